@@ -185,6 +185,7 @@ type Window struct {
 type Memory struct {
 	Recall string `yaml:"recall" enum:"auto,off"`
 	Write  string `yaml:"write" enum:"tool,end,ask"`
+	Scope  string `yaml:"scope" enum:"user,agent"`
 }
 
 // Store names the database with the data between runs, and the owner of the data.

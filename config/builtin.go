@@ -327,8 +327,12 @@ func (b *builtin) remember() (pawl.Toolset, error) {
 		}
 	}
 	m := cmp.Or(b.agent.Memory, &Memory{})
-	set := remember.New(nil, &remember.Options{Scope: b.scope, Embedder: e, Trusted: trusted, NoRecall: m.Recall == "off",
-		Write: m.Write, Open: func() (store.Memories, error) { return b.db.Create() }})
+	o := &remember.Options{Scope: b.scope, Embedder: e, Trusted: trusted, NoRecall: m.Recall == "off",
+		Write: m.Write, Open: func() (store.Memories, error) { return b.db.Create() }}
+	if m.Scope == "agent" {
+		o.Agent = cmp.Or(b.agent.Name, "pawl")
+	}
+	set := remember.New(nil, o)
 	if b.agent.Memory != nil && b.now {
 		b.kept = append(b.kept, set.Middleware())
 	}

@@ -61,3 +61,28 @@ func TestMemoryKey(t *testing.T) {
 		t.Errorf("recall off: %s, sent %v", got, sent)
 	}
 }
+
+// With scope agent, another agent of the user does not see what an agent stores.
+func TestMemoryScope(t *testing.T) {
+	dir := t.TempDir()
+	as := func(name, scope string, turns ...script.Turn) string {
+		t.Helper()
+		text := "agent: " + name + "\nmodel: openai:sim\nstore: {db: pawl.db, user: anna}\nmemory: {scope: " + scope + "}\n"
+		if err := os.WriteFile(filepath.Join(dir, "agent.yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, _, received := played(t, dir, script.New(turns...), "Which tea?")
+		return received
+	}
+	as("clerk", "agent", script.Call("remember", `{"content":"Anna buys oolong tea."}`), script.Say("Noted."))
+	as("cook", "user", script.Call("remember", `{"content":"Anna drinks green tea."}`), script.Say("Noted."))
+	for _, c := range []struct {
+		name, scope   string
+		oolong, green bool
+	}{{"clerk", "agent", true, true}, {"cook", "agent", false, true}, {"cook", "user", false, true}} {
+		got := as(c.name, c.scope, script.Say("So."), script.Say("So."))
+		if strings.Contains(got, "oolong") != c.oolong || strings.Contains(got, "green") != c.green {
+			t.Errorf("%s, scope %s: %s", c.name, c.scope, got)
+		}
+	}
+}

@@ -22,6 +22,8 @@ type Source struct {
 	By   string  `json:"by,omitzero"`   // the name of the agent, or free text
 	Run  string  `json:"run,omitzero"`  // the run and the place in it; "" means none
 	Key  llm.Key `json:"key,omitzero"`
+	// Agent is the only agent that sees the memory. Empty means all agents of the user.
+	Agent string `json:"agent,omitzero"`
 	// Outside means that results of tools that others write stood in the run.
 	Outside bool `json:"outside,omitzero"`
 	// Unconfirmed means that no person has agreed. No model is shown such a memory.
@@ -37,9 +39,10 @@ type MemoryHit struct {
 
 // Memories stores facts about a user. Methods must be safe for concurrent use.
 type Memories interface {
-	// AddMemory stores a memory. If the scope contains the same text already, ignoring case, white
-	// space and punctuation around words, AddMemory returns the existing memory and false. The
-	// existing memory then takes the Source of m if that confirms it or makes it Always.
+	// AddMemory stores a memory. If the scope contains the same text already for the same
+	// Source.Agent, ignoring case, white space and punctuation around words, AddMemory returns the
+	// existing memory and false. The existing memory then takes the Source of m if that confirms it
+	// or makes it Always, and a later Created of m that is confirmed.
 	AddMemory(ctx context.Context, s Scope, m Memory) (Memory, bool, error)
 	// Memory returns a memory.
 	Memory(ctx context.Context, s Scope, id string) (Memory, error)

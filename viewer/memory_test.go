@@ -22,7 +22,7 @@ func remembers(t *testing.T, texts ...string) (*shop, *sqlite.DB) {
 	for i, text := range texts {
 		from := store.Source{Kind: "user"}
 		if i%2 == 1 {
-			from = store.Source{Kind: "model", By: text, Run: "r/" + text, Outside: true, Unconfirmed: true}
+			from = store.Source{Kind: "model", By: text, Agent: text, Run: "r/" + text, Outside: true, Unconfirmed: true}
 		}
 		_, _, err := db.AddMemory(t.Context(), store.Scope{}, store.Memory{Text: text, Source: from})
 		must(t, err)

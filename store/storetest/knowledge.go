@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl/store"
 )
@@ -169,6 +170,28 @@ func (s *suite) memories() {
 	}
 	if _, added, err := s.db.AddMemory(s.ctx, bob, store.Memory{Text: "Likes tea."}); err != nil || !added {
 		s.Errorf("Bob likes tea too: added %v, %v", added, err)
+	}
+	own, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea.", Source: store.Source{Agent: "clerk"}})
+	s.ok(err)
+	again, twice, err := s.db.AddMemory(s.ctx, alice, own)
+	if s.ok(err); !added || own.ID == m.ID || twice || again.ID != own.ID {
+		s.Errorf("a memory of one agent is that of all agents, or is stored twice: %+v, %v", own, added)
+	}
+	s.ok(s.db.ForgetMemory(s.ctx, alice, own.ID))
+	for _, when := range []struct {
+		said    store.Source
+		at      time.Time
+		younger bool
+	}{
+		{store.Source{}, m.Created.Add(time.Hour), true}, {store.Source{}, m.Created.Add(-time.Hour), false},
+		{store.Source{Unconfirmed: true}, m.Created.Add(2 * time.Hour), false},
+	} {
+		before := must(s.db.Memory(s.ctx, alice, m.ID)).Created
+		old, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "likes tea", Source: when.said, Created: when.at})
+		if s.ok(err); old.Created.After(before) != when.younger {
+			s.Errorf("stored again at %v it is of %v, before of %v", when.at, old.Created, before)
+		}
+		s.same(old, must(s.db.Memory(s.ctx, alice, m.ID)))
 	}
 	for i := range 5 {
 		_, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: fmt.Sprint("fact ", i)})

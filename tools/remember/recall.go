@@ -93,20 +93,9 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 	if err != nil {
 		return nil, err
 	}
-	q := store.Query{Text: text.Clip(req.Messages[last].Text(), 2000), Limit: 200}
-	q.Vector = s.vector(ctx, store.ForQuery, q.Text)
-	// The list holds the memories of this scope alone, a search also the memories of its threads.
-	all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
+	all, err := s.ranked(ctx, p, req.Messages[last].Text())
 	if err != nil {
 		return nil, err
-	}
-	hits, err := p.SearchMemories(ctx, p.scope, q)
-	if err != nil {
-		return nil, err
-	}
-	score := map[string]float64{}
-	for _, h := range hits {
-		score[h.ID] = h.Score * (1 + 2*math.Exp2(-float64(time.Since(h.Created))/float64(halfLife)))
 	}
 	var known strings.Builder // the IDs of earlier recalls
 	for _, m := range req.Messages[max(0, last-recent):] {
@@ -116,20 +105,49 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 			}
 		}
 	}
-	all = slices.DeleteFunc(all, func(m store.Memory) bool {
-		if m.Source.Always {
-			score[m.ID] += math.MaxInt32
-		}
-		return m.Source.Unconfirmed || score[m.ID] == 0 || strings.Contains(known.String(), strconv.Quote(m.ID))
+	all = slices.DeleteFunc(all, func(m store.MemoryHit) bool {
+		return m.Score == 0 && !m.Source.Always || strings.Contains(known.String(), strconv.Quote(m.ID))
 	})
-	slices.SortStableFunc(all, func(a, b store.Memory) int { return cmp.Compare(score[b.ID], score[a.ID]) })
+	slices.SortStableFunc(all, func(a, b store.MemoryHit) int { return always(b) - always(a) })
 	size := 0
 	for _, m := range all[:min(len(all), maxRecalled)] {
-		if size += len(line(m)); size <= maxBytes {
+		if size += len(line(m.Memory)); size <= maxBytes {
 			ids = append(ids, m.ID)
 		}
 	}
 	return ids, nil
+}
+
+func always(m store.MemoryHit) int {
+	if m.Source.Always {
+		return 1
+	}
+	return 0
+}
+
+// ranked returns the memories that a model of this set may see, the best for a text first: by words
+// and meaning, and newer ones before older ones. The score 0 means that the text does not fit.
+func (s *Set) ranked(ctx context.Context, p place, said string) ([]store.MemoryHit, error) {
+	q := store.Query{Text: text.Clip(said, 2000), Limit: 200}
+	q.Vector = s.vector(ctx, store.ForQuery, q.Text)
+	// The list holds the memories of this scope alone, a search also the memories of its threads.
+	all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
+	if err != nil {
+		return nil, err
+	}
+	hits, err := p.SearchMemories(ctx, p.scope, q)
+	score := map[string]float64{}
+	for _, h := range hits {
+		score[h.ID] = h.Score * (1 + 2*math.Exp2(-float64(time.Since(h.Created))/float64(halfLife)))
+	}
+	var ranked []store.MemoryHit
+	for _, m := range all {
+		if s.sees(m) {
+			ranked = append(ranked, store.MemoryHit{Memory: m, Score: score[m.ID]})
+		}
+	}
+	slices.SortStableFunc(ranked, func(a, b store.MemoryHit) int { return cmp.Compare(b.Score, a.Score) })
+	return ranked, err
 }
 
 // proposal asks for memories.

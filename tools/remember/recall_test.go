@@ -291,6 +291,36 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// What is stored again stays longer, and an agent that stores much replaces its own memories alone.
+func TestLimitDecay(t *testing.T) {
+	db := tooltest.DB(t, nil)
+	year := time.Now().AddDate(-1, 0, 0)
+	for i := range 1000 {
+		_, _, err := db.AddMemory(t.Context(), anna, store.Memory{Text: fmt.Sprint("Fact ", i), Created: year.Add(time.Duration(i) * time.Hour),
+			Source: store.Source{Agent: []string{"noisy", "", "quiet"}[max(0, i-997)]}})
+		tooltest.Must(t, err)
+	}
+	set := remember.New(db, &remember.Options{Scope: &anna, Agent: "noisy"})
+	call(t.Context(), set, "remember", `{"content":"fact (0)"}`)
+	for i := range 20 {
+		call(t.Context(), set, "remember", fmt.Sprintf(`{"content":"Noise number %d."}`, i))
+	}
+	call(t.Context(), remember.New(db, &remember.Options{Scope: &anna, Agent: "quiet"}), "remember", `{"content":"A whisper."}`)
+	list, err := db.Memories(t.Context(), anna, store.Page{Limit: 1000})
+	var texts []string
+	for _, m := range list {
+		texts = append(texts, m.Text)
+	}
+	for _, want := range []string{"Fact 0", "Fact 998", "Fact 999", "Fact 22", "Noise number 19.", "A whisper."} {
+		if !slices.Contains(texts, want) {
+			t.Errorf("%q is gone", want)
+		}
+	}
+	if err != nil || len(list) != 1000 || slices.Contains(texts, "Fact 1") || slices.Contains(texts, "Fact 21") {
+		t.Errorf("%d memories, %v; the oldest of the agent with most are not gone", len(list), err)
+	}
+}
+
 // A durable run that is resumed by another process sends the same requests, though the memories
 // have changed in between.
 func TestResumedRequests(t *testing.T) {
@@ -334,7 +364,8 @@ func TestResumedRequests(t *testing.T) {
 }
 
 // Nothing crosses scopes: what the runs of many users store, by the tool and after answers, no
-// request of another user, tenant or thread has it.
+// request of another user, tenant or thread has it, and of another agent only what is stored for
+// all agents of the user. No other one can forget it.
 func TestScopes(t *testing.T) {
 	stores := map[string]store.Store{"SQLite": tooltest.DB(t, nil)}
 	if url := server.URL(t); url != "" {
@@ -349,28 +380,58 @@ func TestScopes(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				n++
 				name := func(of string) string { return rapid.SampledFrom([]string{"", "a", "A", "a ", "%", "'"}).Draw(r, of) }
-				all := rapid.SliceOfNDistinct(rapid.Custom(func(*rapid.T) store.Scope {
-					return store.Scope{Tenant: fmt.Sprint(n, name("tenant")), User: name("user"), Thread: name("thread")}
-				}), 2, 4, rapid.ID[store.Scope]).Draw(r, "scopes")
+				type owner struct {
+					store.Scope
+					agent string
+				}
+				all := rapid.SliceOfNDistinct(rapid.Custom(func(*rapid.T) owner {
+					return owner{store.Scope{Tenant: fmt.Sprint(n, name("tenant")), User: name("user"), Thread: name("thread")}, name("agent")}
+				}), 2, 5, rapid.ID[owner]).Draw(r, "owners")
+				sees := func(s, of owner) bool { return s.Scope == of.Scope && (of.agent == "" || of.agent == s.agent) }
 				for i, s := range all {
 					write := rapid.SampledFrom([]string{"tool", "end"}).Draw(r, "write")
 					m := says(script.Say("Noted."), script.Say(fmt.Sprintf("- The colour is shade%dx.", i)))
 					if write == "tool" {
 						m = says(script.Call("remember", fmt.Sprintf(`{"content":"The colour is shade%dx."}`, i)), script.Say("Noted."))
 					}
-					run(t, db, &remember.Options{Write: write}, s, m, llm.User("Hello."))
+					run(t, db, &remember.Options{Write: write, Agent: s.agent, NoRecall: true}, s.Scope, m, llm.User("Hello."))
 				}
-				for i, s := range all {
-					m := says(script.Call("memory_list", `{}`), script.Say("So."))
-					run(t, db, nil, s, m, llm.User("What is the colour?"))
+				var ids []string
+				for _, s := range all {
+					list, err := db.Memories(t.Context(), s.Scope, store.Page{})
+					tooltest.Must(t, err)
+					for _, m := range list {
+						ids = append(ids, m.ID)
+					}
+				}
+				every, err := json.Marshal(map[string][]string{"ids": ids})
+				tooltest.Must(t, err)
+				for _, s := range all {
+					m := says(script.Call("memory_list", `{}`), script.Call("memory_list", `{"query":"colour"}`),
+						script.Call("memory_list", string(every)), script.Say("So."))
+					run(t, db, &remember.Options{Agent: s.agent}, s.Scope, m, llm.User("What is the colour?"))
 					sent := strings.Join(m.sent, "")
-					for j := range all {
-						if has := strings.Contains(m.sent[0], fmt.Sprintf("shade%dx", j)); has != (i == j) {
-							r.Errorf("%+v recalls that of %+v: %v", s, all[j], has)
+					for j, of := range all {
+						shade := fmt.Sprintf("shade%dx", j)
+						if has := strings.Contains(m.sent[0], shade); has != sees(s, of) {
+							r.Errorf("%+v recalls that of %+v: %v", s, of, has)
 						}
-						if i != j && strings.Contains(sent, fmt.Sprintf("shade%dx", j)) {
-							r.Errorf("%+v lists that of %+v", s, all[j])
+						if has := strings.Contains(sent, shade); has != sees(s, of) {
+							r.Errorf("%+v lists that of %+v: %v", s, of, has)
 						}
+					}
+				}
+				first := all[0] // forgets what it sees, and no more
+				set := remember.New(db, &remember.Options{Agent: first.agent})
+				for _, id := range ids {
+					call(store.WithScope(t.Context(), first.Scope), set, "memory_forget", fmt.Sprintf(`{"id":%q}`, id))
+				}
+				for j, of := range all {
+					left, err := db.Memories(t.Context(), of.Scope, store.Page{})
+					tooltest.Must(t, err)
+					is := func(m store.Memory) bool { return strings.Contains(m.Text, fmt.Sprintf("shade%dx", j)) }
+					if has := slices.ContainsFunc(left, is); has == sees(first, of) {
+						r.Errorf("%+v forgets that of %+v: %v", first, of, !has)
 					}
 				}
 			})

@@ -42,6 +42,9 @@ type forgetArgs struct{ ID string }
 
 func (s *Set) forget(ctx context.Context, p place, a forgetArgs) (llm.ToolResult, error) {
 	m, err := p.Memory(ctx, p.scope, a.ID)
+	if err == nil && !s.ours(m) {
+		err = store.ErrNotFound
+	}
 	if err == nil {
 		err = p.ForgetMemory(ctx, p.scope, a.ID)
 	}
@@ -75,12 +78,14 @@ func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult
 			}
 		}
 	case strings.TrimSpace(a.Query) != "":
-		hits, err := p.SearchMemories(ctx, p.scope, store.Query{Text: a.Query, Limit: limit})
+		hits, err := s.ranked(ctx, p, a.Query)
 		if err != nil {
 			return res, err
 		}
 		for _, h := range hits {
-			list = append(list, h.Memory)
+			if h.Score > 0 && len(list) < limit {
+				list = append(list, h.Memory)
+			}
 		}
 	default:
 		if list, err = p.Memories.Memories(ctx, p.scope, store.Page{After: a.After, Limit: limit + 1}); err != nil {
@@ -93,7 +98,7 @@ func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult
 	}
 	var b strings.Builder
 	for _, m := range list {
-		if !m.Source.Unconfirmed {
+		if s.sees(m) {
 			b.WriteString(line(m))
 		}
 	}

@@ -24,6 +24,7 @@
 package remember
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -59,6 +60,9 @@ var _ pawl.Toolset = (*Set)(nil)
 type Options struct {
 	Scope    *store.Scope   // owner of the memory in every run; nil means store.ScopeFrom
 	Embedder store.Embedder // nil means that memories are found by their words only
+	// Agent is the name of the only agent that sees what this set stores. The set also shows what
+	// all agents of the user see. Empty means that all see what this set stores.
+	Agent string
 	// Open opens the store at its first use, in place of the db of New. nil means db.
 	Open func() (store.Memories, error)
 	// Trusted are tools, or patterns, in whose results no stranger writes, in addition to this
@@ -184,13 +188,19 @@ func (s *Set) place(ctx context.Context) (p place, err error) {
 	return p, err
 }
 
-// maxMemories is the number of memories of a scope. A new one then replaces an unconfirmed one, or
-// the oldest.
+// ours reports whether a memory is for all agents or for the agent of this set.
+func (s *Set) ours(m store.Memory) bool { return m.Source.Agent == "" || m.Source.Agent == s.o.Agent }
+
+// sees reports whether a model is shown a memory.
+func (s *Set) sees(m store.Memory) bool { return s.ours(m) && !m.Source.Unconfirmed }
+
+// maxMemories is the number of memories of a scope. Beyond it a new one replaces another of the
+// agent that has most: an unconfirmed one, or the one that was not stored again for longest.
 const maxMemories = 1000
 
 // add stores m with its vector.
 func (s *Set) add(ctx context.Context, p place, m store.Memory) (store.Memory, bool, error) {
-	m.Vector = s.vector(ctx, store.ForDocument, m.Text)
+	m.Source.Agent, m.Vector = s.o.Agent, s.vector(ctx, store.ForDocument, m.Text)
 	all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
 	if err != nil {
 		return m, false, err
@@ -199,11 +209,23 @@ func (s *Set) add(ctx context.Context, p place, m store.Memory) (store.Memory, b
 	if err != nil || !added || len(all) < maxMemories {
 		return m, added, err
 	}
-	old := max(0, slices.IndexFunc(all, func(o store.Memory) bool { return !o.Source.Always }))
-	if i := slices.IndexFunc(all, func(o store.Memory) bool { return o.Source.Unconfirmed }); i >= 0 {
-		old = i
+	count := map[string]int{} // by agent
+	for _, o := range all {
+		count[o.Source.Agent]++
 	}
-	return m, true, p.ForgetMemory(ctx, p.scope, all[old].ID)
+	worth := func(m store.Memory) int {
+		switch {
+		case m.Source.Unconfirmed:
+			return 0
+		case m.Source.Always:
+			return 2
+		}
+		return 1
+	}
+	old := slices.MinFunc(all, func(a, b store.Memory) int {
+		return cmp.Or(count[b.Source.Agent]-count[a.Source.Agent], worth(a)-worth(b), a.Created.Compare(b.Created))
+	})
+	return m, true, p.ForgetMemory(ctx, p.scope, old.ID)
 }
 
 // vector returns the vector of a text. Without one, memories are found by their words.

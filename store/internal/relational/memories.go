@@ -68,25 +68,34 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 		m.Created = db.b.Now()
 	}
 	added := false
-	db.plain(&m.Text, &m.Source.By)
-	source, _ := json.Marshal(m.Source) // it has a JSON form
+	db.plain(&m.Text, &m.Source.By, &m.Source.Agent)
 	fields := strings.Fields(strings.ToLower(m.Text))
 	for i, w := range fields {
 		fields[i] = strings.Trim(w, `.,;:!?"'()`)
 	}
-	folded := db.b.Fold(strings.Join(fields, " "))
+	words := strings.Join(fields, " ")
+	if m.Source.Agent != "" {
+		words = m.Source.Agent + "\n" + words
+	}
+	folded := db.b.Fold(words)
 	err := db.b.Change(ctx, Item{Kind: "memory", Scope: s}, func(tx Conn) error {
 		old, err := one(ctx, tx, "memory", db.scanMemory, "select "+memoryColumns+" from memories t where t.tenant = ? and t.USER = ? and t.thread = ? and t.folded = ?",
 			s.Tenant, s.User, s.Thread, folded)
 		if !errors.Is(err, store.ErrNotFound) {
-			from := old.Source
-			if err == nil && (from.Unconfirmed && !m.Source.Unconfirmed || !from.Always && m.Source.Always) {
+			if from := old.Source; from.Unconfirmed && !m.Source.Unconfirmed || !from.Always && m.Source.Always {
 				old.Source = m.Source
-				_, err = tx.Exec(ctx, "update memories set source = ?"+ofMemory, string(source), memoryNumber(old.ID), s.Tenant, s.User, s.Thread)
 			}
-			m = old
+			if m.Created.After(old.Created) && !m.Source.Unconfirmed {
+				old.Created = moment(stamp(m.Created))
+			}
+			if m = old; err == nil {
+				source, _ := json.Marshal(m.Source) // it has a JSON form
+				_, err = tx.Exec(ctx, "update memories set source = ?, created = ?"+ofMemory, string(source), stamp(m.Created),
+					memoryNumber(m.ID), s.Tenant, s.User, s.Thread)
+			}
 			return err
 		}
+		source, _ := json.Marshal(m.Source)
 		columns, values := db.b.VectorColumns()
 		n, err := number(ctx, tx, "memory", "insert into memories (tenant, USER, thread, body, folded, source, created, "+columns+`)
 			values (?, ?, ?, ?, ?, ?, ?, `+values+") returning n",
