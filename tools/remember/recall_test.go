@@ -296,8 +296,9 @@ func TestLimitDecay(t *testing.T) {
 	db := tooltest.DB(t, nil)
 	year := time.Now().AddDate(-1, 0, 0)
 	for i := range 1000 {
-		_, _, err := db.AddMemory(t.Context(), anna, store.Memory{Text: fmt.Sprint("Fact ", i), Created: year.Add(time.Duration(i) * time.Hour),
-			Source: store.Source{Agent: []string{"noisy", "", "quiet"}[max(0, i-997)]}})
+		_, _, err := db.AddMemory(t.Context(), anna, store.Memory{Text: fmt.Sprint("Fact ", i),
+			Created: year.Add(time.Duration(i) * time.Hour),
+			Source:  store.Source{Agent: []string{"noisy", "", "quiet"}[max(0, i-997)]}})
 		tooltest.Must(t, err)
 	}
 	set := remember.New(db, &remember.Options{Scope: &anna, Agent: "noisy"})

@@ -194,8 +194,8 @@ func (s *Set) ours(m store.Memory) bool { return m.Source.Agent == "" || m.Sourc
 // sees reports whether a model is shown a memory.
 func (s *Set) sees(m store.Memory) bool { return s.ours(m) && !m.Source.Unconfirmed }
 
-// maxMemories is the number of memories of a scope. Beyond it a new one replaces another of the
-// agent that has most: an unconfirmed one, or the one that was not stored again for longest.
+// maxMemories is the number of memories of a scope. Beyond it a new memory replaces an old one of
+// the agent that has most: an unconfirmed memory, else the oldest. Storing a text again renews it.
 const maxMemories = 1000
 
 // add stores m with its vector.

@@ -42,7 +42,7 @@ var ceilings = []ceiling{
 	{dir: "tools/knowledge", goal: 410},
 	{dir: "tools/outside", goal: 2200, now: 2300},
 	{dir: "tools/plan", goal: 1000, now: 1040},
-	{dir: "tools/remember", goal: 210, now: 390},
+	{dir: "tools/remember", goal: 210, now: 420},
 	{dir: "tools/schedule", goal: 1000},
 	{dir: "tools/search", goal: 900},
 	{dir: "tools/shell", goal: 190},
