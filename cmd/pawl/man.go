@@ -2,14 +2,14 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
+	_ "embed"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -33,12 +33,17 @@ func (c *manCmd) Run(sys *cli.System) error {
 	}
 	node := k.Model.Node
 	for _, name := range c.Command {
-		if node = below(node, name); node == nil {
+		i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == name })
+		if i < 0 {
 			return cli.Usage("there are "+commandNames()+"; see: pawl --help", "there is no command %s",
 				strings.Join(c.Command, " "))
 		}
+		node = node.Children[i]
 	}
-	page := manPage(node, cli.BuiltOn())
+	page, err := manPage(node)
+	if err != nil {
+		return err
+	}
 	man, err := exec.LookPath("man")
 	if !sys.OutTerm || err != nil {
 		_, err := sys.Out.Write(page)
@@ -49,103 +54,53 @@ func (c *manCmd) Run(sys *cli.System) error {
 	return show.Run()
 }
 
-// below returns the subcommand of n with a name. nil means that there is none.
-func below(n *kong.Node, name string) *kong.Node {
-	for _, child := range n.Children {
-		if child.Type == kong.CommandNode && child.Name == name {
-			return child
+// write writes the pages of n and of all commands below it.
+func (c *manCmd) write(n *kong.Node) error {
+	page, err := manPage(n)
+	if err == nil {
+		err = os.MkdirAll(c.Dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(c.Dir, pageName(n)+".1"), page, 0o644)
+	}
+	if err != nil {
+		return cli.Usage("", "--dir: %v", err)
+	}
+	for _, child := range shownCommands(n) {
+		if err := c.write(child); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// write writes the pages of n and of all commands below it.
-func (c *manCmd) write(n *kong.Node) error {
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return cli.Usage("", "--dir: %v", err)
-	}
-	if err := os.WriteFile(filepath.Join(c.Dir, pageName(n)+".1"), manPage(n, cli.BuiltOn()), 0o644); err != nil {
-		return cli.Usage("", "--dir: %v", err)
-	}
-	var all []error
-	for _, child := range n.Children {
-		if child.Type == kong.CommandNode && !child.Hidden {
-			all = append(all, c.write(child))
-		}
-	}
-	return errors.Join(all...)
-}
-
 // pageName returns the name of the page of a command, such as pawl-runs-show.
 func pageName(n *kong.Node) string { return strings.ReplaceAll(n.FullPath(), " ", "-") }
 
+// shownCommands returns the commands of n that are not hidden.
+func shownCommands(n *kong.Node) []*kong.Node {
+	return slices.DeleteFunc(slices.Clone(n.Children), func(c *kong.Node) bool {
+		return c.Type != kong.CommandNode || c.Hidden
+	})
+}
+
+//go:embed man.tmpl
+var manTemplate string
+
 // manPage returns the page of a command in the form of man(7).
-func manPage(n *kong.Node, day time.Time) []byte {
+func manPage(n *kong.Node) ([]byte, error) {
+	t, err := template.New("man").Funcs(template.FuncMap{
+		"page": pageName, "flags": flagsOf, "commands": shownCommands, "roff": roff, "section": section,
+		"upper": strings.ToUpper, "trim": func(s string) string { return strings.TrimRight(s, ".:") },
+		"day":   func() string { return cli.BuiltOn().UTC().Format(time.DateOnly) },
+		"usage": func(n *kong.Node) string { return strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path())) },
+	}).Parse(manTemplate)
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, ".TH %s 1 %s pawl \"pawl's manual\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(pageName(n)),
-		day.UTC().Format(time.DateOnly), roff(pageName(n)), roff(manSummary(n)))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(n.FullPath()),
-		roff(strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path()))))
-	text, examples, _ := strings.Cut(n.Detail, examplesTitle)
-	if n.Parent == nil {
-		text = n.Help + "\n\n" + text
-	}
-	section(&b, "DESCRIPTION", text)
-	if len(n.Positional) > 0 {
-		b.WriteString(".SH ARGUMENTS\n")
-		for _, p := range n.Positional {
-			item(&b, p.Name, p.Help)
-		}
-	}
-	manFlags(&b, n)
-	also := []string{}
-	if len(n.Children) > 0 {
-		b.WriteString(".SH COMMANDS\n")
-	}
-	for _, child := range n.Children {
-		if child.Type == kong.CommandNode && !child.Hidden {
-			item(&b, child.FullPath(), child.Help)
-			also = append(also, pageName(child))
-		}
-	}
-	section(&b, "EXAMPLES", examples)
-	if n.Parent != nil {
-		also = append([]string{pageName(n.Parent)}, also...)
-	}
-	b.WriteString(".SH SEE ALSO\n")
-	for i, name := range also {
-		also[i] = ".BR " + roff(name) + " (1)"
-	}
-	b.WriteString(strings.Join(also, ",\n") + "\n")
-	return b.Bytes()
-}
-
-// manSummary returns the summary of a command without its full stop.
-func manSummary(n *kong.Node) string {
-	if n.Parent == nil {
-		return "runs agents that call tools"
-	}
-	return strings.TrimSuffix(n.Help, ".")
-}
-
-// manFlags writes the flags. Flags that commands share follow under their titles.
-func manFlags(b *bytes.Buffer, n *kong.Node) {
-	b.WriteString(".SH OPTIONS\n")
-	group := ""
-	for _, f := range flagsOf(n) {
-		if f.Group != nil && f.Group.Key != group {
-			fmt.Fprintf(b, ".SS %s\n", roff(strings.TrimSuffix(f.Group.Title, ":")))
-			group = f.Group.Key
-		}
-		name := "--" + f.Name
-		if f.Short != 0 {
-			name = "-" + string(f.Short) + ", " + name
-		}
-		if !f.IsBool() {
-			name += "=" + f.FormatPlaceHolder()
-		}
-		item(b, name, f.Help)
-	}
+	err = t.Execute(&b, n)
+	return b.Bytes(), err
 }
 
 // flagsOf returns the flags of a command: those without a group, and the others by group in the
@@ -168,31 +123,26 @@ func flagsOf(n *kong.Node) []*kong.Flag {
 	return all
 }
 
-// item writes a name and its description.
-func item(b *bytes.Buffer, name, text string) {
-	fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(text))
-}
-
-// section writes prose under a title. Empty prose has no section. Indented lines are not wrapped.
-func section(b *bytes.Buffer, title, text string) {
-	if strings.TrimSpace(text) == "" {
-		return
+// section returns the part of a text before or after its examples, under a title. Empty prose has no
+// section. Indented lines are not wrapped.
+func section(title, text string) string {
+	text, examples, _ := strings.Cut(text, examplesTitle)
+	if title == "EXAMPLES" {
+		text = examples
 	}
-	fmt.Fprintf(b, ".SH %s\n", title)
-	for i, p := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
-		if i > 0 {
-			b.WriteString(".PP\n")
-		}
-		if strings.HasPrefix(p, "    ") {
-			b.WriteString(".nf\n.RS 4\n")
-			for l := range strings.Lines(p) {
-				b.WriteString(roff(strings.TrimPrefix(strings.TrimRight(l, "\n"), "    ")) + "\n")
-			}
-			b.WriteString(".RE\n.fi\n")
-			continue
-		}
-		b.WriteString(roff(p) + "\n")
+	if text = strings.Trim(text, "\n"); text == "" {
+		return ""
 	}
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if lines, fixed := strings.CutPrefix("\n"+p, "\n    "); fixed {
+			p = ".nf\n.RS 4\n" + roff(strings.ReplaceAll(lines, "\n    ", "\n")) + "\n.RE\n.fi"
+		} else {
+			p = roff(p)
+		}
+		paragraphs[i] = p + "\n"
+	}
+	return ".SH " + title + "\n" + strings.Join(paragraphs, ".PP\n")
 }
 
 var atStart = regexp.MustCompile(`(?m)^[.']`)

@@ -11,7 +11,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
-	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 	"github.com/pawl-go/pawl/internal/diff"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -410,15 +409,7 @@ func (c *callItem) details() []term.Line {
 	for _, r := range c.exec.Repairs {
 		out = append(out, term.Text(term.Yellow, "repaired: "+r))
 	}
-	out = append(out, nil)
-	text := c.exec.Result.Text()
-	if json.Valid([]byte(text)) {
-		for _, l := range split(text) {
-			out = append(out, markdown.Highlight(l, "json"))
-		}
-		return out
-	}
-	return append(out, textLines(text)...)
+	return append(append(out, nil), textLines(c.exec.Result.Text())...)
 }
 
 // show returns the panel in a number of columns and rows.
