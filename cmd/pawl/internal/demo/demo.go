@@ -1,13 +1,13 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -121,15 +121,14 @@ Next:
 // prepare copies the data files into the directory of the agent. skipped has a note for each file
 // that is not copied.
 func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
-	var from fs.FS
-	if c.Data == "" {
-		if from, err = fs.Sub(samples, "samples"); err != nil {
-			return "", nil, nil, err
-		}
-	} else {
+	from, err := fs.Sub(samples, "samples")
+	if c.Data != "" {
 		from = os.DirFS(c.Data)
 	}
-	entries, err := fs.ReadDir(from, ".")
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = fs.ReadDir(from, ".")
+	}
 	if err != nil {
 		return "", nil, nil, cli.Usage("--data takes a directory with .csv, .json or .jsonl files", "--data %s: %s",
 			c.Data, cli.Cause(err))
@@ -137,58 +136,55 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 	content := map[string][]byte{}
 	for _, e := range entries {
 		name := e.Name()
-		if !isData(name) {
-			continue
-		}
 		info, err := fs.Stat(from, name)
+		why := ""
 		switch {
+		case !isData(name) || err == nil && info.IsDir():
+			continue
 		case err != nil:
-			skipped = append(skipped, fmt.Sprintf("left out %s: %s", name, cli.Cause(err)))
-		case info.IsDir():
 		case !info.Mode().IsRegular():
-			skipped = append(skipped, fmt.Sprintf("left out %s: it is not a regular file", name))
+			why = "it is not a regular file"
 		case info.Size() > demoBytes:
-			skipped = append(skipped, fmt.Sprintf("left out %s: %s KiB is more than a demo takes", name,
-				cli.Grouped(int(info.Size()>>10))))
+			why = cli.Grouped(int(info.Size()>>10)) + " KiB is more than a demo takes"
 		case len(names) == demoFiles:
-			skipped = append(skipped, fmt.Sprintf("left out %s: %d files are enough for a demo", name, demoFiles))
+			why = fmt.Sprintf("%d files are enough for a demo", demoFiles)
 		default:
-			if content[name], err = fs.ReadFile(from, name); err != nil {
-				skipped = append(skipped, fmt.Sprintf("left out %s: %s", name, cli.Cause(err)))
-				continue
-			}
+			content[name], err = fs.ReadFile(from, name)
+		}
+		if err != nil {
+			why = cli.Cause(err)
+		}
+		if why != "" {
+			skipped = append(skipped, fmt.Sprintf("left out %s: %s", name, why))
+		} else {
 			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
-		hint := "--data takes a directory with .csv, .json or .jsonl files; without it there are samples"
-		if len(skipped) > 0 {
-			hint = strings.Join(skipped, "\n")
-		}
-		return "", nil, nil, cli.Usage(hint, "--data %s: there is no usable data file", c.Data)
+		return "", nil, nil, cli.Usage(cmp.Or(strings.Join(skipped, "\n"),
+			"--data takes a directory with .csv, .json or .jsonl files; without it there are samples"),
+			"--data %s: there is no usable data file", c.Data)
 	}
-	slices.Sort(names)
 	if dir = c.Out; dir == "" {
 		dir, err = os.MkdirTemp("", "pawl-demo-")
-	} else {
-		err = os.MkdirAll(dir, 0o755)
+	} else if err = os.MkdirAll(dir, 0o755); err == nil {
+		dir, err = filepath.Abs(dir)
 	}
-	if err != nil {
-		return "", nil, nil, cli.Usage("--out takes a directory that can be written to", "--out %s", cli.Plain(err))
+	var taken []os.DirEntry
+	if err == nil {
+		taken, err = os.ReadDir(dir)
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return "", nil, nil, err
-	}
-	if taken, err := os.ReadDir(dir); err != nil {
-		return "", nil, nil, cli.Usage("", "--out %s", cli.Plain(err))
-	} else if len(taken) > 0 {
+	if len(taken) > 0 {
 		return "", nil, nil, cli.Usage("so that nothing of yours is overwritten",
 			"--out %s: the directory is not empty", dir)
 	}
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), content[name], 0o644); err != nil {
-			return "", nil, nil, cli.Usage("", "--out %s", cli.Plain(err))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), content[name], 0o644)
 		}
+	}
+	if err != nil {
+		return "", nil, nil, cli.Usage("--out takes a directory that can be written to", "--out %s", cli.Plain(err))
 	}
 	return dir, names, skipped, nil
 }
