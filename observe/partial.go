@@ -1,8 +1,16 @@
 package observe
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonform"
@@ -31,9 +39,10 @@ type Partial[T any] struct {
 	Strings bool
 
 	run   llm.Key
-	index int // the index of the part that is read
-	read  forming
-	shown int // the length of the part in the last value
+	index int    // the index of the part that is read
+	buf   []byte // the value so far
+	read  int    // its length when it was read
+	shown int    // the length of the part in the last value
 }
 
 // Add accepts the next event. ok reports that v is a new value with more content. Events of nested
@@ -61,164 +70,72 @@ func (p *Partial[T]) Add(e pawl.Event) (v T, ok bool) {
 }
 
 func (p *Partial[T]) restart(index int) {
-	p.index, p.shown = index, 0
-	p.read = forming{}
+	p.index, p.buf, p.shown, p.read = index, nil, 0, 0
 }
 
 func (p *Partial[T]) add(e pawl.Event) (v T, ok bool) {
 	if e.Index != p.index {
 		p.restart(e.Index)
 	}
-	p.read.add(e.Text)
-	n, closing := p.read.whole, ""
-	if p.Strings && p.read.text > n {
-		n, closing = p.read.text, `"`
+	text := e.Text
+	if len(p.buf) == 0 { // prose or a fence may precede the value
+		i := strings.IndexAny(text, "{[")
+		if i < 0 {
+			return v, false
+		}
+		text = text[i:]
 	}
+	p.buf = append(p.buf, text...)
+	if len(p.buf) <= max(p.shown+p.shown/8, p.read+p.read/1024) {
+		return v, false
+	}
+	p.read = len(p.buf)
+	form, n := formed(p.buf, p.Strings)
 	if n <= p.shown+p.shown/8 {
 		return v, false
 	}
 	p.shown = n
-	return v, jsonform.Decode(p.read.closed(n, closing), &v) == nil
+	return v, jsonform.Decode(form, &v) == nil
 }
 
-// forming is JSON that is being written. It reads each byte once, and knows where the written JSON
-// could end.
-type forming struct {
-	buf   []byte
-	open  []byte  // the closing brackets of the open values, outermost first
-	want  wanting // the next expected element
-	begun bool    // the first bracket of the value was read; prose or a fence may precede it
-	over  bool    // the value is complete or is not JSON; the rest is ignored
-	whole int     // all values are complete up to here
-	text  int     // the text being written is valid up to here; below whole means no open text
-	code  int     // missing hexadecimal digits of an escape
-	esc   bool    // the previous byte was a backslash
-}
-
-// wanting is the next element that forming expects.
-type wanting byte
-
-const (
-	wantValue wanting = iota
-	wantKey           // or the end of the object
-	wantColon
-	wantComma // or the end
-	inKey
-	inText
-	inScalar // a number, or true, false, null
-)
-
-// add reads the next bytes.
-func (f *forming) add(s string) {
-	for i := 0; i < len(s) && !f.over; i++ {
-		c := s[i]
-		if !f.begun {
-			if c != '{' && c != '[' {
-				continue
+// formed returns the complete part of JSON that is being written, closed, and the length of that
+// part in b. texts also closes a text that is being written.
+func formed(b []byte, texts bool) (form json.RawMessage, n int) {
+	d := jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient)
+	var err error
+	for err == nil {
+		var t jsontext.Token
+		t, err = d.ReadToken()
+		at := int(d.InputOffset())
+		// A number may go on, and a name has no value yet.
+		if err != nil || at == len(b) && strings.IndexByte(`"{}[]`, byte(t.Kind())) < 0 || named(d) {
+			continue
+		}
+		if n = at; d.StackDepth() == 0 {
+			break
+		}
+	}
+	form = slices.Clone(b[:n])
+	text := bytes.TrimLeft(b[d.InputOffset():], " \t\r\n,:")
+	kind, _ := d.StackIndex(d.StackDepth())
+	if texts && errors.Is(err, io.ErrUnexpectedEOF) && bytes.HasPrefix(text, []byte(`"`)) && (kind == '[' || named(d)) {
+		for k := len(text); k > 1; k-- { // it may end within an escape or a character
+			if text[k-1] < utf8.RuneSelf && jsontext.Value(append(slices.Clone(text[:k]), '"')).IsValid() {
+				n = len(b) - len(text) + k
+				form = append(slices.Clone(b[:n]), '"')
+				break
 			}
-			f.begun = true
 		}
-		f.buf = append(f.buf, c)
-		f.byte(c)
 	}
+	for depth := d.StackDepth(); depth > 0; depth-- {
+		kind, _ := d.StackIndex(depth)
+		form = append(form, byte(kind)+2) // both closing brackets are two after the opening ones in ASCII
+	}
+	return form, n
 }
 
-func (f *forming) byte(c byte) {
-	switch f.want {
-	case inKey, inText:
-		f.inString(c)
-		return
-	case inScalar:
-		switch c {
-		case ',', '}', ']', ' ', '\t', '\n', '\r':
-			f.whole, f.want = len(f.buf)-1, wantComma
-		default:
-			return
-		}
-	}
-	switch c {
-	case ' ', '\t', '\n', '\r':
-		return
-	case '"':
-		switch f.want {
-		case wantKey:
-			f.want = inKey
-		case wantValue:
-			f.want = inText
-		default:
-			f.over = true
-		}
-		return
-	case '{', '[':
-		if f.over = f.want != wantValue; f.over {
-			return
-		}
-		// Both closing brackets are two after the opening ones in ASCII.
-		f.open = append(f.open, c+2)
-		if f.whole = len(f.buf); c == '{' {
-			f.want = wantKey
-		}
-		return
-	case '}', ']':
-		if n := len(f.open); n > 0 && f.open[n-1] == c {
-			f.open = f.open[:n-1]
-			f.whole, f.want = len(f.buf), wantComma
-			f.over = n == 1
-			return
-		}
-	case ':':
-		if f.want == wantColon {
-			f.want = wantValue
-			return
-		}
-	case ',':
-		if f.want == wantComma {
-			if f.want = wantValue; f.open[len(f.open)-1] == '}' {
-				f.want = wantKey
-			}
-			return
-		}
-	default:
-		if f.want == wantValue {
-			f.want = inScalar
-			return
-		}
-	}
-	f.over = true
-}
-
-func (f *forming) inString(c byte) {
-	switch {
-	case f.code > 0:
-		f.code--
-	case f.esc:
-		if f.esc = false; c == 'u' {
-			f.code = 4
-		}
-	case c == '\\':
-		f.esc = true
-		return
-	case c == '"':
-		if f.want == inText {
-			f.whole, f.want = len(f.buf), wantComma
-		} else {
-			f.want = wantColon
-		}
-		return
-	case c >= 0x80:
-		return // it may end within a character
-	}
-	if f.want == inText && !f.esc && f.code == 0 {
-		f.text = len(f.buf)
-	}
-}
-
-// closed returns the first n bytes as JSON.
-func (f *forming) closed(n int, closing string) json.RawMessage {
-	b := append(make([]byte, 0, n+len(closing)+len(f.open)), f.buf[:n]...)
-	b = append(b, closing...)
-	for i := len(f.open) - 1; i >= 0; i-- {
-		b = append(b, f.open[i])
-	}
-	return b
+// named reports whether d has read a name, and not its value.
+func named(d *jsontext.Decoder) bool {
+	kind, length := d.StackIndex(d.StackDepth())
+	return kind == '{' && length%2 == 1
 }
