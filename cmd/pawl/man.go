@@ -123,8 +123,8 @@ func flagsOf(n *kong.Node) []*kong.Flag {
 	return all
 }
 
-// section returns the part of a text before or after its examples, under a title. Empty prose has no
-// section. Indented lines are not wrapped.
+// section returns the part of a text before or after its examples, under a title. Empty prose has
+// no section. Indented lines are not wrapped.
 func section(title, text string) string {
 	text, examples, _ := strings.Cut(text, examplesTitle)
 	if title == "EXAMPLES" {

@@ -99,10 +99,7 @@ func (d *document) keyOf(n *yaml.Node, path string) string {
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString
 
 // choice is a tool choice: a word, the name of a tool, or the object of OpenAI's API.
-type choice struct{ node *yaml.Node }
-
-// Keep keeps every value but null.
-func (c *choice) Keep(n *yaml.Node) bool { return keep(&c.node, n) }
+type choice struct{ Node }
 
 // Wanted lists the forms of a tool choice.
 func (c *choice) Wanted() string {

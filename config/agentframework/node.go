@@ -21,13 +21,16 @@ type Keeper interface {
 type Node struct{ node *yaml.Node }
 
 // Keep keeps every value but null.
-func (o *Node) Keep(n *yaml.Node) bool { return keep(&o.node, n) }
+func (o *Node) Keep(n *yaml.Node) bool {
+	o.node = n
+	return !isNull(n)
+}
 
 // Wanted says that the value is an object.
 func (o *Node) Wanted() string { return "an object" }
 
 // nullable is a number, or null to send nothing.
-type nullable struct{ node *yaml.Node }
+type nullable struct{ Node }
 
 // Keep keeps every value.
 func (o *nullable) Keep(n *yaml.Node) bool {
@@ -37,14 +40,6 @@ func (o *nullable) Keep(n *yaml.Node) bool {
 
 // Wanted says that null is a value, too.
 func (o *nullable) Wanted() string { return "a number or null" }
-
-func keep(into **yaml.Node, n *yaml.Node) bool {
-	if isNull(n) {
-		return false
-	}
-	*into = n
-	return true
-}
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
@@ -83,6 +78,20 @@ func (d *document) set(path, from string, value any) {
 			put(n, d.text("", key), next)
 		}
 		n, path = next, rest
+	}
+}
+
+// given writes a value, unless it is nil.
+func given[T any](d *document, path, from string, value *T) {
+	if value != nil {
+		d.set(path, from, *value)
+	}
+}
+
+// all appends names to a list of the native document.
+func (d *document) all(key, from string, names []string) {
+	for i, name := range names {
+		d.add(key, index(from, i), name)
 	}
 }
 

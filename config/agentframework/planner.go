@@ -3,6 +3,7 @@ package agentframework
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,48 +15,32 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// plannerType is a type of planner.
-type plannerType struct {
-	name string
-	team bool
-	read func(*document)
-}
-
-func planners() []plannerType {
-	return []plannerType{
-		{"ReActPlanner", false, (*document).react},
-		{"ChatPlanner", false, (*document).chat},
-		{"LLMRouterPlanner", false, (*document).llmRouter},
-		{"SingleActionPlanner", false, (*document).single},
-		{"StaticPlanner", false, (*document).static},
-		{"WorkerRouterPlanner", true, (*document).manager},
-		{"StrategicPlanner", true, (*document).manager},
-		{"StrategicDecomposerPlanner", true, (*document).manager},
-		{"ManagerScriptPlanner", true, (*document).manager},
-	}
+// planners read the planners of an Agent, by their type; managers has the planners of a
+// ManagerAgent.
+func planners() map[string]func(*document) {
+	return map[string]func(*document){"ReActPlanner": (*document).react, "ChatPlanner": (*document).chat,
+		"LLMRouterPlanner": (*document).llmRouter, "SingleActionPlanner": (*document).single,
+		"StaticPlanner": (*document).static}
 }
 
 // planner reads the planner, which is most of what an agent is.
 func (d *document) planner() {
-	var all []string
-	for _, p := range planners() {
-		if all = append(all, p.name); p.name != d.Spec.Planner.Type {
-			continue
-		}
-		if p.team != (d.Kind == "ManagerAgent") {
-			kind := "Agent"
-			if p.team {
-				kind = "ManagerAgent"
-			}
-			d.placed(codeConflict, "spec.planner.type", "kind: "+kind, "%s is a planner of kind %s", p.name, kind)
-		}
-		if !p.team && len(d.Spec.Workers) > 0 {
-			d.placed(codeConflict, "spec.workers", "kind: ManagerAgent", "an Agent has no workers")
-		}
-		p.read(d)
+	name, kind := d.Spec.Planner.Type, "Agent"
+	read, known := planners()[name]
+	if _, team := managers[name]; team {
+		read, kind = (*document).manager, "ManagerAgent"
+	} else if !known {
+		all := slices.Sorted(maps.Keys(planners()))
+		d.placed(codeUnknownType, "spec.planner.type", nearest.Hint(name, slices.AppendSeq(all, maps.Keys(managers))), "there is no planner of type %q", cut(name))
 		return
 	}
-	d.placed(codeUnknownType, "spec.planner.type", nearest.Hint(d.Spec.Planner.Type, all), "there is no planner of type %q", cut(d.Spec.Planner.Type))
+	if kind != d.Kind {
+		d.placed(codeConflict, "spec.planner.type", "kind: "+kind, "%s is a planner of kind %s", name, kind)
+	}
+	if kind == "Agent" && len(d.Spec.Workers) > 0 {
+		d.placed(codeConflict, "spec.workers", "kind: ManagerAgent", "an Agent has no workers")
+	}
+	read(d)
 }
 
 type react struct {
@@ -112,20 +97,17 @@ func (d *document) react() {
 		driver = "native"
 	}
 	d.set("driver", plannerConfig+".use_function_calling", driver)
-	if c.MaxIterations != nil && !d.has("limits.rounds") {
-		d.set("limits.rounds", plannerConfig+".max_iterations", *c.MaxIterations)
+	if !d.has("limits.rounds") {
+		given(d, "limits.rounds", plannerConfig+".max_iterations", c.MaxIterations)
 	}
-	if from := plannerConfig + ".max_parallel_tool_calls"; c.MaxParallel != nil {
-		d.set("limits.calls_per_step", from, *c.MaxParallel)
-		d.set("limits.parallel", from, *c.MaxParallel)
-		if driver == "react" {
-			d.set("react.parallel", from, *c.MaxParallel > 1)
-		}
+	const from = plannerConfig + ".max_parallel_tool_calls"
+	given(d, "limits.calls_per_step", from, c.MaxParallel)
+	given(d, "limits.parallel", from, c.MaxParallel)
+	if c.MaxParallel != nil && driver == "react" {
+		d.set("react.parallel", from, *c.MaxParallel > 1)
 	}
 	d.reportedIf(c.LLMTermination != nil, plannerConfig+".use_llm_termination", "a model ends a run by answering, with any value")
-	for i, name := range c.Terminal {
-		d.add("terminal_tools", index(plannerConfig+".terminal_tools", i), name)
-	}
+	d.all("terminal_tools", plannerConfig+".terminal_tools", c.Terminal)
 	if turns := map[string]int{"worker": 1, "orchestrator": 8}[c.HistoryFilter]; turns > 0 {
 		d.set("history.turns", plannerConfig+".history_filter", turns)
 	}

@@ -84,12 +84,8 @@ func policyOf[T any](d *document, p *typed, path string, into *T) *T {
 }
 
 func (d *document) termination(c *termination, path string) {
-	if c.MaxIterations != nil {
-		d.set("limits.rounds", path+".max_iterations", *c.MaxIterations)
-	}
-	for i, name := range c.Terminal {
-		d.add("terminal_tools", index(path+".terminal_tools", i), name)
-	}
+	given(d, "limits.rounds", path+".max_iterations", c.MaxIterations)
+	d.all("terminal_tools", path+".terminal_tools", c.Terminal)
 	if c.RequireTerminal != nil && *c.RequireTerminal {
 		d.placed(codeRefused, path+".require_terminal_tool", "say in system_prompt that the run ends with the tool, or set the gateway's tool_choice", "a run can also end by an answer")
 	}
@@ -103,9 +99,7 @@ func (d *document) termination(c *termination, path string) {
 }
 
 func (d *document) loops(c *loops, path string) {
-	if c.Threshold != nil {
-		d.set("limits.repeats", path+".repetition_threshold", *c.Threshold)
-	}
+	given(d, "limits.repeats", path+".repetition_threshold", c.Threshold)
 	if c.Enabled != nil && !*c.Enabled {
 		d.placed(codeRefused, path+".enabled", "leave it out", "repetition is always looked for, or a run might not end")
 	}
