@@ -129,7 +129,7 @@ func formed(b []byte, texts bool) (form json.RawMessage, n int) {
 	}
 	for depth := d.StackDepth(); depth > 0; depth-- {
 		kind, _ := d.StackIndex(depth)
-		form = append(form, byte(kind)+2) // both closing brackets are two after the opening ones in ASCII
+		form = append(form, byte(kind)+2) // a closing bracket is two after its opening one
 	}
 	return form, n
 }

@@ -110,7 +110,7 @@ var arrows = []arrow{
 	{from: "leak", to: join(low, ".", "llm")},
 	{from: "redact", to: join(low, ".", "llm", "internal/jsonform", "internal/schema", "observe", "redact/internal/secret"),
 		modules: []string{jsonModule}},
-	{from: "observe", to: join(low, ".", "llm", "internal/jsonform")},
+	{from: "observe", to: join(low, ".", "llm", "internal/jsonform"), modules: []string{jsonModule}},
 	{from: "artifact", to: []string{".", "llm", "internal/text"}},
 	{from: "script", to: []string{"llm", "internal/diff"}},
 	{from: "recording", to: []string{"llm", "redact", "internal/jsonform", "internal/text"}},
