@@ -1,9 +1,13 @@
 package schema
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
@@ -13,170 +17,97 @@ import (
 // It never rejects: anything else goes to the full validator, which also describes the faults. A
 // property test checks that it accepts only what the validator accepts.
 type fastSchema struct {
-	kinds    uint8 // allowed kinds, by bit; 0 means any
+	kinds    []jsonscan.Kind // allowed kinds; nil means any
+	integer  bool            // a number is an integer within the bounds
+	min, max *int64          // nil means none
 	props    []fastProp
 	required uint64      // bits of props
 	closed   bool        // no other fields
 	others   *fastSchema // the schema of other fields; nil means any value
 	items    *fastSchema // nil means any value
-	enum     []string    // allowed strings; nil means any
-	min, max int64       // bounds of integers, if bounded is set
-	bounded  bool
+	enum     []any       // allowed strings; nil means any
 }
 
 type fastProp struct {
 	name   string
-	schema *fastSchema // nil means any value
+	schema *fastSchema
 }
 
-const (
-	kindNull uint8 = 1 << iota
-	kindBool
-	kindString
-	kindInteger
-	kindNumber
-	kindArray
-	kindObject
-)
+var fastKinds = map[string]jsonscan.Kind{"null": jsonscan.Null, "boolean": jsonscan.True, "string": jsonscan.String,
+	"integer": jsonscan.Number, "number": jsonscan.Number, "array": jsonscan.Array, "object": jsonscan.Object}
 
-var fastKinds = map[string]uint8{"null": kindNull, "boolean": kindBool, "string": kindString, "integer": kindInteger,
-	"number": kindNumber | kindInteger, "array": kindArray, "object": kindObject}
+// fastNotes are the keywords that the fast path may ignore.
+var fastNotes = strings.Fields("title description default examples $comment deprecated readOnly writeOnly")
 
-// compileFast returns nil if s has a rule that only the full validator understands.
-func compileFast(s map[string]any) *fastSchema {
-	f := &fastSchema{}
-	for k, v := range s {
-		ok := true
-		switch k {
-		case "title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly":
-		case "$schema":
-			ok = v == "https://json-schema.org/draft/2020-12/schema" || v == "http://json-schema.org/draft-07/schema#"
-		case "type":
-			ok = f.addKinds(v)
-		case "properties", "required":
-			// handled below, together
-		case "additionalProperties":
-			switch v := v.(type) {
-			case bool:
-				f.closed = !v
-			case map[string]any:
-				f.others = compileFast(v)
-				ok = f.others != nil
-			default:
-				ok = false
-			}
-		case "items":
-			m, isMap := v.(map[string]any)
-			if ok = isMap; ok {
-				f.items = compileFast(m)
-				ok = f.items != nil
-			}
-		case "enum":
-			list, _ := v.([]any)
-			for _, e := range list {
-				word, isWord := e.(string)
-				if !isWord {
-					return nil
-				}
-				f.enum = append(f.enum, word)
-			}
-			ok = len(f.enum) > 0
-		case "minimum", "maximum":
-			// handled below, together
-		default:
-			ok = false
-		}
-		if !ok {
+// compileFast returns nil if src, a schema that the full validator has accepted, has a rule that
+// only this one understands.
+func compileFast(src jsontext.Value) *fastSchema {
+	if string(src) == "true" {
+		return &fastSchema{}
+	}
+	var s struct {
+		Draft      string                    `json:"$schema"`
+		Type       any                       `json:"type"`
+		Properties map[string]jsontext.Value `json:"properties"`
+		Required   []string                  `json:"required"`
+		Others     jsontext.Value            `json:"additionalProperties"`
+		Items      jsontext.Value            `json:"items"`
+		Enum       []any                     `json:"enum"`
+		Minimum    *int64                    `json:"minimum"`
+		Maximum    *int64                    `json:"maximum"`
+		Notes      map[string]any            `json:",embed"`
+	}
+	if json.Unmarshal(src, &s) != nil || len(s.Properties) > 64 || s.Draft != "" &&
+		s.Draft != "https://json-schema.org/draft/2020-12/schema" && s.Draft != "http://json-schema.org/draft-07/schema#" {
+		return nil
+	}
+	for name := range s.Notes {
+		if !slices.Contains(fastNotes, name) {
 			return nil
 		}
 	}
-	if len(f.enum) > 0 && f.kinds != kindString {
+	f := &fastSchema{min: s.Minimum, max: s.Maximum, enum: s.Enum}
+	types, ok := s.Type.([]any)
+	if !ok && s.Type != nil {
+		types = []any{s.Type}
+	}
+	for _, t := range types {
+		f.kinds = append(f.kinds, fastKinds[t.(string)])
+	}
+	f.integer = slices.Contains(types, any("integer")) && !slices.Contains(types, any("number"))
+	if f.enum != nil && !slices.Equal(types, []any{"string"}) || slices.ContainsFunc(f.enum, notText) ||
+		(f.min != nil || f.max != nil) && !slices.Equal(types, []any{"integer"}) {
 		return nil
 	}
-	if !f.addBounds(s) || !f.addProps(s) {
+	for name, v := range s.Properties {
+		f.props = append(f.props, fastProp{name, compileFast(v)})
+	}
+	for _, name := range s.Required {
+		i := slices.IndexFunc(f.props, func(p fastProp) bool { return p.name == name })
+		if i < 0 {
+			return nil
+		}
+		f.required |= 1 << i
+	}
+	if f.closed = string(s.Others) == "false"; !f.closed && s.Others != nil {
+		f.others = compileFast(s.Others)
+	}
+	if s.Items != nil {
+		f.items = compileFast(s.Items)
+	}
+	if s.Items != nil && f.items == nil || s.Others != nil && !f.closed && f.others == nil ||
+		slices.ContainsFunc(f.props, func(p fastProp) bool { return p.schema == nil }) {
 		return nil
 	}
 	return f
 }
 
-func (f *fastSchema) addKinds(v any) bool {
-	list, ok := v.([]any)
-	if !ok {
-		list = []any{v}
-	}
-	for _, k := range list {
-		name, _ := k.(string)
-		bits := fastKinds[name]
-		if bits == 0 {
-			return false
-		}
-		f.kinds |= bits
-	}
-	return f.kinds != 0
-}
+func notText(v any) bool { _, ok := v.(string); return !ok }
 
-func (f *fastSchema) addBounds(s map[string]any) bool {
-	low, hasLow := s["minimum"]
-	high, hasHigh := s["maximum"]
-	if !hasLow && !hasHigh {
-		return true
-	}
-	if f.kinds != kindInteger {
-		return false
-	}
-	f.bounded, f.min, f.max = true, -1<<62, 1<<62
-	return (!hasLow || exactInt(low, &f.min)) && (!hasHigh || exactInt(high, &f.max))
-}
-
-func exactInt(v any, into *int64) bool {
-	n, ok := v.(json.Number)
-	if !ok {
-		return false
-	}
-	i, err := strconv.ParseInt(string(n), 10, 62)
-	*into = i
-	return err == nil
-}
-
-func (f *fastSchema) addProps(s map[string]any) bool {
-	props, _ := s["properties"].(map[string]any)
-	required, _ := s["required"].([]any)
-	if s["properties"] != nil && props == nil || s["required"] != nil && required == nil || len(props) > 64 {
-		return false
-	}
-	for name, v := range props {
-		p := fastProp{name: name}
-		switch v := v.(type) {
-		case map[string]any:
-			if p.schema = compileFast(v); p.schema == nil {
-				return false
-			}
-		case bool:
-			if !v {
-				return false
-			}
-		default:
-			return false
-		}
-		f.props = append(f.props, p)
-	}
-	for _, v := range required {
-		i := slices.IndexFunc(f.props, func(p fastProp) bool { return p.name == v })
-		if i < 0 {
-			return false
-		}
-		f.required |= 1 << i
-	}
-	return true
-}
-
-// accepts reports that args certainly fit.
-func (f *fastSchema) accepts(args json.RawMessage) bool {
-	if !json.Valid(args) {
-		return false
-	}
+// accepts reports whether args certainly fit.
+func (f *fastSchema) accepts(args stdjson.RawMessage) bool {
 	c := jsonscan.New(args)
-	return f.value(&c) && c.Err() == nil
+	return stdjson.Valid(args) && f.value(&c) && c.Err() == nil
 }
 
 func (f *fastSchema) value(c *jsonscan.Cursor) bool {
@@ -184,42 +115,31 @@ func (f *fastSchema) value(c *jsonscan.Cursor) bool {
 		c.Skip()
 		return true
 	}
-	switch c.Kind() {
-	case jsonscan.Object:
-		return f.allows(kindObject) && f.object(c)
-	case jsonscan.Array:
-		if !f.allows(kindArray) {
-			return false
-		}
+	kind := c.Kind()
+	if kind == jsonscan.False {
+		kind = jsonscan.True
+	}
+	switch {
+	case f.kinds != nil && !slices.Contains(f.kinds, kind):
+		return false
+	case kind == jsonscan.Object:
+		return f.object(c)
+	case kind == jsonscan.Array:
 		for c.Array(); c.More(); {
 			if !f.items.value(c) {
 				return false
 			}
 		}
 		return true
-	case jsonscan.String:
-		if !f.allows(kindString) {
-			return false
-		}
-		if f.enum == nil {
-			c.Skip()
-			return true
-		}
+	case kind == jsonscan.String && f.enum != nil:
 		word := c.Text()
-		return slices.ContainsFunc(f.enum, func(e string) bool { return e == string(word) })
-	case jsonscan.Number:
-		return f.number(c.Raw())
-	case jsonscan.True, jsonscan.False:
-		c.Skip()
-		return f.allows(kindBool)
-	case jsonscan.Null:
-		c.Skip()
-		return f.allows(kindNull)
+		return slices.ContainsFunc(f.enum, func(e any) bool { return e.(string) == string(word) })
+	case kind == jsonscan.Number && f.integer:
+		return f.whole(c.Raw())
 	}
-	return false
+	c.Skip()
+	return true
 }
-
-func (f *fastSchema) allows(kind uint8) bool { return f.kinds == 0 || f.kinds&kind != 0 }
 
 func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 	var seen uint64
@@ -242,15 +162,9 @@ func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 	return seen&f.required == f.required
 }
 
-// number accepts a plain integer, and any number if all numbers are allowed. The full validator
-// decides whether 1.0 and 1e3 are integers.
-func (f *fastSchema) number(raw []byte) bool {
-	if f.allows(kindNumber) && !f.bounded {
-		return true
-	}
-	if !f.allows(kindInteger) || len(raw) > 18 {
-		return false
-	}
+// whole reports whether raw is certainly an allowed integer. An integer may also be written as 1.0
+// or 1e3; the full validator decides about these.
+func (f *fastSchema) whole(raw []byte) bool {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
-	return err == nil && (!f.bounded || n >= f.min && n <= f.max)
+	return err == nil && len(raw) <= 18 && (f.min == nil || n >= *f.min) && (f.max == nil || n <= *f.max)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/internal/text"
 )
@@ -159,9 +160,13 @@ func compile(doc map[string]any, any bool) (*Schema, error) {
 		m.unevaluated = m.unevaluated || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
 		m.install(s)
 	}
-	fast := compileFast(doc)
+	src, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	fast := compileFast(src)
 	if fast != nil && !any {
-		fast.kinds = kindObject // arguments are an object, even if the schema does not say so
+		fast.kinds = []jsonscan.Kind{jsonscan.Object} // arguments are an object, even if the schema does not say so
 	}
 	return &Schema{full: full, fast: fast, any: any, doc: doc, meter: m}, nil
 }
