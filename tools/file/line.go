@@ -30,7 +30,7 @@ func (l *lineReader) next(ctx context.Context, m *regexp.Regexp) (text []byte, m
 	}
 	l.line++
 	if errors.Is(err, bufio.ErrBufferFull) {
-		return l.long(ctx, b, m)
+		return l.long(ctx, m)
 	}
 	if err != nil && err != io.EOF {
 		return nil, nil, err
@@ -39,20 +39,20 @@ func (l *lineReader) next(ctx context.Context, m *regexp.Regexp) (text []byte, m
 		return nil, nil, &binaryError{"binary data"}
 	}
 	l.at += int64(len(b))
-	b = chomp(b)
+	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 	return b, m.FindIndex(b), nil
 }
 
-// long examines a line that begins with head and continues in l.r.
-func (l *lineReader) long(ctx context.Context, head []byte, m *regexp.Regexp) (text []byte, match []int, err error) {
-	s := &longLine{ctx: ctx, r: l.r, held: bytes.Clone(head), size: int64(len(head))}
-	if bytes.IndexByte(head, 0) >= 0 {
-		s.err = &binaryError{"binary data"}
+// long examines the line at l.at rune by rune.
+func (l *lineReader) long(ctx context.Context, m *regexp.Regexp) (text []byte, match []int, err error) {
+	if _, err := l.f.Seek(l.at, io.SeekStart); err != nil {
+		return nil, nil, err
 	}
+	l.r.Reset(l.f)
+	s := &longLine{ctx: ctx, r: l.r}
 	match = m.FindReaderIndex(s)
 	for s.err == nil { // read the rest of the line
-		s.held = s.held[:0]
-		s.fill()
+		s.ReadRune()
 	}
 	if s.err != io.EOF {
 		return nil, nil, s.err
@@ -80,59 +80,35 @@ func (l *lineReader) long(ctx context.Context, head []byte, m *regexp.Regexp) (t
 	return text, match, nil
 }
 
-// longLine reads one line piece by piece. It is an io.RuneReader whose runes end where the line
-// ends, so that ^ and $ of a regular expression match the ends of the line.
+// longLine reads the runes of a line, without its line ending.
 type longLine struct {
 	ctx  context.Context
 	r    *bufio.Reader
-	held []byte // read but not yet consumed
-	size int64  // bytes read, including the line ending
-	err  error  // io.EOF once the line has ended and held is its last piece
-}
-
-// fill appends a piece to held.
-func (s *longLine) fill() {
-	if s.err != nil {
-		return
-	}
-	if s.err = s.ctx.Err(); s.err != nil {
-		return
-	}
-	b, err := s.r.ReadSlice('\n')
-	s.size += int64(len(b))
-	switch {
-	case bytes.IndexByte(b, 0) >= 0:
-		s.err = &binaryError{"binary data"}
-	case errors.Is(err, bufio.ErrBufferFull):
-	case err != nil && err != io.EOF:
-		s.err = err
-	default:
-		s.err = io.EOF
-	}
-	s.held = append(s.held, b...)
-	if s.err == io.EOF {
-		s.held = chomp(s.held)
-	}
+	size int64 // bytes read, including the line ending
+	err  error // io.EOF at the end of the line
 }
 
 func (s *longLine) ReadRune() (r rune, size int, err error) {
-	// so that the \r of the line ending is dropped together with the \n
-	for s.err == nil && len(s.held) < utf8.UTFMax {
-		s.held = bytes.Clone(s.held) // clone so that the underlying array does not grow forever
-		s.fill()
+	if s.err == nil && s.size%piece < utf8.UTFMax {
+		s.err = s.ctx.Err()
 	}
-	if s.err != nil && s.err != io.EOF {
+	if s.err != nil {
 		return 0, 0, s.err
 	}
-	if len(s.held) == 0 {
-		return 0, 0, io.EOF
+	r, size, s.err = s.r.ReadRune()
+	s.size += int64(size)
+	switch {
+	case s.err != nil:
+	case r == 0:
+		s.err = &binaryError{"binary data"}
+	case r == '\n':
+		s.err = io.EOF
+	case r == '\r':
+		if next, _ := s.r.Peek(1); len(next) == 0 || next[0] == '\n' {
+			s.r.Discard(len(next))
+			s.size += int64(len(next))
+			s.err = io.EOF
+		}
 	}
-	r, size = utf8.DecodeRune(s.held)
-	s.held = s.held[size:]
-	return r, size, nil
-}
-
-// chomp returns line without its end, \n or \r\n.
-func chomp(line []byte) []byte {
-	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	return r, size, s.err
 }

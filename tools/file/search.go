@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
@@ -63,7 +65,7 @@ func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) 
 	case err != nil:
 		return llm.ToolResult{}, s.explain(q.base, err)
 	case info.IsDir():
-		err = s.walk(ctx, q.base, q.from, q.exclude, q.visit)
+		err = s.walk(ctx, q.base, q.base, q.from, q.exclude, q.visit)
 	default:
 		if err = regular(q.base, info); err == nil {
 			q.alone = true
@@ -235,17 +237,32 @@ func (q *searching) note() string {
 	return b.String()
 }
 
-// globs are compiled patterns of paths.
-type globs []*regexp.Regexp
+// globs are patterns of paths.
+type globs []string
 
+// deep finds a ** that is no part of its own, as in src/**.go, which means src/**/*.go.
+var deep = regexp.MustCompile(`\*\*([^/])`)
+
+// newGlobs returns the patterns. One without a slash matches the last part of a path.
 func newGlobs(where string, patterns []string) (globs, error) {
 	var all globs
 	for i, p := range patterns {
-		re, err := glob(p)
-		if err != nil {
-			return nil, toolrun.Refuse("%s[%d]: %q is no glob: %v; such are \"*.go\", \"src/**/*_test.go\", \"*.{yml,yaml}\"", where, i, p, err)
+		glob := deep.ReplaceAllString(strings.TrimPrefix(p, "./"), "**/*$1")
+		fault := ""
+		switch {
+		case strings.HasPrefix(glob, "/"), glob == "..", strings.HasPrefix(glob, "../"):
+			fault = "it is to be relative to path"
+		case !doublestar.ValidatePattern(glob):
+			fault = "a [ or a { is never closed"
+		case strings.HasSuffix(glob, "/"):
+			glob += "**"
+		case !strings.Contains(glob, "/"):
+			glob = "**/" + glob
 		}
-		all = append(all, re)
+		if fault != "" {
+			return nil, toolrun.Refuse("%s[%d]: %q is no glob: %s; such are \"*.go\", \"src/**/*_test.go\", \"*.{yml,yaml}\"", where, i, p, fault)
+		}
+		all = append(all, glob)
 	}
 	return all, nil
 }
@@ -253,70 +270,7 @@ func newGlobs(where string, patterns []string) (globs, error) {
 // fit reports whether one of the patterns matches the path name, which is relative to the base of
 // the search.
 func (g globs) fit(name string) bool {
-	return slices.ContainsFunc(g, func(re *regexp.Regexp) bool { return re.MatchString(name) })
-}
-
-// glob compiles a glob. A glob without a slash matches the last part of a path.
-func glob(p string) (*regexp.Regexp, error) {
-	p = strings.TrimPrefix(p, "./")
-	switch {
-	case strings.HasPrefix(p, "/"), p == "..", strings.HasPrefix(p, "../"):
-		return nil, errors.New("it is to be relative to path")
-	case strings.HasSuffix(p, "/"):
-		p += "**"
-	}
-	var b strings.Builder
-	b.WriteString(`^`)
-	if !strings.Contains(p, "/") {
-		b.WriteString(`(?:.*/)?`)
-	}
-	depth := 0
-	for i := 0; i < len(p); i++ {
-		switch c := p[i]; {
-		case strings.HasPrefix(p[i:], "**/"):
-			b.WriteString(`(?:.*/)?`)
-			i += 2
-		case strings.HasPrefix(p[i:], "**"):
-			b.WriteString(`.*`)
-			i++
-		case c == '*':
-			b.WriteString(`[^/]*`)
-		case c == '?':
-			b.WriteString(`[^/]`)
-		case c == '{':
-			depth++
-			b.WriteString(`(?:`)
-		case c == '}' && depth > 0:
-			depth--
-			b.WriteString(`)`)
-		case c == ',' && depth > 0:
-			b.WriteString(`|`)
-		case c == '[':
-			end := strings.IndexByte(p[i+1:], ']')
-			if end <= 0 {
-				return nil, errors.New("a [ is never closed")
-			}
-			class := p[i+1 : i+1+end]
-			if class[0] == '!' {
-				class = "^/" + class[1:]
-			}
-			b.WriteString("[" + strings.ReplaceAll(class, `\`, `\\`) + "]")
-			i += end + 1
-		case c == '\\' && i+1 < len(p):
-			i++
-			b.WriteString(regexp.QuoteMeta(p[i : i+1]))
-		default:
-			b.WriteString(regexp.QuoteMeta(p[i : i+1]))
-		}
-	}
-	if depth > 0 {
-		return nil, errors.New("a { is never closed")
-	}
-	re, err := regexp.Compile(`(?s)` + b.String() + `$`)
-	if err != nil {
-		return nil, errors.New("its [ ] are not well formed")
-	}
-	return re, nil
+	return slices.ContainsFunc(g, func(glob string) bool { return doublestar.MatchUnvalidated(glob, name) })
 }
 
 // passed lists directories that are skipped unless path leads into them.
@@ -326,13 +280,9 @@ var passed = map[string]bool{".git": true, ".hg": true, ".svn": true}
 const walked = 10_000
 
 // walk calls visit for each regular file below dir, starting at the path from, in name order,
-// directory by directory. It follows no links and skips directories that cannot be read.
-func (s *Set) walk(ctx context.Context, dir, from string, exclude globs,
-	visit func(context.Context, string) error) error {
-	return s.walkDir(ctx, dir, dir, from, exclude, visit)
-}
-
-func (s *Set) walkDir(ctx context.Context, base, dir, from string, exclude globs,
+// directory by directory. It follows no links and skips directories that cannot be read, except
+// base, where it began.
+func (s *Set) walk(ctx context.Context, base, dir, from string, exclude globs,
 	visit func(context.Context, string) error) error {
 	if strings.Count(dir, "/")+2 > maxDepth {
 		return nil // no tool accepts deeper paths
@@ -361,7 +311,7 @@ func (s *Set) walkDir(ctx context.Context, base, dir, from string, exclude globs
 			var err error
 			switch mode := d.Type(); {
 			case mode.IsDir() && !passed[after] && !exclude.fit(strings.TrimPrefix(name, base+"/")):
-				err = s.walkDir(ctx, base, name, from, exclude, visit)
+				err = s.walk(ctx, base, name, from, exclude, visit)
 			case mode.IsRegular():
 				err = visit(ctx, name)
 			}
