@@ -73,36 +73,28 @@ type named interface{ engineName() string }
 
 func (c *client) engineName() string { return c.name }
 
-// address returns the address of the service with path appended.
-func (c *client) address(own, path string) (*url.URL, error) {
-	base := cmp.Or(c.BaseURL, own)
-	u, err := url.Parse(strings.TrimRight(base, "/") + path)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, c.fault(nil, "its address is not valid: want https://HOST, as in %s", c.variable)
-	}
-	return u, nil
-}
-
-// keyed returns an error if the key is missing or malformed.
-func (c *client) keyed() error {
-	if c.Key == "" {
+// ask sends a GET request for path, which complete may change, and decodes the JSON response. own is
+// the service's own address; a service without one takes no key.
+func (c *client) ask(ctx context.Context, own, path string, complete func(*http.Request), into any) error {
+	switch {
+	case own == "":
+	case c.Key == "":
 		return c.fault(nil, "there is no key: set %s where this runs", c.variable)
-	}
-	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	case strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		return c.fault(nil, "the key in %s has a character that is not allowed in a key, such as a line break", c.variable)
 	}
-	return nil
-}
-
-// ask sends the request and decodes the JSON response.
-func (c *client) ask(ctx context.Context, req *http.Request, into any) error {
 	within, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
+	req, err := http.NewRequestWithContext(within, "GET", strings.TrimRight(cmp.Or(c.BaseURL, own), "/")+path, nil)
+	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return c.fault(nil, "its address is not valid: want https://HOST, as in %s", c.variable)
+	}
 	req.Header.Set("Accept", "application/json")
+	complete(req)
 	hc := &http.Client{Transport: c.HTTP, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // the key is for the service only, not for a redirect target
 	}}
-	res, err := hc.Do(req.WithContext(within))
+	res, err := hc.Do(req)
 	var body []byte
 	if err == nil {
 		defer res.Body.Close()
@@ -131,7 +123,7 @@ func (c *client) refusal(status int, body []byte) error {
 	said := c.said(body)
 	switch {
 	case status == 401, status == 403, status == 422 && bytes.Contains(body, []byte("TOKEN")):
-		if c.variable == searxngVariable {
+		if c.name == "searxng" {
 			return c.fault(nil, "it refuses (status %d): its settings must allow the format json (search.formats)", status)
 		}
 		return c.fault(nil, "it does not accept the key in %s (status %d%s)", c.variable, status, said)
