@@ -160,13 +160,10 @@ func compile(doc map[string]any, any bool) (*Schema, error) {
 		m.unevaluated = m.unevaluated || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
 		m.install(s)
 	}
-	src, err := json.Marshal(doc)
-	if err != nil {
-		return nil, err
-	}
+	src, _ := json.Marshal(doc) // it was decoded from JSON
 	fast := compileFast(src)
-	if fast != nil && !any {
-		fast.kinds = []jsonscan.Kind{jsonscan.Object} // arguments are an object, even if the schema does not say so
+	if fast != nil && !any { // arguments are an object, even if the schema does not say so
+		fast.kinds = []jsonscan.Kind{jsonscan.Object}
 	}
 	return &Schema{full: full, fast: fast, any: any, doc: doc, meter: m}, nil
 }
