@@ -1,8 +1,8 @@
 package code
 
 import (
+	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 )
@@ -10,81 +10,56 @@ import (
 // pool starts children before programs need them. A child serves one program and is never returned
 // to the pool.
 type pool struct {
-	want  int           // number of waiting children
-	idle  time.Duration // maximum waiting time of a child
-	start func() (*child, error)
+	want   int           // number of waiting children
+	idle   time.Duration // maximum waiting time of a child
+	start  func() (*child, error)
+	open   context.Context // ends when the pool is closed
+	closed context.CancelFunc
+	offers chan *child // from waiting children
 
-	mu       sync.Mutex
-	ready    []*waitingChild
-	busy     map[*child]bool
-	starting int
-	closed   bool
-	work     sync.WaitGroup
+	mu      sync.Mutex
+	waiting int // children that wait or are being started
+	work    sync.WaitGroup
 }
 
-type waitingChild struct {
-	*child
-	expiry *time.Timer
+func newPool(want int, idle time.Duration, start func() (*child, error)) *pool {
+	p := &pool{want: want, idle: idle, start: start, offers: make(chan *child)}
+	p.open, p.closed = context.WithCancel(context.Background())
+	return p
 }
 
 var errClosed = errors.New("the interpreter is closed")
 
 // take returns a waiting child, or a new one. It also starts replacements in the background.
-func (p *pool) take() (*child, error) {
-	c, err := p.waiting()
-	if err != nil {
-		return nil, err
-	}
-	if c == nil {
-		if c, err = p.start(); err != nil {
-			return nil, err
-		}
-	}
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		c.end()
+func (p *pool) take() (c *child, err error) {
+	if p.open.Err() != nil {
 		return nil, errClosed
 	}
-	if p.busy == nil {
-		p.busy = map[*child]bool{}
-	}
-	p.busy[c] = true
-	p.mu.Unlock()
-	p.fill()
-	return c, nil
-}
-
-// waiting returns a waiting child. Nil means that there is none.
-func (p *pool) waiting() (*child, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, errClosed
-	}
-	for len(p.ready) > 0 {
-		w := p.ready[0]
-		p.ready = slices.Delete(p.ready, 0, 1)
-		if !w.expiry.Stop() {
-			continue // it is being ended
-		}
-		p.work.Done()
+	for c == nil && err == nil {
 		select {
-		case <-w.gone: // it has already been ended from outside
-			w.wire.close()
+		case c = <-p.offers:
+			p.count(-1)
 		default:
-			return w.child, nil
+			c, err = p.start()
+			continue
+		}
+		select {
+		case <-c.gone: // it has been ended from outside
+			c.end()
+			c = nil
+		default:
 		}
 	}
-	return nil, nil
+	if err == nil {
+		p.fill()
+	}
+	return c, err
 }
 
-// done ends a child that has served its program.
-func (p *pool) done(c *child) {
-	c.end()
+func (p *pool) count(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.busy, c)
+	p.waiting += n
 }
 
 // fill starts children until the wanted number waits. A failure to start is reported when a program
@@ -92,55 +67,34 @@ func (p *pool) done(c *child) {
 func (p *pool) fill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.closed && len(p.ready)+p.starting < p.want {
-		p.starting++
-		p.work.Go(p.add)
+	for ; p.open.Err() == nil && p.waiting < p.want; p.waiting++ {
+		p.work.Go(p.offer)
 	}
 }
 
-// add starts a child that waits for a program.
-func (p *pool) add() {
+// offer starts a child and offers it to a program. A child that waits too long is ended, and is
+// replaced when the next program runs.
+func (p *pool) offer() {
 	c, err := p.start()
-	p.mu.Lock()
-	p.starting--
-	if err != nil || p.closed {
-		p.mu.Unlock()
-		if err == nil {
-			c.end()
+	if err == nil {
+		expiry := time.NewTimer(p.idle)
+		defer expiry.Stop()
+		select {
+		case p.offers <- c:
+			return
+		case <-expiry.C:
+		case <-c.gone: // it has been ended from outside
+		case <-p.open.Done():
 		}
-		return
+		c.end()
 	}
-	w := &waitingChild{child: c}
-	p.work.Add(1)
-	w.expiry = time.AfterFunc(p.idle, func() { p.expire(w) })
-	p.ready = append(p.ready, w)
-	p.mu.Unlock()
-}
-
-// expire ends a child that has waited too long. It is replaced when the next program runs.
-func (p *pool) expire(w *waitingChild) {
-	defer p.work.Done()
-	p.mu.Lock()
-	p.ready = slices.DeleteFunc(p.ready, func(o *waitingChild) bool { return o == w })
-	p.mu.Unlock()
-	w.end()
+	p.count(-1)
 }
 
 // close ends all children. It waits for the end of the children that no program is using.
 func (p *pool) close() {
 	p.mu.Lock()
-	p.closed = true
-	ready := p.ready
-	p.ready = nil
-	for c := range p.busy {
-		c.kill()
-	}
+	p.closed()
 	p.mu.Unlock()
-	for _, w := range ready {
-		if w.expiry.Stop() {
-			w.end()
-			p.work.Done()
-		}
-	}
 	p.work.Wait()
 }

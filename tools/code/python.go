@@ -46,7 +46,7 @@ func Python(opts *PythonOptions) *PythonInterpreter {
 	p.opts.Memory = cmp.Or(p.opts.Memory, 512<<20)
 	p.opts.Warm = cmp.Or(p.opts.Warm, 1)
 	p.opts.Idle = cmp.Or(p.opts.Idle, time.Minute)
-	p.pool = &pool{want: max(p.opts.Warm, 0), idle: p.opts.Idle, start: p.startChild}
+	p.pool = newPool(p.opts.Warm, p.opts.Idle, p.startChild)
 	return p
 }
 
@@ -136,7 +136,8 @@ func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ende
 		}
 		return ended{outcome: refused, message: "The program was not run, because Python is not available here: " + why + ". Calling again will not help."}
 	}
-	defer p.pool.done(c)
+	defer c.end()
+	defer context.AfterFunc(p.pool.open, c.kill)()
 	var over atomic.Bool
 	h.watch = newStopwatch(prog.time, func() {
 		over.Store(true)
