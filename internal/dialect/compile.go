@@ -235,13 +235,15 @@ func (c *compiler) node(v any, ptr string) (*object, *back) {
 			return c.reference(o, target, p)
 		}
 	}
+	if !c.d.has(TypeNeeded) && refOf(o) != "" && onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef") {
+		return c.inline(o, ptr)
+	}
+	return c.body(o)
+}
+
+// body compiles a schema that is not a reference alone.
+func (c *compiler) body(o *object) (*object, *back) {
 	if !c.d.has(TypeNeeded) {
-		if refOf(o) == "" {
-			return c.light(o)
-		}
-		if onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef") {
-			return c.inline(o, ptr)
-		}
 		return c.light(beside(o))
 	}
 	w, left, entered, st := c.flat(o)
@@ -307,7 +309,7 @@ func (c *compiler) reference(o, target *object, ptr string) (*object, *back) {
 		name = defName(ptr, c.defs.keys)
 		c.defNames[ptr] = name
 		c.defs.set(name, newObject(ptr)) // reserves the name while the target is compiled
-		out, b := c.defined(target)
+		out, b := c.body(target)
 		if out == nil {
 			c.fail(ptr, "$ref", TypeNeeded, "nothing fits the definition")
 			out = newObject(ptr)
@@ -339,18 +341,6 @@ func (c *compiler) reference(o, target *object, ptr string) (*object, *back) {
 		ref.set("description", text)
 	}
 	return ref, b
-}
-
-func (c *compiler) defined(target *object) (*object, *back) {
-	if !c.d.has(TypeNeeded) {
-		return c.light(beside(target))
-	}
-	w, left, entered, st := c.flat(target)
-	defer c.leave(entered)
-	if st == never {
-		return nil, nil
-	}
-	return c.typed(w, left)
 }
 
 // limits checks the output against the size limits of the dialect.

@@ -5,114 +5,68 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // light copies a schema for a dialect that accepts almost everything.
 func (c *compiler) light(w *object) (*object, *back) {
 	out, b := newObject(w.ptr), &back{every: true}
-	inner := func(v any, at, ptr string) (*object, *back) {
-		x, sub := c.node(v, ptr)
-		if x == nil {
-			x = schemaOf(at, "not", newObject(at))
+	child := func(k string, v any, ptr string) (any, *back) {
+		if _, ok := v.(bool); ok && slices.Contains(oneSchema, k) && k != "items" && k != "contains" {
+			return v, nil
 		}
-		return x, sub
-	}
-	child := func(k string, v any) any {
-		x, sub := inner(v, w.ptr, join(w.ptr, k))
-		if sub != nil {
+		x, sub := c.node(v, ptr)
+		switch {
+		case k == "properties":
+		case k == "items" || k == "contains" || k == "prefixItems":
+			b.items = append(b.items, sub)
+		case k == "additionalProperties":
+			b.rest = sub
+		case sub != nil:
 			b.alts = append(b.alts, sub)
 		}
-		return x
+		switch {
+		case x != nil:
+			return x, sub
+		case k == "additionalProperties":
+			return false, nil
+		}
+		return schemaOf(w.ptr, "not", newObject(w.ptr)), nil
 	}
 	for _, k := range w.keys {
-		v := w.vals[k]
+		v, ptr := w.vals[k], join(w.ptr, k)
+		m, isMap := v.(*object)
+		list, isList := v.([]any)
 		switch {
 		case slices.Contains(scaffolding, k):
 		case !slices.Contains(vocabulary, k) && !slices.Contains(annotations, k):
 			c.lose(w.ptr, k, Note, "", "it is not a keyword of JSON Schema and is not sent")
-		case k == "properties":
-			props, _ := v.(*object)
-			if props == nil {
-				continue
-			}
-			to := newObject(props.ptr)
-			b.props = map[string]*member{}
-			for _, name := range props.keys {
-				x, sub := inner(props.vals[name], props.ptr, join(props.ptr, name))
-				wire := c.wireName(props.ptr, name)
-				to.set(wire, x)
-				b.props[wire] = &member{name: name, back: sub}
-			}
-			out.set(k, to)
 		case k == "required":
 			if list := c.wireNames(w, v); len(list) > 0 {
 				out.set(k, list)
 			}
-		case k == "dependentRequired":
-			if deps, ok := v.(*object); ok {
-				to := newObject(deps.ptr)
-				for _, name := range deps.keys {
-					to.set(c.wireName(join(w.ptr, "properties"), name), c.wireNames(w, deps.vals[name]))
-				}
-				out.set(k, to)
-			}
-		case slices.Contains(mapSchemas, k):
-			if m, ok := v.(*object); ok {
-				to := newObject(m.ptr)
-				for _, name := range m.keys {
-					x := child(k, m.vals[name])
-					if k == "dependentSchemas" {
-						name = c.wireName(join(w.ptr, "properties"), name)
-					}
-					to.set(name, x)
-				}
-				out.set(k, to)
+		case k == "dependentRequired" || slices.Contains(mapSchemas, k):
+			if isMap {
+				out.set(k, c.lightMap(w, k, m, b, child))
 			}
 		case slices.Contains(listSchemas, k):
-			list, ok := v.([]any)
-			if !ok {
-				continue
-			}
-			to := make([]any, 0, len(list))
+			to := make([]any, len(list))
 			for i, x := range list {
-				if k != "prefixItems" {
-					to = append(to, child(k, x))
-					continue
+				if k == "prefixItems" {
+					ptr = fmt.Sprintf("%s/%s/%d", w.ptr, k, i)
 				}
-				y, sub := inner(x, w.ptr, fmt.Sprintf("%s/%s/%d", w.ptr, k, i))
-				b.items = append(b.items, sub)
-				to = append(to, y)
+				to[i], _ = child(k, x, ptr)
 			}
-			out.set(k, to)
-		case k == "items" || k == "contains":
-			y, sub := inner(v, w.ptr, join(w.ptr, k))
-			b.items = append(b.items, sub)
-			out.set(k, y)
-		case k == "additionalProperties":
-			if _, ok := v.(bool); ok {
-				out.set(k, v)
-				continue
+			if isList {
+				out.set(k, to)
 			}
-			y, sub := c.node(v, join(w.ptr, k))
-			if y == nil {
-				out.set(k, false)
-				continue
-			}
-			b.rest = sub
-			out.set(k, y)
 		case slices.Contains(oneSchema, k):
-			if _, ok := v.(bool); ok {
-				out.set(k, v)
-				continue
-			}
-			out.set(k, child(k, v))
-		case k == "type" || k == "enum":
-			if list, ok := v.([]any); ok && len(list) == 0 {
-				return nil, nil
-			} else if len(list) == 1 && k == "type" {
-				v = list[0]
-			}
-			out.set(k, v)
+			x, _ := child(k, v, ptr)
+			out.set(k, x)
+		case (k == "type" || k == "enum") && isList && len(list) == 0:
+			return nil, nil
+		case k == "type" && len(list) == 1:
+			out.set(k, list[0])
 		default:
 			out.set(k, v)
 		}
@@ -125,6 +79,34 @@ func (c *compiler) light(w *object) (*object, *back) {
 		out.set("items", newObject(w.ptr))
 	}
 	return out, b
+}
+
+// lightMap copies m, the value of k in w, whose members are schemas or lists of names.
+func (c *compiler) lightMap(w *object, k string, m *object, b *back,
+	child func(k string, v any, ptr string) (any, *back)) *object {
+	to := newObject(m.ptr)
+	if k == "properties" {
+		b.props = map[string]*member{}
+	}
+	for _, name := range m.keys {
+		wire, v, ptr := name, m.vals[name], join(w.ptr, k)
+		if k == "properties" || strings.HasPrefix(k, "dependent") {
+			wire = c.wireName(join(w.ptr, "properties"), name)
+		}
+		if k == "dependentRequired" {
+			to.set(wire, c.wireNames(w, v))
+			continue
+		}
+		if k == "properties" {
+			ptr = join(ptr, name)
+		}
+		x, sub := child(k, v, ptr)
+		to.set(wire, x)
+		if k == "properties" {
+			b.props[wire] = &member{name: name, back: sub}
+		}
+	}
+	return to
 }
 
 // wireName returns the name of a property in the output. ptr is the path of the properties.
