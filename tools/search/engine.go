@@ -73,8 +73,8 @@ type named interface{ engineName() string }
 
 func (c *client) engineName() string { return c.name }
 
-// ask sends a GET request for path, which complete may change, and decodes the JSON response. own is
-// the service's own address; a service without one takes no key.
+// ask sends a GET request for path, which complete may change, and decodes the JSON response. own
+// is the service's own address; a service without one takes no key.
 func (c *client) ask(ctx context.Context, own, path string, complete func(*http.Request), into any) error {
 	switch {
 	case own == "":
