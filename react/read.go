@@ -110,22 +110,13 @@ var (
 	observed    = regexp.MustCompile(`(?i)[ \t\r\n][>*_#-]*(observation|tool result)[*_]*:`)
 )
 
-func kindOf(label string) kind {
-	switch l := strings.ToLower(strings.ReplaceAll(label, "_", " ")); l {
-	case "thought":
-		return thoughtKind
-	case "action":
-		return actionKind
-	case "action input", "actioninput":
-		return inputKind
-	case "calling tool":
-		return callKind
-	case "observation", "tool result":
-		return observationKind
-	default:
-		return answerKind
-	}
-}
+// kinds are the sections by the label or the tag that begins them.
+var kinds = map[string]kind{"thought": thoughtKind, "action": actionKind, "tool": actionKind,
+	"action input": inputKind, "actioninput": inputKind, "tool input": inputKind, "args": inputKind,
+	"calling tool": callKind, "observation": observationKind, "tool result": observationKind,
+	"answer": answerKind, "final answer": answerKind}
+
+func kindOf(label string) kind { return kinds[strings.ToLower(strings.ReplaceAll(label, "_", " "))] }
 
 // firstLabel returns where the first label stands that makes a decision; -1 if there is none.
 func firstLabel(text string) int {

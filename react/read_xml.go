@@ -35,16 +35,7 @@ func xmlSections(text string) []section {
 			continue
 		}
 		name := text[pos+loc[2] : pos+loc[3]]
-		switch strings.ToLower(name) {
-		case "thought":
-			s.kind = thoughtKind
-		case "tool", "action":
-			s.kind = actionKind
-		case "args", "action_input", "tool_input":
-			s.kind = inputKind
-		case "answer", "final_answer":
-			s.kind = answerKind
-		}
+		s.kind = kindOf(name)
 		rest := text[s.body:]
 		value, n := "", 0
 		if s.kind == inputKind && failed < maxFailed {

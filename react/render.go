@@ -40,6 +40,13 @@ func (f Format) history(msgs []llm.Message, prompt string) []llm.Message {
 	return out
 }
 
+// forms are how a reply stands in the history. JSON has the form of Text.
+var forms = map[Format]struct{ thought, call, answer string }{
+	XML:   {"<thought>%s</thought>\n", "<tool>%[1]s</tool>\n<args>%[2]s</args>\n", "<answer>%s</answer>"},
+	Plain: {"%s\n", "Calling tool: %s with args: %s (#%d)\n", "%s"},
+	Text:  {"Thought: %s\n", "Action: %[1]s\nAction Input: %[2]s\n", "Final Answer: %s"},
+}
+
 // said is a reply as text. before is how many calls were made before it.
 func (f Format) said(m llm.Message, calls []llm.ToolCall, before int) string {
 	var thoughts []string
@@ -59,39 +66,19 @@ func (f Format) said(m llm.Message, calls []llm.ToolCall, before int) string {
 			thoughts = append(thoughts, text)
 		}
 	}
+	form, ok := forms[f]
+	if !ok {
+		form = forms[Text]
+	}
 	var b strings.Builder
-	if thought := strings.Join(thoughts, "\n"); thought != "" {
-		switch f {
-		case XML:
-			fmt.Fprintf(&b, "<thought>%s</thought>\n", thought)
-		case Plain:
-			if len(calls) > 0 {
-				b.WriteString(thought + "\n")
-			}
-		default:
-			fmt.Fprintf(&b, "Thought: %s\n", thought)
-		}
+	if thought := strings.Join(thoughts, "\n"); thought != "" && (f != Plain || len(calls) > 0) {
+		fmt.Fprintf(&b, form.thought, thought)
 	}
 	for i, c := range calls {
-		args := cmp.Or(strings.TrimSpace(string(c.Args)), "{}")
-		switch f {
-		case XML:
-			fmt.Fprintf(&b, "<tool>%s</tool>\n<args>%s</args>\n", c.Name, args)
-		case Plain:
-			fmt.Fprintf(&b, "Calling tool: %s with args: %s (#%d)\n", c.Name, args, before+i+1)
-		default:
-			fmt.Fprintf(&b, "Action: %s\nAction Input: %s\n", c.Name, args)
-		}
+		fmt.Fprintf(&b, form.call, c.Name, cmp.Or(strings.TrimSpace(string(c.Args)), "{}"), before+i+1)
 	}
 	if len(calls) == 0 {
-		switch f {
-		case XML:
-			fmt.Fprintf(&b, "<answer>%s</answer>", m.Text())
-		case Plain:
-			b.WriteString(m.Text())
-		default:
-			b.WriteString("Final Answer: " + m.Text())
-		}
+		fmt.Fprintf(&b, form.answer, m.Text())
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
