@@ -29,7 +29,7 @@ var budgets = []budget{
 	{"llm files", "Go files of llm without tests", 12, 12, fileCount("llm")},
 	{"llm lines", "all lines of these files", 2200, 2200, allLines("llm")},
 	{"largest file", "all lines of a product file", 496, 496, largestFile("")},
-	{"long functions", "product functions over 80 lines", 5, 0, longFunctions},
+	{"long functions", "product functions over 80 lines", 4, 0, longFunctions},
 	{"names of pawl", "exported package-level names", 113, 113, exportedNames(module)},
 	{"names of llm", "exported package-level names", 73, 70, exportedNames(module + "/llm")},
 	{"interfaces of pawl", "exported interface types", 7, 7, interfaces(module)},
