@@ -21,7 +21,7 @@ func TestAnswerTable(t *testing.T) {
 	}
 	answertest.Play(t, "Temporal", func(t *testing.T, n int, within time.Duration) (all []*answertest.Run) {
 		queue := "answers-" + t.TempDir()
-		eng, err := dial(addr, queue, new(Memory))
+		eng, err := dial(addr, queue, new(memory))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func TestBackgroundEnds(t *testing.T) {
 			}
 			defer s.Close()
 			id := fmt.Sprint("background-ends-", cancels)
-			blobs := new(Memory)
+			blobs := new(memory)
 			start := func() (*Engine, func()) {
 				eng, err := dial(addr, id, blobs)
 				if err != nil {

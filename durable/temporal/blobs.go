@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -17,7 +16,7 @@ import (
 
 // Blobs stores payloads that are too large for a history, by digest. All workers and clients of a
 // cluster share it. It must retain blobs as long as the cluster retains histories. Dir stores them
-// in a directory, and Memory is for tests. Implementations must be safe for concurrent use.
+// in a directory. Implementations must be safe for concurrent use.
 type Blobs interface {
 	// Put stores b under digest. The same blob may be stored repeatedly.
 	Put(ctx context.Context, digest string, b []byte) error
@@ -25,10 +24,7 @@ type Blobs interface {
 	Get(ctx context.Context, digest string) ([]byte, error)
 }
 
-var (
-	_ Blobs = Dir("")
-	_ Blobs = (*Memory)(nil)
-)
+var _ Blobs = Dir("")
 
 // Dir stores blobs as files of a directory. Workers on several machines must share it. Files are
 // never removed.
@@ -73,34 +69,6 @@ func (d Dir) Get(_ context.Context, digest string) ([]byte, error) {
 }
 
 func (d Dir) path(digest string) string { return filepath.Join(string(d), digest[:2], digest) }
-
-// Memory stores blobs in this process. The zero value is ready to use.
-type Memory struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-// Put stores b.
-func (m *Memory) Put(_ context.Context, digest string, b []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.values == nil {
-		m.values = map[string][]byte{}
-	}
-	m.values[digest] = b
-	return nil
-}
-
-// Get returns the stored blob.
-func (m *Memory) Get(_ context.Context, digest string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b, ok := m.values[digest]
-	if !ok {
-		return nil, fmt.Errorf("there is no blob %s", digest)
-	}
-	return b, nil
-}
 
 func digestOf(b []byte) string {
 	sum := sha256.Sum256(b)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -117,16 +118,10 @@ func stateName(s enumspb.WorkflowExecutionStatus) string {
 		return "open"
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
 		return "over"
-	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
-		return "failed"
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return "terminated"
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return "canceled"
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
 		return "timed_out"
 	}
-	return s.String()
+	return strings.ToLower(s.String())
 }
 
 // unreachable reports whether err only states that the server does not answer now, for example

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,9 +41,24 @@ func (silent) Error(string, ...any) {}
 
 var _ log.Logger = silent{}
 
+// memory stores blobs in this process.
+type memory struct{ sync.Map }
+
+func (m *memory) Put(_ context.Context, digest string, b []byte) error {
+	m.Store(digest, b)
+	return nil
+}
+
+func (m *memory) Get(_ context.Context, digest string) ([]byte, error) {
+	if b, ok := m.Load(digest); ok {
+		return b.([]byte), nil
+	}
+	return nil, fmt.Errorf("there is no blob %s", digest)
+}
+
 // newEnv returns the environment for a run of a under that ID.
 func newEnv(ctx context.Context, id string, a *pawl.Agent) (*env, error) {
-	eng := &Engine{Blobs: new(Memory), Heartbeat: time.Minute}
+	eng := &Engine{Blobs: new(memory), Heartbeat: time.Minute}
 	w := eng.Worker(nil)
 	if err := w.Add(ctx, "agent", a); err != nil {
 		return nil, err

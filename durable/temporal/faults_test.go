@@ -111,7 +111,7 @@ func TestTaskLost(t *testing.T) {
 		return
 	}
 	for state, unknown := range map[int]bool{1: true, 2: false} {
-		eng, err := dial(addr, "lost", new(Memory))
+		eng, err := dial(addr, "lost", new(memory))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestBranchContinues(t *testing.T) {
 	if addr == "" {
 		return
 	}
-	eng, err := dial(addr, "continues", new(Memory))
+	eng, err := dial(addr, "continues", new(memory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestConformanceOnServer(t *testing.T) {
 	if addr == "" {
 		return
 	}
-	eng, err := dial(addr, "conform", new(Memory))
+	eng, err := dial(addr, "conform", new(memory))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -258,12 +258,12 @@ func TestAdd(t *testing.T) {
 			Tools: []pawl.Toolset{(&pawl.Agent{Name: "in", Model: m, Executor: pawl.Parallel{FailFast: true}}).Tool("x")}}, "agent a/in: Parallel.FailFast"},
 		{&pawl.Agent{Model: m, Middleware: []pawl.Middleware{pawl.Approve(nil)}}, "no policy"},
 	} {
-		w := (&Engine{Blobs: new(Memory)}).Worker(nil)
+		w := (&Engine{Blobs: new(memory)}).Worker(nil)
 		if err := w.Add(t.Context(), "a", c.agent); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Add gave %v, want %q", err, c.want)
 		}
 	}
-	w := (&Engine{Blobs: new(Memory)}).Worker(nil)
+	w := (&Engine{Blobs: new(memory)}).Worker(nil)
 	if err := w.Add(t.Context(), "a", &pawl.Agent{Model: m}); err != nil {
 		t.Fatal(err)
 	}

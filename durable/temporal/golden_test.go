@@ -42,7 +42,7 @@ var golden = map[string]string{"pay-1": "pay", "plan-away-1": "plan away", "pay-
 func replay(t *testing.T, a *pawl.Agent, tool, path string) error {
 	t.Helper()
 	h := history(t, path)
-	blobs := new(Memory)
+	blobs := new(memory)
 	w := (&Engine{Blobs: blobs}).Worker(nil)
 	for _, name := range []string{"agent", tool} { // its earlier and its current name
 		if err := w.Add(t.Context(), name, a); err != nil {
@@ -114,7 +114,7 @@ func record(t *testing.T, path, tool string) {
 	if addr == "" {
 		t.Fatal("there is no server to record with")
 	}
-	blobs, world := new(Memory), new(durabletest.Memory)
+	blobs, world := new(memory), new(durabletest.Memory)
 	c, err := client.Dial(client.Options{HostPort: addr, DataConverter: Converter(blobs), Logger: silent{}, Identity: "golden"})
 	if err != nil {
 		t.Fatal(err)

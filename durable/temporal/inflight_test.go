@@ -20,7 +20,7 @@ func TestAnswersToManyNestedCalls(t *testing.T) {
 	if addr == "" {
 		return
 	}
-	eng, err := dial(addr, "nested-"+t.TempDir(), new(Memory))
+	eng, err := dial(addr, "nested-"+t.TempDir(), new(memory))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestCheckLiveness(t *testing.T) {
 		return
 	}
 	id := "liveness-" + strings.ToLower(t.Name())
-	eng, err := dial(addr, id, new(Memory))
+	eng, err := dial(addr, id, new(memory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestCheckLivenessOfWaitingRuns(t *testing.T) {
 		}
 		return ""
 	}
-	eng, err := dial(addr, "waits-"+t.TempDir(), new(Memory))
+	eng, err := dial(addr, "waits-"+t.TempDir(), new(memory))
 	if err != nil {
 		t.Fatal(err)
 	}

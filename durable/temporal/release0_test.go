@@ -72,12 +72,12 @@ func recordContinued(t *testing.T) {
 	if addr == "" {
 		t.Fatal("there is no server to record with")
 	}
-	c, err := client.Dial(client.Options{HostPort: addr, DataConverter: Converter(new(Memory)),
+	c, err := client.Dial(client.Options{HostPort: addr, DataConverter: Converter(new(memory)),
 		Logger: silent{}, Identity: "golden"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	eng := &Engine{Client: c, Blobs: new(Memory), TaskQueue: "golden-continued", Poll: 50 * time.Millisecond, Events: 45}
+	eng := &Engine{Client: c, Blobs: new(memory), TaskQueue: "golden-continued", Poll: 50 * time.Millisecond, Events: 45}
 	w := inProcess(t, eng, nil, nil)
 	if err := w.Add(t.Context(), "continued", continuedAgent()); err != nil {
 		t.Fatal(err)

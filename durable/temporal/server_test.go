@@ -388,7 +388,7 @@ func TestServer(t *testing.T) {
 	if addr == "" {
 		return
 	}
-	eng, err := dial(addr, "server", new(Memory))
+	eng, err := dial(addr, "server", new(memory))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type argsWriter struct {
 type level struct {
 	array bool
 	keys  []string // of an object: those written so far
-	n     int      // of an array: the number of values
+	n     int      // the number of values
 }
 
 // step is one step of a path, into an object or an array.

@@ -184,36 +184,21 @@ func (e *encoder) native(req *llm.Request) bool {
 // fromEffort writes how much the model may think. Gemini 3 has levels, older models a number of
 // tokens. A number is such a budget; words map to the budgets of Google's own compatibility layer.
 func fromEffort(e *encoder, effort string) {
-	budget := effort
-	if _, err := strconv.Atoi(effort); err != nil {
-		if e.facts.levels {
-			if effort == "none" {
-				e.Fail(unsupported("settings.effort", `%s always thinks; its lowest effort is "minimal"`, e.model))
-			}
-			e.Quote(`{"thinkingLevel":`, effort, "}")
-			return
+	budget, err := strconv.Atoi(effort)
+	if err != nil && e.facts.levels {
+		if effort == "none" {
+			e.Fail(unsupported("settings.effort", `%s always thinks; its lowest effort is "minimal"`, e.model))
 		}
-		switch strings.ToLower(effort) {
-		case "none":
-			budget = "0"
-		case "minimal", "low":
-			budget = "1024"
-		case "medium":
-			budget = "8192"
-		case "high":
-			budget = "24576"
-		case "dynamic":
-			budget = "-1"
-		default:
+		e.Quote(`{"thinkingLevel":`, effort, "}")
+		return
+	}
+	if err != nil {
+		known := false
+		if budget, known = budgets[strings.ToLower(effort)]; !known {
 			e.Fail(unsupported("settings.effort", "%s thinks by a budget: a number of tokens, or none, minimal, low, medium, high or dynamic; not %q", e.model, effort))
 		}
-	} else {
-		budget = strconv.Itoa(atoi(effort))
 	}
-	e.Raw(`{"thinkingBudget":` + budget + `}`)
+	e.Raw(`{"thinkingBudget":` + strconv.Itoa(budget) + `}`)
 }
 
-func atoi(s string) int {
-	n, _ := strconv.Atoi(s)
-	return n
-}
+var budgets = map[string]int{"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "dynamic": -1}

@@ -10,27 +10,17 @@ import (
 // facts are the properties of a model that a request depends on. They come from the catalogue.
 // Fields that the catalogue does not have are derived from the generation in the model's name.
 type facts struct {
-	name    string
 	version int  // see version; 0 means unknown
 	levels  bool // effort is a level; otherwise a number of tokens
 }
 
 func toFacts(c *catalog.Catalog, name string) facts {
 	v := version(name)
-	f := facts{name: name, version: v, levels: v == 0 || v >= 3}
+	f := facts{version: v, levels: v == 0 || v >= 3}
 	if known, ok := c.Find(provider, name); ok && known.Thinking != "" {
 		f.levels = known.Thinking == catalog.Level
 	}
 	return f
-}
-
-// factsOf returns the facts of the request's model. They are computed in advance for the Model's
-// own.
-func (d *dialect) factsOf(name string) facts {
-	if name == d.own.name {
-		return d.own
-	}
-	return toFacts(d.catalog, name)
 }
 
 var _ llm.OutputHolder = (*Model)(nil)

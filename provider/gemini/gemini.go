@@ -35,6 +35,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,7 +100,6 @@ type Model struct {
 	dialect
 	name   string
 	base   *url.URL
-	to     addresses // of the named model
 	client wire.Client
 	err    error // an invalid option, returned by the first request
 	tools  wire.ToolCache
@@ -141,9 +141,9 @@ func New(model string, o *Options) *Model {
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1beta"
 	}
-	m.base, m.to = u, addressesOf(u, model)
+	m.base = u
 	m.dialect = newDialect(u.Hostname())
-	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
+	m.catalog = o.Catalog
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
 		Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout}}
@@ -169,7 +169,6 @@ type dialect struct {
 	google bool   // one of Google's own
 
 	catalog *catalog.Catalog
-	own     facts // of the Model's own model
 }
 
 func newDialect(host string) dialect {
@@ -209,36 +208,18 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if !tools.EmitNotices(yield) {
 		return wire.ErrStopped
 	}
-	to := m.to
-	if name != m.name {
-		to = addressesOf(m.base, name)
-	}
-	if to.err != nil {
-		return to.err
-	}
-	u := to.streamed
+	method := "streamGenerateContent"
 	if req.Whole {
-		u = to.whole
+		method = "generateContent"
+	}
+	u, err := address(m.base, name, method)
+	if err != nil {
+		return err
+	}
+	if !req.Whole {
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&alt=sse", "&")
 	}
 	return m.client.Send(ctx, u, body, req.Whole, emitter(m.tag, tools, yield))
-}
-
-// addresses are the URLs of a model.
-type addresses struct {
-	whole, streamed *url.URL
-	err             error // of an invalid name
-}
-
-func addressesOf(base *url.URL, name string) (to addresses) {
-	if to.whole, to.err = address(base, name, "generateContent"); to.err != nil {
-		return to
-	}
-	to.streamed, to.err = address(base, name, "streamGenerateContent")
-	if to.streamed.RawQuery != "" {
-		to.streamed.RawQuery += "&"
-	}
-	to.streamed.RawQuery += "alt=sse"
-	return to
 }
 
 // address returns the URL of a method of the named model.
@@ -281,13 +262,10 @@ func version(model string) int {
 	if !ok {
 		return 0
 	}
-	n, digits := 0, 0
-	for digits < len(name) && digits < 3 && name[digits] >= '0' && name[digits] <= '9' {
-		n = n*10 + int(name[digits]-'0')
-		digits++
-	}
-	if digits == 0 && strings.HasSuffix(name, "-latest") {
+	digits := name[:len(name)-len(strings.TrimLeft(name, "0123456789"))]
+	if digits == "" && strings.HasSuffix(name, "-latest") {
 		return 3
 	}
+	n, _ := strconv.Atoi(digits)
 	return n
 }

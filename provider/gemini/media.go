@@ -50,11 +50,5 @@ func typeOf(m llm.Media) string {
 	return wire.MIMEByName(m.URL)
 }
 
-// fitsResult reports whether Gemini 3 accepts media of this type in a result.
-func fitsResult(mime string) bool {
-	switch mime {
-	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":
-		return true
-	}
-	return false
-}
+// ofResults are the types of media that Gemini 3 accepts in a result.
+var ofResults = []string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}

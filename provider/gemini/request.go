@@ -45,7 +45,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if err != nil {
 		return dst, err
 	}
-	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, facts: d.factsOf(name),
+	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, facts: toFacts(d.catalog, name),
 		tools: tools, output: output, opts: opts}
 	e.Begin(opts.rest)
 	fromRequest(&e, req)

@@ -2,6 +2,8 @@ package gemini
 
 import (
 	"cmp"
+	"slices"
+
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -36,8 +38,7 @@ type beside struct {
 // message with some of them. The API identifies results by the name of their function and by their
 // order, and requires one for each call, in one content.
 func fromResults(e *encoder, messages []llm.Message, i int) int {
-	var few [32]answer
-	answers := few[:0]
+	var answers []answer
 	last := i
 	for k := i; k < len(messages) && (messages[k].Role == llm.RoleTool || wire.Instructs(&messages[k])); k++ {
 		if messages[k].Role != llm.RoleTool {
@@ -53,13 +54,14 @@ func fromResults(e *encoder, messages []llm.Message, i int) int {
 		}
 	}
 	var media []beside
-	for n, at := range e.calls {
+	for _, at := range e.calls {
 		c := at.call(messages)
-		a := find(messages, answers, n, c.ID)
-		if a == nil {
+		n := slices.IndexFunc(answers, func(a answer) bool { return !a.used && a.result(messages).CallID == c.ID })
+		if n < 0 {
 			e.Fail(invalid("messages", "message %d has no result of the call %s of %s; Gemini wants one for each call", i, c.ID, c.Name))
 			continue
 		}
+		a := &answers[n]
 		a.used = true
 		e.part("user")
 		r := a.result(messages)
@@ -91,20 +93,6 @@ func fromResults(e *encoder, messages []llm.Message, i int) int {
 	return last
 }
 
-// find returns the result of a call. Usually it has the same position as the call.
-func find(messages []llm.Message, answers []answer, likely int, id string) *answer {
-	is := func(a *answer) bool { return !a.used && a.result(messages).CallID == id }
-	if likely < len(answers) && is(&answers[likely]) {
-		return &answers[likely]
-	}
-	for k := range answers {
-		if is(&answers[k]) {
-			return &answers[k]
-		}
-	}
-	return nil
-}
-
 // fromResult writes the result of c, which is at a place. It returns the media that must follow
 // it: Gemini 3 accepts some media in a result, older models none.
 func fromResult(e *encoder, c *llm.ToolCall, r *llm.ToolResult, at place) (media []llm.Media) {
@@ -125,7 +113,7 @@ func fromResult(e *encoder, c *llm.ToolCall, r *llm.ToolResult, at place) (media
 		switch p := p.(type) {
 		case llm.Text:
 		case llm.Media:
-			if e.facts.version < 3 || !fitsResult(typeOf(p)) {
+			if e.facts.version < 3 || !slices.Contains(ofResults, typeOf(p)) {
 				media = append(media, p)
 				continue
 			}

@@ -196,11 +196,7 @@ func StatusRange(status int) llm.Code {
 
 // Retryable reports whether a request that failed with a code may succeed if it is repeated.
 func Retryable(code llm.Code) bool {
-	switch code {
-	case llm.CodeRateLimit, llm.CodeOverloaded, llm.CodeTimeout, llm.CodeServer:
-		return true
-	}
-	return false
+	return slices.Contains([]llm.Code{llm.CodeRateLimit, llm.CodeOverloaded, llm.CodeTimeout, llm.CodeServer}, code)
 }
 
 // Redirected is the message for a redirect without a message.

@@ -28,23 +28,16 @@ func Interruptible(ctx context.Context, w io.Writer) (_ context.Context, stop fu
 // InterruptibleBy is Interruptible with cause in place of pawl.ErrCancelled.
 func InterruptibleBy(ctx context.Context, w io.Writer, cause error) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
-	done := make(chan struct{})
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		defer close(done)
-		select {
-		case <-signals:
-			signal.Stop(signals)
-			fmt.Fprintln(w, "\npawl: interrupted; a second interrupt ends the program at once")
-			cancel(cause)
-		case <-ctx.Done():
-			signal.Stop(signals)
-		}
-	}()
+	interrupt, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ignore := context.AfterFunc(interrupt, func() {
+		restore()
+		fmt.Fprintln(w, "\npawl: interrupted; a second interrupt ends the program at once")
+		cancel(cause)
+	})
 	return ctx, func() {
+		ignore()
+		restore()
 		cancel(nil)
-		<-done
 	}
 }
 

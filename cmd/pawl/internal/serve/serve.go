@@ -116,7 +116,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return cli.Usage("", "--http: %v", err)
 	}
-	fmt.Fprintf(sys.Err, "pawl: serving %s on http://%s\n", strings.Join(all.names(), ", "), l.Addr())
+	fmt.Fprintf(sys.Err, "pawl: serving %s on http://%s\n", strings.Join(cli.Names(all.agents, func(a *pawl.Agent) string { return cli.Visible(a.Name) }), ", "), l.Addr())
 	due := make(chan error, 1)
 	go func() { due <- c.due(ctx, sys, all, s, db) }()
 	context.AfterFunc(ctx, endMCP)
@@ -238,13 +238,6 @@ func (s *served) close() {
 	for _, f := range slices.Backward(s.closers) {
 		f()
 	}
-}
-
-func (s *served) names() (names []string) {
-	for _, a := range s.agents {
-		names = append(names, cli.Visible(a.Name))
-	}
-	return names
 }
 
 // buildAll builds the agents of all files, for all users. Calls that need approval are pending. db

@@ -259,17 +259,7 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 // scrolled returns the number of lines by which a key scrolls. page is the number of lines of a
 // page.
 func scrolled(k term.Key, page int) int {
-	switch k.Name {
-	case "up":
-		return -1
-	case "down":
-		return 1
-	case "pageup":
-		return -page
-	case "pagedown":
-		return page
-	}
-	return 0
+	return map[string]int{"up": -1, "down": 1, "pageup": -page, "pagedown": page}[k.Name]
 }
 
 // typed handles a key in a line of text.
