@@ -45,8 +45,8 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if err != nil {
 		return dst, err
 	}
-	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, facts: toFacts(d.catalog, name),
-		tools: tools, output: output, opts: opts}
+	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name,
+		facts: toFacts(d.catalog, name), tools: tools, output: output, opts: opts}
 	e.Begin(opts.rest)
 	fromRequest(&e, req)
 	return e.Finish()

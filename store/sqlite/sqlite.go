@@ -10,9 +10,9 @@
 // Deleted data is overwritten. Copies of it may remain in the log until DB.Compact.
 //
 // Words are searched with FTS5: English words by their stem, ignoring case and accents; Chinese,
-// Japanese and Korean letter by letter. A search examines the texts with its rarest words first,
-// and only as many as needed to find the best. Vectors are compared one by one, exactly, which
-// takes tenths of a second for the 100,000 chunks of one user.
+// Japanese and Korean letter by letter. A search scores every text that has one of its words, and
+// vectors are compared one by one, exactly: each takes tenths of a second for the 100,000 chunks of
+// one user.
 package sqlite
 
 import (

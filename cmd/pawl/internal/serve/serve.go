@@ -116,7 +116,8 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return cli.Usage("", "--http: %v", err)
 	}
-	fmt.Fprintf(sys.Err, "pawl: serving %s on http://%s\n", strings.Join(cli.Names(all.agents, func(a *pawl.Agent) string { return cli.Visible(a.Name) }), ", "), l.Addr())
+	names := cli.Names(all.agents, func(a *pawl.Agent) string { return cli.Visible(a.Name) })
+	fmt.Fprintf(sys.Err, "pawl: serving %s on http://%s\n", strings.Join(names, ", "), l.Addr())
 	due := make(chan error, 1)
 	go func() { due <- c.due(ctx, sys, all, s, db) }()
 	context.AfterFunc(ctx, endMCP)
