@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/netguard"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -122,24 +123,16 @@ type member struct {
 
 // members returns the members of an object whose names are name, case ignored.
 func members(object json.RawMessage, name string) (all []member, err error) {
-	d := json.NewDecoder(bytes.NewReader(object))
 	if len(object) == 0 {
 		return nil, nil
 	}
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	if !jsonscan.IsObject(object) || !json.Valid(object) {
 		return nil, errors.New("no object")
 	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		m := member{name: t.(string)}
-		if err := d.Decode(&m.value); err != nil {
-			return nil, err
-		}
-		if strings.EqualFold(m.name, name) {
-			all = append(all, m)
+	c := jsonscan.New(object)
+	for key := range c.Members() {
+		if k := string(key); strings.EqualFold(k, name) {
+			all = append(all, member{k, c.Raw()})
 		}
 	}
 	return all, nil

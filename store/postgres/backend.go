@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,7 +33,7 @@ type conn struct {
 }
 
 func (c conn) Exec(ctx context.Context, text string, args ...any) (int64, error) {
-	tag, err := c.executor.Exec(ctx, c.b.translated(text), args...)
+	tag, err := c.executor.Exec(ctx, c.b.translate(text), args...)
 	return tag.RowsAffected(), available(err)
 }
 
@@ -68,7 +67,7 @@ func available(err error) error {
 }
 
 func (c conn) Query(ctx context.Context, text string, args ...any) (relational.Rows, error) {
-	r, err := c.executor.Query(ctx, c.b.translated(text), args...)
+	r, err := c.executor.Query(ctx, c.b.translate(text), args...)
 	return rows{r}, available(err)
 }
 
@@ -80,7 +79,7 @@ func (c conn) Batch(ctx context.Context, all []relational.Statement) error {
 	for part := range slices.Chunk(all, maxBatch) {
 		var batch pgx.Batch
 		for _, s := range part {
-			q := batch.Queue(c.b.translated(s.Text), s.Args...)
+			q := batch.Queue(c.b.translate(s.Text), s.Args...)
 			if s.Number != nil {
 				q.QueryRow(func(r pgx.Row) error {
 					if err := r.Scan(s.Number); !errors.Is(err, pgx.ErrNoRows) {
@@ -102,21 +101,11 @@ type backend struct {
 	pool    *pgxpool.Pool
 	now     func() time.Time
 	vectors vectorKind
-	texts   sync.Map // statements of package relational and their translations
 }
 
 var _ relational.Backend = (*backend)(nil)
 
-// translated returns a statement of package relational in the dialect of PostgreSQL.
-func (b *backend) translated(text string) string {
-	t, ok := b.texts.Load(text)
-	if !ok {
-		t = b.translate(text)
-		b.texts.Store(text, t)
-	}
-	return t.(string)
-}
-
+// translate returns a statement of package relational in the dialect of PostgreSQL.
 func (b *backend) translate(text string) string {
 	text = strings.NewReplacer("USER", "userid", "ENABLED", "enabled", "VECTOR", b.vectors.read, "WORDROW", "n",
 		"AMONG", "= any(?)", "KEYSHARE", "for key share").Replace(text)

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -28,12 +27,7 @@ type term struct {
 	count  int      // number of texts of the scope that contain it
 }
 
-// most returns an upper limit of what a term can add to a text's score, for any number of
-// occurrences.
-func (t term) most() float64 { return t.weight * (saturation + 1) }
-
-// counted returns the terms that occur in texts of the scope, the rarest first, and the mean size
-// of the texts.
+// counted returns the terms that occur in texts of the scope, and the mean size of the texts.
 func (b *backend) counted(ctx context.Context, k relational.Kind, s store.Scope, q store.Query,
 	terms []string) ([]term, float64, error) {
 	var total int
@@ -63,9 +57,6 @@ func (b *backend) counted(ctx context.Context, k relational.Kind, s store.Scope,
 		// a term in more than half of the texts has no significance
 		all[i].weight = max(1e-6, math.Log((float64(total)-n+0.5)/(n+0.5)))
 	}
-	slices.SortFunc(all, func(a, b term) int {
-		return cmp.Or(cmp.Compare(a.count, b.count), strings.Compare(a.query, b.query))
-	})
 	return all, mean, nil
 }
 
@@ -77,51 +68,20 @@ func marks(s store.Scope, shared bool) string {
 	return "'" + mark(s) + "'"
 }
 
-// WithWords returns texts that contain any of the terms, the best first, at most limit. The first
-// of them, as many as the query wants, equal the result of an exhaustive search. It examines the
-// texts with the rarest terms, and texts with more frequent terms as long as one of them could be
-// among the best, because the contribution of the remaining terms is bounded.
+// WithWords returns texts that contain any of the terms, the best first, at most limit. The
+// distance is the negative score: the nearest is the best.
 func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, words []string,
 	limit int) ([]relational.Near, error) {
 	terms, mean, err := b.counted(ctx, k, s, q, words)
 	if err != nil || len(terms) == 0 {
 		return nil, err
 	}
-	want := q.Size()
-	through, looked, target := 0, 0, want
-	for {
-		for ; through < len(terms) && looked < target; through++ {
-			looked += terms[through].count
-		}
-		found, err := b.scored(ctx, k, s, q, terms, through, mean)
-		if err != nil {
-			return nil, err
-		}
-		slices.SortFunc(found, relational.Nearer)
-		rest := 0.0
-		for _, t := range terms[through:] {
-			rest += t.most()
-		}
-		if through == len(terms) || len(found) >= want && -found[want-1].Distance >= rest {
-			return found[:min(len(found), limit)], nil
-		}
-		target = 2 * looked // so that all repetitions together cost no more than one full search
-	}
-}
-
-// scored returns the texts that contain any of the first terms, scored by all terms. The distance
-// is the negative score: the nearest is the best.
-func (b *backend) scored(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, terms []term,
-	through int, mean float64) ([]relational.Near, error) {
-	var first, ranks []string
-	for i, t := range terms {
-		if i < through {
-			first = append(first, "("+t.query+")")
-		}
-		ranks = append(ranks, t.rank())
+	var matches, ranks []string
+	for _, t := range terms {
+		matches, ranks = append(matches, "("+t.query+")"), append(ranks, t.rank())
 	}
 	// It is not prepared (QueryExecModeExec), because the next statement will differ.
-	match := marks(s, q.Shared) + " & (" + strings.Join(first, " | ") + ")"
+	match := marks(s, q.Shared) + " & (" + strings.Join(matches, " | ") + ")"
 	rows, err := b.pool.Query(ctx, b.translate(k.In(`select w.n, w.size, array[`+strings.Join(ranks, ", ")+`]::real[] from
 		(select n, size, words || ''::tsvector as words from WORDS t where words @@ ?::tsquery and WHOSE offset 0) w`)),
 		append([]any{pgx.QueryExecModeExec, match}, relational.Seen(s, q.Shared)...)...)
@@ -143,7 +103,8 @@ func (b *backend) scored(ctx context.Context, k relational.Kind, s store.Scope, 
 		}
 		out = append(out, x)
 	}
-	return out, rows.Err()
+	slices.SortFunc(out, relational.Nearer)
+	return out[:min(len(out), limit)], rows.Err()
 }
 
 // rank returns the expression for the number of occurrences of the term in a text, as ts_rank

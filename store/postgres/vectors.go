@@ -130,23 +130,17 @@ func (b *backend) Nearest(ctx context.Context, k relational.Kind, s store.Scope,
 		return nil, err
 	}
 	defer rows.Close()
-	var best []relational.Near // sorted and truncated when it is twice as long as needed
-	cut := func() {
-		slices.SortFunc(best, relational.Nearer)
-		best = best[:min(len(best), limit)]
-	}
+	var best []relational.Near
 	for rows.Next() {
 		var n int64
 		var bytes pgtype.DriverBytes // used without a copy
 		if err := rows.Scan(&n, &bytes); err != nil {
 			return nil, err
 		}
-		if best = append(best, relational.Near{N: n, Distance: distance(v.Values, bytes)}); len(best) == 2*limit {
-			cut()
-		}
+		best = append(best, relational.Near{N: n, Distance: distance(v.Values, bytes)})
 	}
-	cut()
-	return best, rows.Err()
+	slices.SortFunc(best, relational.Nearer)
+	return best[:min(len(best), limit)], rows.Err()
 }
 
 // distance returns 1 minus the cosine of the angle between v and the vector stored as b.

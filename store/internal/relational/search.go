@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -167,18 +166,13 @@ func Bytes(v store.Vector) []byte {
 	if v.Model == "" {
 		return nil
 	}
-	b := make([]byte, 0, 4*len(v.Values))
-	for _, x := range v.Values {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
+	b, _ := binary.Append(nil, binary.LittleEndian, v.Values) // numbers have a fixed size
 	return b
 }
 
 // Values returns the values that Bytes has encoded.
 func Values(b []byte) []float32 {
 	values := make([]float32, len(b)/4)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
+	_, _ = binary.Decode(b, binary.LittleEndian, values)
 	return values
 }
