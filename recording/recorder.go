@@ -135,19 +135,6 @@ const hidden = "[redacted]"
 // sender.
 var storedHeaders = []string{"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "retry-after", "retry-after-ms"}
 
-func headers(h http.Header) map[string]string {
-	var out map[string]string
-	for _, name := range storedHeaders {
-		if v := h.Values(name); len(v) > 0 {
-			if out == nil {
-				out = map[string]string{}
-			}
-			out[name] = strings.Join(v, ", ")
-		}
-	}
-	return out
-}
-
 // keyNames are parts of names of query parameters whose values are secret.
 var keyNames = []string{"key", "token", "secret", "password", "signature", "sig", "credential", "auth"}
 
@@ -184,11 +171,16 @@ func Scrub(e Exchange, s *redact.Redactor) Exchange {
 }
 
 func only(h map[string]string, s *redact.Redactor) map[string]string {
-	all := http.Header{}
-	for name, v := range h {
-		all.Set(name, s.String(v))
+	var out map[string]string
+	for _, name := range storedHeaders {
+		if v, ok := h[name]; ok {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[name] = s.String(v)
+		}
 	}
-	return headers(all)
+	return out
 }
 
 // clean returns a body without secrets. A body that has none is returned unchanged, byte for byte.

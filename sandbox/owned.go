@@ -42,18 +42,12 @@ func mapped(owner, group int, do func(userns int) error) error {
 	}
 	defer conn.Close()
 	defer childConn.Close()
-	var proc *os.Process
-	started := make(chan error)
-	go func() {
-		var err error
-		proc, err = os.StartProcess("/proc/self/exe", []string{holderName},
-			&os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{childConn},
-				Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: unix.CLONE_NEWUSER,
-					UidMappings: []syscall.SysProcIDMap{{ContainerID: owner, HostID: nobody, Size: 1}},
-					GidMappings: []syscall.SysProcIDMap{{ContainerID: group, HostID: nobody, Size: 1}}}})
-		started <- err
-	}()
-	if err := <-started; err != nil {
+	proc, err := startSelf([]string{holderName},
+		&os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{childConn},
+			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: unix.CLONE_NEWUSER,
+				UidMappings: []syscall.SysProcIDMap{{ContainerID: owner, HostID: nobody, Size: 1}},
+				GidMappings: []syscall.SysProcIDMap{{ContainerID: group, HostID: nobody, Size: 1}}}})
+	if err != nil {
 		return err
 	}
 	defer func() {

@@ -233,15 +233,7 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 	}
 	attr := &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: files, Sys: l.attributes()}
 	args := []string{childName, fmt.Sprint(len(files) - 1)}
-	// The child must end when this process ends, but the kernel binds it to the thread that started
-	// it. A new goroutine runs on a thread that no caller has locked.
-	started := make(chan error)
-	go func() {
-		var err error
-		l.proc, err = os.StartProcess("/proc/self/exe", args, attr)
-		started <- err
-	}()
-	if err := <-started; err != nil {
+	if l.proc, err = startSelf(args, attr); err != nil {
 		if l.spec.Level == Strict {
 			return nil, fmt.Errorf("sandbox: %w: namespaces: %v", ErrUnenforced, err)
 		}
@@ -273,6 +265,18 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 	w.p.res.Setup = time.Since(l.begun)
 	close(w.ready)
 	return w.p, nil
+}
+
+// startSelf starts this program. The child must end when this process ends, but the kernel binds it
+// to the thread that started it. A new goroutine runs on a thread that no caller has locked.
+func startSelf(args []string, attr *os.ProcAttr) (proc *os.Process, err error) {
+	started := make(chan struct{})
+	go func() {
+		proc, err = os.StartProcess("/proc/self/exe", args, attr)
+		close(started)
+	}()
+	<-started
+	return proc, err
 }
 
 // files returns the child's descriptors: the standard three, the Spec's, and its end of the socket.

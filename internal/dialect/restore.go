@@ -114,14 +114,18 @@ func (r *restorer) pick(v any, alts []*back) *back {
 	if len(alts) == 1 {
 		return alts[0]
 	}
-	var best *back
-	most := -1 << 30
+	best, _ := r.best(v, alts, 0)
+	return best
+}
+
+// best returns the alternative with the highest score. Nil means that none is possible.
+func (r *restorer) best(v any, alts []*back, depth int) (best *back, score int) {
 	for _, a := range alts {
-		if s, ok := r.score(v, a, 0); ok && s > most {
-			best, most = a, s
+		if s, ok := r.score(v, a, depth); ok && (best == nil || s > score) {
+			best, score = a, s
 		}
 	}
-	return best
+	return best, score
 }
 
 func (r *restorer) score(v any, b *back, depth int) (int, bool) {
@@ -129,13 +133,8 @@ func (r *restorer) score(v any, b *back, depth int) (int, bool) {
 		return 0, b != nil
 	}
 	if len(b.alts) > 0 && !b.every {
-		best, found := 0, false
-		for _, a := range b.alts {
-			if s, ok := r.score(v, a, depth+1); ok && (!found || s > best) {
-				best, found = s, true
-			}
-		}
-		return best, found
+		best, s := r.best(v, b.alts, depth+1)
+		return s, best != nil
 	}
 	switch x := v.(type) {
 	case *object:
@@ -173,13 +172,8 @@ func (r *restorer) score(v any, b *back, depth int) (int, bool) {
 		if len(x) == 0 {
 			return 0, true
 		}
-		best, found := 0, false
-		for _, i := range b.items {
-			if s, ok := r.score(x[0], i, depth+1); ok && (!found || s > best) {
-				best, found = s, true
-			}
-		}
-		return best, true
+		_, s := r.best(x[0], b.items, depth+1)
+		return s, true
 	}
 	return 0, b.props == nil && len(b.items) == 0
 }

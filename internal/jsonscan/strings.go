@@ -3,6 +3,7 @@ package jsonscan
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -22,12 +23,7 @@ func appendValid(dst, raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return append(dst, raw...)
 	}
-	for len(raw) > 0 {
-		r, n := utf8.DecodeRune(raw)
-		dst = utf8.AppendRune(dst, r)
-		raw = raw[n:]
-	}
-	return dst
+	return append(dst, string([]rune(string(raw)))...)
 }
 
 // appendUnquoted appends raw, the content of a JSON string, with its escapes resolved. An unknown
@@ -41,18 +37,10 @@ func appendUnquoted(dst, raw []byte) []byte {
 		dst = appendValid(dst, raw[:k])
 		e := raw[k+1]
 		raw = raw[k+2:]
-		switch e {
-		case 'n':
-			dst = append(dst, '\n')
-		case 't':
-			dst = append(dst, '\t')
-		case 'r':
-			dst = append(dst, '\r')
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'u':
+		switch i := strings.IndexByte("bfnrt", e); {
+		case i >= 0:
+			dst = append(dst, "\b\f\n\r\t"[i])
+		case e == 'u':
 			r, ok := hex4(raw)
 			if !ok {
 				dst = utf8.AppendRune(dst, utf8.RuneError)

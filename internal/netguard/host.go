@@ -41,10 +41,6 @@ func parsePattern(text string) (pattern, error) {
 		p.net = n.Masked()
 		return p, nil
 	}
-	if a, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil && a.Zone() == "" {
-		p.net = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
-		return p, nil
-	}
 	host := s
 	if h, port, err := net.SplitHostPort(s); err == nil {
 		if !validPort(port) {
@@ -52,7 +48,7 @@ func parsePattern(text string) (pattern, error) {
 		}
 		host, p.port = h, port
 	}
-	if a, err := netip.ParseAddr(host); err == nil && a.Zone() == "" {
+	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && a.Zone() == "" {
 		p.net = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
 		return p, nil
 	}

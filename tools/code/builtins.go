@@ -2,11 +2,12 @@ package code
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 	"unicode/utf8"
 
-	"go.starlark.net/lib/math"
+	starmath "go.starlark.net/lib/math"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
@@ -48,7 +49,7 @@ func known() starlark.StringDict {
 	}
 	d["json"] = &starlarkstruct.Module{Name: "json", Members: starlark.StringDict{"dumps": made("json.dumps", jsonDumps), "loads": made("json.loads", jsonLoads),
 		"encode": made("json.encode", jsonDumps), "decode": made("json.decode", jsonLoads)}}
-	d["math"] = math.Module
+	d["math"] = starmath.Module
 	return d
 }
 
@@ -374,12 +375,14 @@ func round(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark
 			return x, nil
 		}
 		ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-digits)), nil)
-		f := new(big.Rat).SetFrac(x.BigInt(), ten)
-		n, _ := new(big.Int).SetString(halfEven(f), 10)
+		n, rest := new(big.Int).DivMod(x.BigInt(), ten, new(big.Int))
+		if half := rest.Lsh(rest, 1).Cmp(ten); half > 0 || half == 0 && n.Bit(0) == 1 {
+			n.Add(n, big.NewInt(1))
+		}
 		return starlark.MakeBigInt(n.Mul(n, ten)), nil
 	case starlark.Float:
 		if whole {
-			return starlark.NumberToInt(starlark.Float(roundEven(float64(x))))
+			return starlark.NumberToInt(starlark.Float(math.RoundToEven(float64(x))))
 		}
 		if digits < 0 {
 			return nil, fmt.Errorf("round: of a float with fewer than 0 digits is not here")
@@ -400,7 +403,7 @@ func pow(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starlark.T
 		if len(args) == 3 {
 			return nil, fmt.Errorf("pow with three numbers takes whole ones")
 		}
-		return starlark.Call(t, math.Module.Members["pow"], args[:2], nil)
+		return starlark.Call(t, starmath.Module.Members["pow"], args[:2], nil)
 	}
 	var mod *big.Int
 	size := intBytes(x)

@@ -2,7 +2,6 @@ package code
 
 import (
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 )
@@ -25,21 +24,4 @@ func pythonFloat(f float64) string {
 		s += ".0"
 	}
 	return s
-}
-
-func roundEven(f float64) float64 { return math.RoundToEven(f) }
-
-// halfEven returns the integer nearest to f; of two it returns the even one.
-func halfEven(f *big.Rat) string {
-	n := new(big.Int).Div(f.Num(), f.Denom()) // rounds towards minus infinity
-	rest := new(big.Rat).Sub(f, new(big.Rat).SetInt(n))
-	switch rest.Cmp(big.NewRat(1, 2)) {
-	case 1:
-		n.Add(n, big.NewInt(1))
-	case 0:
-		if n.Bit(0) == 1 {
-			n.Add(n, big.NewInt(1))
-		}
-	}
-	return n.String()
 }
