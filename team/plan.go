@@ -82,10 +82,7 @@ func known(name string, workers []string) error {
 	if slices.Contains(workers, name) {
 		return nil
 	}
-	if near := nearest.Word(name, workers); near != "" {
-		return fmt.Errorf("there is no worker %q; did you mean %s?", name, near)
-	}
-	return fmt.Errorf("there is no worker %q; there are: %s", name, strings.Join(workers, ", "))
+	return fmt.Errorf("there is no worker %q; %s", name, nearest.Hint(name, workers))
 }
 
 // groups returns the phases that run together, in order, as indexes of the plan.

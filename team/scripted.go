@@ -144,10 +144,7 @@ func (s Step) check(tools []*pawl.Tool) error {
 	case s.Tool == "":
 		return fmt.Errorf("a direct step names a tool of %s: %s", s.Worker, strings.Join(names, ", "))
 	}
-	if near := nearest.Word(s.Tool, names); near != "" {
-		return fmt.Errorf("%s has no tool %q; did you mean %s?", s.Worker, s.Tool, near)
-	}
-	return fmt.Errorf("%s has no tool %q; it has: %s", s.Worker, s.Tool, strings.Join(names, ", "))
+	return fmt.Errorf("%s has no tool %q; %s", s.Worker, s.Tool, nearest.Hint(s.Tool, names))
 }
 
 // segment is a unit of execution: steps of one worker and one mode.

@@ -90,7 +90,7 @@ func TestScriptCorrected(t *testing.T) {
 	good := direct(`,"tool_name":"search_database","args":{"query":"q"}`)
 	for _, tt := range []struct{ bad, told string }{
 		{direct(`,"tool_name":"search_databse","args":{}`), `step 1: scout has no tool "search_databse"; did you mean search_database?`},
-		{direct(`,"tool_name":"xyz"`), `step 1: scout has no tool "xyz"; it has: search_database`},
+		{direct(`,"tool_name":"xyz"`), `step 1: scout has no tool "xyz"; there are: search_database`},
 		{direct(``), "step 1: a direct step names a tool of scout: search_database"},
 		{`{"script":[{"worker":"scout","execution_mode":"guided"}]}`, "step 1: a guided step says in notes what is to be done"},
 	} {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -54,13 +53,16 @@ func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 		}
 		return llm.ToolResult{}, toolrun.Refuse("%s is not a directory but a %s", shown(name), what)
 	}
-	found, total, err := s.entries(ctx, name, a.After, listEntries+1)
-	if err != nil {
+	all, err := s.entries(name)
+	if err = cmp.Or(ctx.Err(), err); err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
-	data := listData{Path: name, Total: total, Entries: []entry{}}
+	data := listData{Path: name, Total: len(all), Entries: []entry{}}
 	var text strings.Builder
-	for _, d := range found {
+	for _, d := range all {
+		if d.Name() <= a.After {
+			continue
+		}
 		e := s.entry(name, d)
 		line := e.Type + "\t" + plain(e.Name)
 		if e.Note != "" {
@@ -70,52 +72,31 @@ func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 			last := data.Entries[len(data.Entries)-1].Name
 			data.Next = &listArgs{Path: name, After: last}
 			next, _ := jsonform.Marshal(data.Next)
-			fmt.Fprintf(&text, "[%d of %d entries; list on with %s]", len(data.Entries), total, next)
+			fmt.Fprintf(&text, "[%d of %d entries; list on with %s]", len(data.Entries), len(all), next)
 			break
 		}
 		text.WriteString(line + "\n")
 		data.Entries = append(data.Entries, e)
 	}
 	switch {
-	case total == 0:
+	case len(all) == 0:
 		fmt.Fprintf(&text, "[%s is empty]", shown(name))
 	case len(data.Entries) == 0:
-		fmt.Fprintf(&text, "[none of the %d entries sorts after %q]", total, a.After)
+		fmt.Fprintf(&text, "[none of the %d entries sorts after %q]", len(all), a.After)
 	}
 	return toolrun.Result(strings.TrimSuffix(text.String(), "\n"), data)
 }
 
-// entries returns the first most entries of a directory whose names sort after the name after, in
-// order, and the number of all its entries. Memory is bounded by a small multiple of most, even for
-// a huge directory.
-func (s *Set) entries(ctx context.Context, name, after string, most int) (first []fs.DirEntry, total int, err error) {
+// entries returns the entries of a directory, in the order of their names.
+func (s *Set) entries(name string) ([]fs.DirEntry, error) {
 	f, err := s.openDir(name)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer f.Close()
-	byName := func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) }
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, err
-		}
-		some, err := f.ReadDir(1000)
-		if err != nil && err != io.EOF {
-			return nil, 0, err
-		}
-		for _, d := range some {
-			if total++; after == "" || d.Name() > after {
-				first = append(first, d)
-			}
-		}
-		if err == io.EOF || len(first) >= 4*most {
-			slices.SortFunc(first, byName)
-			first = slices.Clip(first[:min(len(first), most)])
-		}
-		if err == io.EOF {
-			return first, total, nil
-		}
-	}
+	all, err := f.ReadDir(-1)
+	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return all, err
 }
 
 // entry describes d. A link is described by its target and marked as a link. A target outside the

@@ -276,9 +276,6 @@ func (g globs) fit(name string) bool {
 // passed lists directories that are skipped unless path leads into them.
 var passed = map[string]bool{".git": true, ".hg": true, ".svn": true}
 
-// walked is the number of directory entries that a walk holds at a time.
-const walked = 10_000
-
 // walk calls visit for each regular file below dir, starting at the path from, in name order,
 // directory by directory. It follows no links and skips directories that cannot be read, except
 // base, where it began.
@@ -293,34 +290,23 @@ func (s *Set) walk(ctx context.Context, base, dir, from string, exclude globs,
 	} else if dir == "." && from != "" {
 		first, _, _ = strings.Cut(from, "/")
 	}
-	after := ""
-	for {
-		some, _, err := s.entries(ctx, dir, after, walked)
+	all, err := s.entries(dir)
+	if err != nil && dir == base {
+		return err
+	}
+	for _, d := range all {
+		err := ctx.Err()
+		name := path.Join(dir, d.Name())
+		switch mode := d.Type(); {
+		case err != nil || d.Name() < first:
+		case mode.IsDir() && !passed[d.Name()] && !exclude.fit(strings.TrimPrefix(name, base+"/")):
+			err = s.walk(ctx, base, name, from, exclude, visit)
+		case mode.IsRegular():
+			err = visit(ctx, name)
+		}
 		if err != nil {
-			if ctx.Err() != nil || dir == base {
-				return err
-			}
-			return nil
-		}
-		for _, d := range some {
-			after = d.Name()
-			if after < first {
-				continue
-			}
-			name := path.Join(dir, after)
-			var err error
-			switch mode := d.Type(); {
-			case mode.IsDir() && !passed[after] && !exclude.fit(strings.TrimPrefix(name, base+"/")):
-				err = s.walk(ctx, base, name, from, exclude, visit)
-			case mode.IsRegular():
-				err = visit(ctx, name)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if len(some) < walked {
-			return nil
+			return err
 		}
 	}
+	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
-// readFlow parses the steps and their references to each other. faults are sentences for the model.
-func readFlow(steps []step) (p *flow, faults []string) {
-	p = newFlow(steps)
+// read parses the steps and their references to each other, and checks them against the tools of the
+// run. faults are sentences for the model.
+func (p *flow) read(v *pawl.Invocation) (faults []string) {
 	for _, n := range p.steps {
 		add := func(list ...string) {
 			for _, f := range list {
@@ -30,7 +30,10 @@ func readFlow(steps []step) (p *flow, faults []string) {
 	if len(faults) == 0 {
 		faults = p.order()
 	}
-	return p, faults
+	if len(faults) == 0 {
+		faults = p.check(v)
+	}
+	return faults
 }
 
 // order assigns each step to a wave. faults report steps that cannot be ordered.

@@ -1,44 +1,14 @@
 package plan
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-// flowTool returns the plan tool whose steps can use values of other steps.
-func flowTool() *pawl.Tool {
-	return toolrun.Define(definitions, "flow", &pawl.Tool{
-		Name:      "execute_plan",
-		Output:    outputSchema(`"ok","error","skipped"`),
-		Effect:    pawl.EffectCompose,
-		Inline:    true,
-		Timeout:   -1,
-		MaxResult: -1,
-		Run: toolrun.Func(func(ctx context.Context, a args) (llm.ToolResult, error) {
-			v, err := inRun(ctx, a.Steps)
-			if err != nil {
-				return llm.ToolResult{}, err
-			}
-			p, faults := readFlow(a.Steps)
-			if len(faults) == 0 {
-				faults = p.check(v)
-			}
-			if len(faults) > 0 {
-				return llm.ToolResult{}, toolrun.Refuse("Nothing of the plan was run:\n- %s", strings.Join(faults, "\n- "))
-			}
-			p.announce(v)
-			return run(ctx, v, p)
-		}),
-	}, "most", strconv.Itoa(maxCalls))
-}
 
 // flow is the state of a plan in execution.
 type flow struct {

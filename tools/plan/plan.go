@@ -32,6 +32,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -50,10 +51,35 @@ type Options struct {
 
 // New returns the tool execute_plan. It can call every tool of the run in which it is called.
 func New(opts *Options) *pawl.Tool {
-	if opts != nil && opts.DataFlow {
-		return flowTool()
+	definition, statuses, dataFlow := "execute", `"ok","error"`, opts != nil && opts.DataFlow
+	if dataFlow {
+		definition, statuses = "flow", `"ok","error","skipped"`
 	}
-	return plainTool()
+	return toolrun.Define(definitions, definition, &pawl.Tool{
+		Name:      "execute_plan",
+		Output:    outputSchema(statuses),
+		Effect:    pawl.EffectCompose,
+		Inline:    true,
+		Timeout:   -1, // the steps have their own timeouts
+		MaxResult: -1, // report limits the result in a way that keeps it valid JSON
+		Run: toolrun.Func(func(ctx context.Context, a args) (llm.ToolResult, error) {
+			v := pawl.InvocationFrom(ctx)
+			if v == nil {
+				return llm.ToolResult{}, errors.New("execute_plan calls the tools of a run, and there is none")
+			}
+			if err := counted(v, a.Steps); err != nil {
+				return llm.ToolResult{}, err
+			}
+			p := newFlow(a.Steps)
+			if dataFlow {
+				if faults := p.read(v); len(faults) > 0 {
+					return llm.ToolResult{}, toolrun.Refuse("Nothing of the plan was run:\n- %s", strings.Join(faults, "\n- "))
+				}
+				p.announce(v)
+			}
+			return run(ctx, v, p)
+		}),
+	}, "most", strconv.Itoa(maxCalls))
 }
 
 // maxCalls is the maximum number of steps of a plan, and also the maximum number of calls that all
@@ -111,33 +137,4 @@ func run(ctx context.Context, v *pawl.Invocation, p *flow) (llm.ToolResult, erro
 		p.take(wave, xs)
 	}
 	return p.report()
-}
-
-// plainTool returns the plan tool whose steps are independent of each other.
-func plainTool() *pawl.Tool {
-	return toolrun.Define(definitions, "execute", &pawl.Tool{
-		Name:      "execute_plan",
-		Output:    outputSchema(`"ok","error"`),
-		Effect:    pawl.EffectCompose,
-		Inline:    true,
-		Timeout:   -1, // the steps have their own timeouts
-		MaxResult: -1, // report limits the result in a way that keeps it valid JSON
-		Run: toolrun.Func(func(ctx context.Context, a args) (llm.ToolResult, error) {
-			v, err := inRun(ctx, a.Steps)
-			if err != nil {
-				return llm.ToolResult{}, err
-			}
-			return run(ctx, v, newFlow(a.Steps))
-		}),
-	}, "most", strconv.Itoa(maxCalls))
-}
-
-// inRun returns the invocation of the plan. It returns an error if the tool is called outside a
-// run, and refuses steps that counted refuses.
-func inRun(ctx context.Context, steps []step) (*pawl.Invocation, error) {
-	v := pawl.InvocationFrom(ctx)
-	if v == nil {
-		return nil, errors.New("execute_plan calls the tools of a run, and there is none")
-	}
-	return v, counted(v, steps)
 }
