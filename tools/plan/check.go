@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
-// read parses the steps and their references to each other, and checks them against the tools of the
-// run. faults are sentences for the model.
+// read parses the steps and their references to each other, and checks them against the tools of
+// the run. faults are sentences for the model.
 func (p *flow) read(v *pawl.Invocation) (faults []string) {
 	for _, n := range p.steps {
 		add := func(list ...string) {
