@@ -205,7 +205,7 @@ func (s *Schema) check(e *effort, args json.RawMessage) ([]Fault, error) {
 	if _, ok := v.(map[string]any); !ok && !s.any {
 		return []Fault{{nil, "expected object, got " + describe(v)}}, nil
 	}
-	if huge := hugeNumbers(v); huge != nil {
+	if huge := hugeNumbers(v, nil); huge != nil {
 		return huge, nil
 	}
 	var faults []Fault
@@ -238,37 +238,22 @@ func repeatedName(args []byte) error {
 }
 
 // hugeNumbers finds the numbers that cannot be compared with a bound in reasonable time, or at all.
-func hugeNumbers(v any) (found []Fault) {
-	var at []string // the path of walk
-	var walk func(v any)
-	walk = func(v any) {
-		switch x := v.(type) {
-		case map[string]any:
-			for k, e := range x {
-				at = append(at, k)
-				walk(e)
-				at = at[:len(at)-1]
-			}
-		case []any:
-			for i, e := range x {
-				at = append(at, strconv.Itoa(i))
-				walk(e)
-				at = at[:len(at)-1]
-			}
-		case json.Number:
-			if huge(string(x)) {
-				found = append(found, Fault{slices.Clone(at), "expected a number of at most 1000 digits, got " + describe(v)})
-			}
+func hugeNumbers(v any, at []string) (found []Fault) {
+	switch x := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			found = append(found, hugeNumbers(x[k], append(at, k))...)
+		}
+	case []any:
+		for i, e := range x {
+			found = append(found, hugeNumbers(e, append(at, strconv.Itoa(i)))...)
+		}
+	case json.Number:
+		if digits, exp, ok := exponent(string(x)); !ok || exp > 1000 || exp < -1000 || digits > 1000 {
+			return []Fault{{slices.Clone(at), "expected a number of at most 1000 digits, got " + describe(v)}}
 		}
 	}
-	walk(v)
-	slices.SortFunc(found, func(a, b Fault) int { return slices.Compare(a.path, b.path) })
 	return found
-}
-
-func huge(number string) bool {
-	digits, exp, ok := exponent(number)
-	return !ok || exp > 1000 || exp < -1000 || digits > 1000
 }
 
 // Message describes faults for the model: at most eight, then the number of the others.

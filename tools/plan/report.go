@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // entry is the outcome of one step.
@@ -56,15 +57,13 @@ func (p *flow) report() (llm.ToolResult, error) {
 		}
 		entries[i] = e
 	}
-	data, err := jsonform.Marshal(entries)
-	if err != nil {
-		return llm.ToolResult{}, err
-	}
 	text, err := rendered(entries)
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	return llm.ToolResult{Parts: append([]llm.Part{llm.Text{Text: text}}, media...), Data: data}, nil
+	res, err := toolrun.Result(text, entries)
+	res.Parts = append(res.Parts, media...)
+	return res, err
 }
 
 func note(status, text string) came {

@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -78,11 +78,7 @@ func (s *searcher) run(ctx context.Context, a webArgs) (llm.ToolResult, error) {
 	case err != nil:
 		return llm.ToolResult{}, err
 	}
-	data, err := json.Marshal(out)
-	if err != nil {
-		return llm.ToolResult{}, err
-	}
-	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: render(out)}}, Data: data}, nil
+	return toolrun.Result(render(out), out)
 }
 
 // search queries the engine, reads the pages and ranks their passages. If nothing fits well, it

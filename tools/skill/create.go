@@ -9,6 +9,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 const namePattern = `^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$`
@@ -49,6 +50,5 @@ func taken(name string) llm.ToolResult {
 }
 
 func stored(k store.Skill, words string) (llm.ToolResult, error) {
-	data, err := json.Marshal(map[string]any{"id": k.Name, "version": k.Version})
-	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: fmt.Sprintf(words, k.Name, k.Version)}}, Data: data}, err
+	return toolrun.Result(fmt.Sprintf(words, k.Name, k.Version), map[string]any{"id": k.Name, "version": k.Version})
 }

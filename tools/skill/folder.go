@@ -12,8 +12,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/pawl-go/pawl/store"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/store"
 )
 
 const (
@@ -44,10 +45,8 @@ func (f *folders) close() error {
 }
 
 func (f *folders) find(name string) *folder {
-	for i := range f.list {
-		if f.list[i].Name == name {
-			return &f.list[i]
-		}
+	if i := slices.IndexFunc(f.list, func(k folder) bool { return k.Name == name }); i >= 0 {
+		return &f.list[i]
 	}
 	return nil
 }
@@ -196,26 +195,16 @@ func count(k store.Skill) map[string]int {
 
 // search ranks the folders by the words of the query that they contain.
 func (f *folders) search(query string) []string {
-	type hit struct {
-		name  string
-		score int
-	}
-	var hits []hit
-	words := split(query)
-	for i := range f.list {
-		k := &f.list[i]
-		score := 0
-		for _, w := range words {
-			score += k.words[w]
+	scores := map[string]int{}
+	var names []string
+	for _, k := range f.list {
+		for _, w := range split(query) {
+			scores[k.Name] += k.words[w]
 		}
-		if score > 0 {
-			hits = append(hits, hit{k.Name, score})
+		if scores[k.Name] > 0 {
+			names = append(names, k.Name)
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return b.score - a.score })
-	names := make([]string, len(hits))
-	for i, h := range hits {
-		names[i] = h.name
-	}
+	slices.SortStableFunc(names, func(a, b string) int { return scores[b] - scores[a] })
 	return names
 }
