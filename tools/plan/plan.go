@@ -51,13 +51,10 @@ type Options struct {
 
 // New returns the tool execute_plan. It can call every tool of the run in which it is called.
 func New(opts *Options) *pawl.Tool {
-	definition, statuses, dataFlow := "execute", `"ok","error"`, opts != nil && opts.DataFlow
-	if dataFlow {
-		definition, statuses = "flow", `"ok","error","skipped"`
-	}
-	return toolrun.Define(definitions, definition, &pawl.Tool{
+	dataFlow := opts != nil && opts.DataFlow
+	t := toolrun.Define(definitions, "execute", &pawl.Tool{
 		Name:      "execute_plan",
-		Output:    outputSchema(statuses),
+		Output:    outputSchema(`"ok","error"`),
 		Effect:    pawl.EffectCompose,
 		Inline:    true,
 		Timeout:   -1, // the steps have their own timeouts
@@ -80,6 +77,11 @@ func New(opts *Options) *pawl.Tool {
 			return run(ctx, v, p)
 		}),
 	}, "most", strconv.Itoa(maxCalls))
+	if dataFlow {
+		t.Output = outputSchema(`"ok","error","skipped"`)
+		return toolrun.Define(definitions, "flow", t, "most", strconv.Itoa(maxCalls))
+	}
+	return t
 }
 
 // maxCalls is the maximum number of steps of a plan, and also the maximum number of calls that all
