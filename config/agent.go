@@ -179,6 +179,7 @@ type Window struct {
 	Low    float64 `yaml:"low" above:"0" max:"1"`
 	Keep   int     `yaml:"keep" min:"1"`
 	Notes  bool    `yaml:"notes"`
+	Native bool    `yaml:"native"`
 }
 
 // Memory sets how memories of the user are recalled and written.

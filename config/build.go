@@ -376,7 +376,7 @@ func (a *Agent) history(model llm.Model) []pawl.Middleware {
 	case a.windowed():
 		w := cmp.Or(h.Window, new(Window))
 		o := &history.WindowOptions{HideReader: true, HighTokens: max(value(h.Tokens), value(h.Summary)),
-			Tokens: w.Tokens, High: w.High, Low: w.Low, Keep: w.Keep}
+			Tokens: w.Tokens, High: w.High, Low: w.Low, Keep: w.Keep, Native: w.Native}
 		if w.Notes || h.Summary != nil {
 			o.Notes = model
 		}

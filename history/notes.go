@@ -36,7 +36,7 @@ func (s *sending) noting() bool {
 // note asks for notes of the steps that are put away, and stores them in m. It runs after the
 // reply, so that the reply's request depends on the transcript alone. resp has the usage.
 func (s *sending) note(ctx context.Context, m *mark) (resp *llm.Response) {
-	size := s.w.sizes(s.c.req, m)
+	size := s.sizes(m)
 	var b strings.Builder
 	if old := s.c.notes(m); old != "" {
 		b.WriteString("Old notes:\n\n" + old + "\n\n")

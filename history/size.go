@@ -49,36 +49,40 @@ func opaque(o *llm.Opaque) int {
 type sizes struct {
 	ratio           float64 // tokens for a byte
 	room, high, low float64 // room 0 means unknown
-	window          int     // in tokens
+	window, native  int     // in tokens; native is where the provider's own means begin
 }
 
-func (w *windowed) sizes(req *llm.Request, p *mark) sizes {
-	s, output := sizes{window: w.o.Tokens, ratio: firstRatio}, 0
+func (s *sending) sizes(p *mark) (z sizes) {
+	o, req, output := &s.w.o, s.c.req, 0
+	z.window, z.ratio = o.Tokens, firstRatio
 	if m, ok := llm.As[interface {
 		Window(*llm.Request) (window, output int)
-	}](w.inner); ok {
+	}](s.w.inner); ok {
 		known, longest := m.Window(req)
-		s.window, output = cmp.Or(s.window, known), longest
+		z.window, output = cmp.Or(z.window, known), longest
 	}
-	s.window = cmp.Or(s.window, w.o.HighTokens*2)
-	room := s.window - cmp.Or(w.o.Reserve, min(cmp.Or(req.Settings.MaxTokens, output, s.window), s.window/4))
-	if p.Room > 0 && (s.window == 0 || p.Room < room) {
+	z.window = cmp.Or(z.window, o.HighTokens*2)
+	room := z.window - cmp.Or(o.Reserve, min(cmp.Or(req.Settings.MaxTokens, output, z.window), z.window/4))
+	if p.Room > 0 && (z.window == 0 || p.Room < room) {
 		room = p.Room
 	}
-	high, low := min(w.o.High, blindHigh), w.o.Low
+	high, low := min(o.High, blindHigh), o.Low
 	if p.Tokens > 0 && p.Bytes > 0 {
-		s.ratio, high = float64(p.Tokens)/float64(p.Bytes), w.o.High
+		z.ratio, high = float64(p.Tokens)/float64(p.Bytes), o.High
+	}
+	if s.own != nil {
+		high = max(high, nativeHigh)
 	}
 	if p.Thrash >= thrashAt {
 		low = min(low, thrashLow)
 	}
-	s.room = float64(max(0, room)) / s.ratio
-	s.high = high * s.room
-	if most := float64(w.o.HighTokens) / s.ratio; most > 0 {
-		s.high = min(s.high, most)
+	z.room, z.native = float64(max(0, room))/z.ratio, int(o.High*float64(room))
+	z.high = high * z.room
+	if most := float64(o.HighTokens) / z.ratio; most > 0 {
+		z.high, z.native = min(z.high, most), min(z.native, o.HighTokens*4/5)
 	}
-	s.low = min(low*s.room, s.high/2)
-	return s
+	z.low = min(low*z.room, z.high/2)
+	return z
 }
 
 func (s sizes) tokens(bytes int) int { return int(float64(bytes) * s.ratio) }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
+	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -36,12 +37,15 @@ type survey struct {
 	writes        int     // every writes-th page is noted by a call with an effect; 0 means none
 	blind         bool    // the provider reports no usage
 	think         bool
+	model         string // a model at its own provider, whose own means are tried; "" means none
+	wire          string // of live; "" means chat
 
 	mu      sync.Mutex
 	meter   meter
 	prev    []byte
 	current int      // tokens of the request at hand
 	digests []string // of the requests
+	body    string   // of the last request
 }
 
 // meter is what a provider saw.
@@ -226,6 +230,7 @@ func (s *survey) weigh(_ int, r *pawltest.Received) *pawltest.Fault {
 	body := cacheMark.ReplaceAll(r.Body, nil)
 	s.current = int(float64(len(body)) / per)
 	m := &s.meter
+	s.body = string(r.Body)
 	m.requests++
 	s.digests = append(s.digests, fmt.Sprintf("%x", sha256.Sum256(r.Body)))
 	for _, v := range r.Violations {
@@ -258,6 +263,7 @@ var wires = []string{"chat", "responses", "anthropic", "gemini"}
 func (s *survey) provider(t testing.TB, wire string, by ...http.RoundTripper) llm.Model {
 	t.Helper()
 	sim, err := pawltest.NewSimulator(s, &pawltest.SimulatorOptions{Fault: s.weigh, Quiet: true,
+		Tokens:        func(*pawltest.Received) int { s.mu.Lock(); defer s.mu.Unlock(); return s.current },
 		BoundThinking: wire == "anthropic"})
 	if err != nil {
 		t.Fatal(err)
@@ -266,6 +272,22 @@ func (s *survey) provider(t testing.TB, wire string, by ...http.RoundTripper) ll
 	var through http.RoundTripper
 	if len(by) > 0 {
 		through = by[0]
+	}
+	if s.model != "" {
+		there := redirect(strings.TrimPrefix(sim.Root, "http://"))
+		if len(by) > 0 {
+			through = durable.Transport(there)
+		} else {
+			through = there
+		}
+		if wire == "anthropic" {
+			return anthropic.New(s.model, &anthropic.Options{Key: "none", Retries: -1, HTTP: through, BaseURL: "https://api.anthropic.com"})
+		}
+		o := &openai.Options{Key: "none", Retries: -1, HTTP: through, BaseURL: "https://api.openai.com/v1"}
+		if wire == "chat" {
+			return openai.NewChat(s.model, o)
+		}
+		return openai.New(s.model, o)
 	}
 	o := &openai.Options{BaseURL: sim.URL, Key: "none", Retries: -1, HTTP: through}
 	switch wire {
@@ -277,6 +299,15 @@ func (s *survey) provider(t testing.TB, wire string, by ...http.RoundTripper) ll
 		return anthropic.New("claude-sonnet-5-5", &anthropic.Options{BaseURL: sim.URL, Key: "none", Retries: -1, HTTP: through})
 	}
 	return gemini.New("gemini-3-pro", &gemini.Options{BaseURL: sim.Root, Key: "none", Retries: -1, HTTP: through})
+}
+
+// redirect sends all requests to the server at an address of this machine.
+type redirect string
+
+func (to redirect) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Scheme, r.URL.Host = "http", string(to)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // known returns the facts that the results of the searches have.

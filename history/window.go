@@ -57,6 +57,12 @@ type WindowOptions struct {
 	Notes llm.Model
 	// HideReader leaves result_read out of requests until something is put away.
 	HideReader bool
+	// Native lets the provider shorten the conversation at High, if the model can: OpenAI's
+	// Responses and Claude from 4.6 on summarize, Claude 4.5 clears old results. A summary stays
+	// in the transcript, and only its provider reads it: with another model, the record takes its
+	// place. The own edits begin at 0.95 then. A summary costs about what its request costs, which
+	// counts.
+	Native bool
 
 	noStubs, noFold, noCut bool // for comparisons of the tiers
 }
@@ -103,7 +109,7 @@ func Window(o *WindowOptions) pawl.Middleware {
 	opts.Round = cmp.Or(opts.Round, shareRound)
 	return pawl.Middleware{
 		Model: func(m llm.Model) llm.Model {
-			if opts.Notes != nil {
+			if opts.Notes != nil || opts.Native {
 				return noted{&windowed{inner: m, o: opts}}
 			}
 			return &windowed{inner: m, o: opts}
@@ -126,15 +132,22 @@ type windowed struct {
 	past  ledger
 }
 
-// noted is a model that also asks for notes.
+// noted is a model that also asks for notes, or for summaries of the provider.
 type noted struct{ *windowed }
 
 var _ llm.Pricer = noted{}
 
-// MaxCost returns the cost of the request, and of notes of all its messages. It is unknown if one
-// of the two prices is.
+// MaxCost returns the cost of the request, and of notes and a summary of all its messages. It is
+// unknown if one of the prices is.
 func (w noted) MaxCost(req *llm.Request) (dollars float64, known bool) {
-	for _, m := range []llm.Model{w.inner, w.o.Notes} {
+	models := []llm.Model{w.inner}
+	if w.own(req) != nil {
+		models = append(models, w.inner)
+	}
+	if w.o.Notes != nil {
+		models = append(models, w.o.Notes)
+	}
+	for _, m := range models {
 		p, ok := llm.As[llm.Pricer](m)
 		if !ok {
 			return 0, false
@@ -161,7 +174,7 @@ func (e *limitError) LimitReached() (name, cause string) { return "window", e.te
 // Stream sends what fits of req, and again less if it is refused.
 func (w *windowed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		s := &sending{w: w, c: roundsOf(req), yield: yield}
+		s := &sending{w: w, c: roundsOf(req), yield: yield, own: w.own(req)}
 		err := s.plan()
 		for tries := 0; err == nil; tries++ {
 			for _, n := range s.notices {
@@ -176,7 +189,7 @@ func (w *windowed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 				r.Choice = llm.ToolChoice{}
 			}
 			var refused *llm.ProviderError
-			if err = s.send(ctx, &r); err == nil || s.begun || tries == 2 || !errors.As(err, &refused) ||
+			if err = s.send(ctx, s.order(&r)); err == nil || s.begun || tries == 2 || !errors.As(err, &refused) ||
 				refused.Code != llm.CodeContextLength || !s.harder(tries) {
 				break
 			}
@@ -200,6 +213,10 @@ type sending struct {
 	bytes   int // of v
 	notices []*llm.Notice
 	begun   bool // a part of the reply was yielded
+
+	own    compactor // nil means that the model's provider cannot, or shall not
+	native int       // number of the last reply with a summary by own; 0 means none
+	shrunk bool      // the provider summarized within this request
 }
 
 func (s *sending) notice(code, format string, args ...any) {
@@ -208,22 +225,26 @@ func (s *sending) notice(code, format string, args ...any) {
 
 // render builds the view of state p.
 func (s *sending) render(p *mark) (view, int) {
-	text := ""
-	if p.Folded > 0 {
+	text := nativeText
+	if p.Folded > 0 && p.Folded != s.native {
 		s.w.mu.Lock() // not while a reply comes: its reader may ask again
 		text = s.w.past.render(s.c, p, s.w.o.Pinned)
 		s.w.mu.Unlock()
 	}
-	if s.w.o.HideReader && s.c.reads && p.Shown == 0 && p.Stubbed+p.Cut > 0 {
+	if s.hides() && p.Shown == 0 && p.Stubbed+p.Cut > 0 {
 		p.Shown = len(s.c.at) + 1
 	}
 	v := s.c.view(p, s.w.o.Stub, text)
 	return v, weight(v.messages, s.tools(p))
 }
 
+// hides reports whether result_read is left out until something is put away. A provider puts away
+// without saying so beforehand.
+func (s *sending) hides() bool { return s.w.o.HideReader && s.c.reads && s.own == nil }
+
 // tools returns the tools that are offered in state p.
 func (s *sending) tools(p *mark) []*llm.ToolSpec {
-	if !s.w.o.HideReader || !s.c.reads || p.Shown > 0 {
+	if !s.hides() || p.Shown > 0 {
 		return s.c.req.Tools
 	}
 	return slices.DeleteFunc(slices.Clone(s.c.req.Tools), func(t *llm.ToolSpec) bool { return t.Name == readTool })
@@ -242,9 +263,10 @@ func (s *sending) plan() error {
 	}
 	s.p = s.before
 	s.p.Notes, s.p.Why = "", ""
-	size := s.w.sizes(s.c.req, &s.p)
-	s.p.Cut = s.cut(size)
-	if s.v, s.bytes = s.render(&s.p); size.room == 0 || float64(s.bytes) <= size.high {
+	size := s.sizes(&s.p)
+	s.p.Cut, s.native = s.cut(size), s.summarized()
+	s.v, s.bytes = s.render(&s.p)
+	if s.adopt(size); size.room == 0 || float64(s.bytes) <= size.high {
 		return nil
 	}
 	return s.edit(size)
@@ -368,12 +390,12 @@ func (s *sending) repeats() bool {
 // harder makes the view shorter after a refusal. It reports whether it could.
 func (s *sending) harder(tries int) bool {
 	n, p := len(s.c.at), s.p
-	size := s.w.sizes(s.c.req, &p)
+	size := s.sizes(&p)
 	p.Room = max(s.before.Tokens, size.tokens(s.bytes)/2)
 	if tries > 0 {
 		p.Room = s.p.Room / 2
 	}
-	size = s.w.sizes(s.c.req, &p)
+	size = s.sizes(&p)
 	size.low /= 2
 	p.Edited, p.Turn, p.Limit, p.Cut = n, s.c.turn(), int(size.room), s.cut(size)
 	if tries == 0 {
@@ -404,6 +426,7 @@ func (s *sending) send(ctx context.Context, r *llm.Request) error {
 			parts = max(parts, d.Index+1)
 		}
 		s.begun = s.begun || d.Part != nil || d.Finish != ""
+		s.shrunk = s.shrunk || d.Part != nil && s.own != nil && s.own.Compacted(d.Part)
 		if d.Finish != "" {
 			if m, ok := s.after(used, more); ok { // the mark is a part behind the last
 				last := llm.Delta{Index: parts, Done: true, Finish: d.Finish}
@@ -430,10 +453,10 @@ var errStopped = errors.New("the consumer stopped")
 // after returns the state after the reply. ok is false as long as there is nothing to remember.
 func (s *sending) after(used llm.Usage, more int) (m mark, ok bool) {
 	m = s.p
-	size := s.w.sizes(s.c.req, &m)
+	size := s.sizes(&m)
 	guess := size.tokens(s.bytes)
-	// the usage of a wrapper that asks several times is the sum
-	if t := used.Input; t > s.bytes/12 && t < 2*s.bytes && (more <= 0 || t < guess*3/2) {
+	// the usage of a wrapper that asks several times, and of a summary, is the sum
+	if t := used.Input; !s.shrunk && t > s.bytes/12 && t < 2*s.bytes && (more <= 0 || t < guess*3/2) {
 		m.Tokens, m.Bytes = t, s.bytes
 	}
 	idle := s.before.Version == 0 && m.Stubbed+m.Cut+m.Shown+m.Room+m.Thrash == 0

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -72,7 +73,7 @@ func (j *mortal) RenewJournal(ctx context.Context, l store.Lease, until time.Tim
 // each of them dies.
 func live(t *testing.T, s *survey, journal store.Journal, kills []int, ws ...pawl.Middleware) *pawl.Result {
 	t.Helper()
-	model := s.provider(t, "chat", durable.Transport(nil))
+	model := s.provider(t, cmp.Or(s.wire, "chat"), durable.Transport(nil))
 	for n := 0; ; n++ {
 		ctx, kill := context.WithCancelCause(context.Background())
 		j := &mortal{Journal: journal, kill: kill, ahead: time.Duration(n) * time.Hour}

@@ -42,6 +42,10 @@ type reply struct {
 	contained func(id string) // stores the container
 	prefix    string          // Anthropic: what the thinking is bound to; "" means nothing
 
+	// what the server did to a long conversation: tokens that it summarized; results that it
+	// cleared, and their tokens
+	compacted, cleared, clearedTokens int
+
 	began bool
 	seq   int        // Responses: number of the next event
 	parts []*partOut // by Delta.Index

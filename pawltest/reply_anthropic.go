@@ -24,6 +24,7 @@ func (r *reply) anthropicWhole(resp *llm.Response) object {
 	}
 	m := r.anthropicMessage(content)
 	m["stop_reason"] = anthropicStop(resp.Finish)
+	r.managedMember(m)
 	if r.container != "" {
 		m["container"] = r.containerObject()
 	}
@@ -88,7 +89,7 @@ func (r *reply) finishedStart(d llm.Delta) []event {
 
 func (r *reply) anthropicMessage(content []any) object {
 	return object{"id": "msg_" + r.id, "type": "message", "role": "assistant", "model": r.req.Model, "content": content,
-		"stop_reason": nil, "stop_sequence": nil, "usage": anthropicUsage(r.figure)}
+		"stop_reason": nil, "stop_sequence": nil, "usage": r.anthropicUsage()}
 }
 
 // anthropicBlock writes a part whose text is text.
@@ -157,7 +158,14 @@ func (r *reply) anthropicEvents(d llm.Delta) []event {
 			default:
 				block = object{"type": "text", "text": ""}
 			}
+			summary, summarizes := compaction(d.Part)
+			if summarizes {
+				block = object{"type": "compaction", "content": nil}
+			}
 			emit("content_block_start", object{"index": p.call, "content_block": block})
+			if summarizes {
+				emit("content_block_delta", object{"index": p.call, "delta": object{"type": "compaction_delta", "content": summary}})
+			}
 			if p.call == 0 {
 				emit("ping", object{})
 			}
@@ -189,7 +197,9 @@ func (r *reply) anthropicEvents(d llm.Delta) []event {
 		if r.container != "" {
 			end["container"] = r.containerObject()
 		}
-		emit("message_delta", object{"delta": end, "usage": anthropicUsage(r.figure)})
+		last := object{"delta": end, "usage": r.anthropicUsage()}
+		r.managedMember(last)
+		emit("message_delta", last)
 		emit("message_stop", object{})
 	}
 	return out
@@ -218,10 +228,16 @@ func (r *reply) anthropicFailed(e *apiError) []event {
 
 // anthropicUsage writes the usage. The input excludes tokens that were read from or written to a
 // cache.
-func anthropicUsage(u llm.Usage) object {
-	return object{"input_tokens": u.Input - u.CacheRead - u.CacheWrite, "cache_read_input_tokens": u.CacheRead,
+func (r *reply) anthropicUsage() object {
+	u := r.figure
+	usage := object{"input_tokens": u.Input - u.CacheRead - u.CacheWrite, "cache_read_input_tokens": u.CacheRead,
 		"cache_creation_input_tokens": u.CacheWrite, "output_tokens": u.Output,
 		"output_tokens_details": object{"thinking_tokens": u.Reasoning}}
+	if r.compacted > 0 && u.Output > 0 {
+		usage["iterations"] = []object{{"type": "compaction", "input_tokens": r.compacted, "output_tokens": 100},
+			{"type": "message", "input_tokens": u.Input, "output_tokens": u.Output}}
+	}
+	return usage
 }
 
 // anthropicStop returns the stop reason for f. A reason that pawl does not have (pause_turn) is

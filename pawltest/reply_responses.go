@@ -1,6 +1,7 @@
 package pawltest
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/pawl-go/pawl/llm"
@@ -69,6 +70,11 @@ func (r *reply) outputItem(index int, part llm.Part, text, status string) object
 		return object{"type": "function_call", "id": r.itemID("fc", index), "call_id": p.ID, "name": p.Name, "arguments": text,
 			"status": status}
 	case llm.Reasoning:
+		if _, ok := compaction(p); ok {
+			var item object
+			json.Unmarshal(p.Opaque.Data, &item)
+			return item
+		}
 		item := object{"type": "reasoning", "id": r.itemID("rs", index), "summary": []object{}}
 		if status == "completed" {
 			item["encrypted_content"] = seal(text)

@@ -139,7 +139,7 @@ func unsigned(req *llm.Request, prefixes []string) *apiError {
 			if !ok || r.Opaque == nil {
 				continue
 			}
-			var block struct{ Type, Thinking, Signature, Data string }
+			var block struct{ Type, Thinking, Signature, Data, Content string }
 			json.Unmarshal(r.Opaque.Data, &block)
 			switch block.Type {
 			case "thinking":
@@ -150,6 +150,10 @@ func unsigned(req *llm.Request, prefixes []string) *apiError {
 				}
 				if !ok || block.Thinking != "" && block.Thinking != text {
 					return &apiError{Status: 400, Message: fmt.Sprintf("messages.%d: Invalid `signature` in `thinking` block", i)}
+				}
+			case "compaction":
+				if _, ok := unseal(block.Content); !ok {
+					return &apiError{Status: 400, Message: fmt.Sprintf("messages.%d: the `compaction` block was changed", i)}
 				}
 			case "redacted_thinking":
 				if _, ok := signs(block.Data); !ok {

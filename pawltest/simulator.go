@@ -79,6 +79,11 @@ type SimulatorOptions struct {
 	// messages before it, and refuses it elsewhere. Without it, only models that do so at Anthropic
 	// bind it.
 	BoundThinking bool
+	// Tokens counts the input of r, for a request that orders the server to shorten the
+	// conversation above a number of tokens (context_management, of Responses and Anthropic). Nil
+	// means a token for every four bytes. A summary must come back unchanged, and hides what stands
+	// before it.
+	Tokens func(r *Received) int
 	// Loose sends arguments that are no object as their value or as a string (Anthropic, Gemini).
 	Loose bool
 }
@@ -147,6 +152,8 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 		s.later(w, r, got, at, fault)
 		return
 	}
+	got = new(*got) // the log has the whole
+	got.Request, _ = sinceCompaction(got.Request)
 	reply := newReply(got, s.opts)
 	if got.API == Anthropic {
 		if all := prefixes(got.Request, s.opts.BoundThinking); all != nil {
@@ -159,7 +166,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 		raw(w, http.StatusOK, reply.contentType(), fault, fault.Body)
 		return
 	}
-	model := s.modelFor(got)
+	model := s.manage(got, reply, s.modelFor(got))
 	if inBackground(got) {
 		s.background(w, r.Context(), reply, fault, model)
 		return
@@ -219,12 +226,13 @@ func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *apiErr
 	}
 	switch got.API {
 	case Responses:
-		return unsealed(got.Request)
+		return cmp.Or(unmanaged(got), unsealed(got.Request))
 	case Anthropic:
-		if err := s.uncontained(got.Body); err != nil {
+		if err := cmp.Or(unmanaged(got), s.uncontained(got.Body)); err != nil {
 			return err
 		}
-		return unsigned(got.Request, prefixes(got.Request, s.opts.BoundThinking))
+		read, _ := sinceCompaction(got.Request)
+		return unsigned(read, prefixes(read, s.opts.BoundThinking))
 	case Gemini:
 		return corrupted(got.Request)
 	}

@@ -62,6 +62,9 @@ func (m *Model) ask(ctx context.Context, req *llm.Request, yield func(llm.Delta,
 	if err != nil {
 		return err
 	}
+	if !slices.Contains(own.betas, betaCompact) && slices.ContainsFunc(req.Messages, m.summarized) {
+		own.betas = append(own.betas, betaCompact)
+	}
 	var h http.Header // nil means the client's
 	if len(own.betas) > 0 {
 		h = m.client.Header.Clone()

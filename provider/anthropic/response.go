@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 
@@ -28,6 +29,7 @@ type decoder struct {
 
 	stop, explanation string
 	container         string
+	cleared           []byte // the edits of the conversation by the server
 	figures           figures
 }
 
@@ -65,14 +67,22 @@ func (d *decoder) Whole(body []byte) error {
 // message reads a message, or the message that opens a stream, and returns what it does not use.
 func (d *decoder) message(c *jsonscan.Cursor) (typ jsonscan.Word, blocks, failure []byte) {
 	var stop string
-	var usage, details, container []byte
+	var usage, details, container, managed []byte
 	c.Fields("type", &typ, "content", &blocks, "error", &failure, "id", &d.ID, "model", &d.Model, "usage", &usage,
-		"stop_reason", &stop, "stop_details", &details, "container", &container)
+		"stop_reason", &stop, "stop_details", &details, "container", &container, "context_management", &managed)
+	d.edited(managed)
 	if len(usage) > 0 && usage[0] == '{' {
 		d.figures.add(usage)
 	}
 	d.ending(stop, details, container)
 	return typ, blocks, failure
+}
+
+// edited stores what the server cleared from the conversation, if it says so.
+func (d *decoder) edited(managed []byte) {
+	if list := wire.Member(managed, "applied_edits"); inside(list) != nil {
+		d.cleared = bytes.Clone(list)
+	}
 }
 
 // ending stores the members that end a message, if they are there.
@@ -213,11 +223,15 @@ func (d *decoder) finish() error {
 	if (d.stop == "pause_turn" || d.stop == "compaction") && !d.Has() {
 		return errPaused
 	}
-	if d.stop == "refusal" && d.explanation != "" {
-		d.Began = true
-		if !d.Yield(llm.Delta{Notice: &llm.Notice{Code: "refusal", Text: d.explanation}}, nil) {
-			return wire.ErrStopped
-		}
+	var n *llm.Notice
+	switch {
+	case d.stop == "refusal" && d.explanation != "":
+		n = &llm.Notice{Code: "refusal", Text: d.explanation}
+	case d.cleared != nil:
+		n = &llm.Notice{Code: "context_cleared", Text: "anthropic: the server left out old parts of the conversation", Data: d.cleared}
+	}
+	if d.Began = d.Began || n != nil; n != nil && !d.Yield(llm.Delta{Notice: n}, nil) {
+		return wire.ErrStopped
 	}
 	return d.Finish(toFinish(d.stop))
 }

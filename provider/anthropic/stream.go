@@ -41,7 +41,7 @@ const closed = -1
 // Event reads one event. The data has its name.
 func (d *decoder) Event(data []byte) error {
 	var typ jsonscan.Word
-	var delta, block, usage, message, failure []byte
+	var delta, block, usage, message, failure, managed []byte
 	var index int
 	c := jsonscan.New(data)
 	if c.Kind() != jsonscan.Object {
@@ -51,7 +51,7 @@ func (d *decoder) Event(data []byte) error {
 		return broken("an event is not a JSON object: %s", wire.Excerpt(data))
 	}
 	c.Fields("type", &typ, "index", &index, "delta", &delta, "content_block", &block, "usage", &usage,
-		"message", &message, "error", &failure)
+		"message", &message, "error", &failure, "context_management", &managed)
 	switch {
 	case string(typ) == "ping":
 		return nil
@@ -86,6 +86,7 @@ func (d *decoder) Event(data []byte) error {
 		inner := jsonscan.New(delta)
 		inner.Fields("stop_reason", &stop, "stop_details", &details, "container", &container)
 		d.ending(stop, details, container)
+		d.edited(managed)
 		if len(usage) > 0 && usage[0] == '{' {
 			return d.spent(usage)
 		}

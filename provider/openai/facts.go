@@ -2,6 +2,7 @@ package openai
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
@@ -44,3 +45,16 @@ func (m *Model) HoldsOutput(req *llm.Request) bool {
 	return !m.compatible && m.factsOf(cmp.Or(req.Model, m.name)).holds &&
 		(len(req.Output) == 0 || m.output.Get(req.Output).Schema != nil)
 }
+
+// Compact returns req with the order to summarize the conversation above a number of tokens, which
+// the Responses API of OpenAI follows for models that reason; see history.WindowOptions.
+func (m *Model) Compact(req *llm.Request, tokens int) (*llm.Request, bool) {
+	if m.compatible || m.api != responsesAPI || !m.factsOf(cmp.Or(req.Model, m.name)).reasons ||
+		wire.Member(req.Settings.Options[m.id], "context_management") != nil {
+		return nil, false
+	}
+	return wire.WithOptions(req, m.id, fmt.Sprintf(`"context_management":[{"type":"compaction","compact_threshold":%d}]`, tokens)), true
+}
+
+// Compacted reports whether p is such a summary.
+func (m *Model) Compacted(p llm.Part) bool { return wire.Compaction(p, m.tag, "encrypted_content") }

@@ -3,7 +3,9 @@ package wire
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -226,6 +228,31 @@ func AppendMember[K string | []byte](object []byte, key K, value []byte) []byte 
 		object = append(object, ',')
 	}
 	return append(append(jsonscan.AppendString(object, key), ':'), value...)
+}
+
+// WithOptions returns req with members added to the options of provider.
+func WithOptions(req *llm.Request, provider, members string) *llm.Request {
+	old := bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(req.Settings.Options[provider]), []byte("}")))
+	r := new(*req)
+	r.Settings.Options = maps.Clone(req.Settings.Options)
+	if r.Settings.Options == nil {
+		r.Settings.Options = map[string]json.RawMessage{}
+	}
+	switch {
+	case len(old) == 0:
+		old = []byte("{")
+	case len(old) > 1:
+		members = "," + members
+	}
+	r.Settings.Options[provider] = json.RawMessage(string(old) + members + "}")
+	return r
+}
+
+// Compaction reports whether p is a summary by the server of a tag. text is the member that has it.
+func Compaction(p llm.Part, tag, text string) bool {
+	r, ok := p.(llm.Reasoning)
+	return ok && r.Opaque != nil && r.Opaque.Provider == tag && MemberText(r.Opaque.Data, "type") == "compaction" &&
+		MemberText(r.Opaque.Data, text) != ""
 }
 
 // Hash returns a 64-bit hash of s that is the same in every process.

@@ -1,0 +1,179 @@
+package history_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+const wide = 100_000 // a window in which Claude summarizes
+
+func native() *history.WindowOptions {
+	return &history.WindowOptions{Tokens: wide, Reserve: 4_096, Native: true}
+}
+
+// summaries returns the summaries by a provider in messages.
+func summaries(messages []llm.Message) (data []string) {
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.Reasoning); ok && r.Opaque != nil && strings.Contains(string(r.Opaque.Data), `"compaction"`) {
+				data = append(data, string(r.Opaque.Data))
+			}
+		}
+	}
+	return data
+}
+
+// A provider that can summarize does so: each summary comes back byte for byte, with nothing before
+// it, no request is refused, and every fact is found. Without Native, nothing is ordered.
+func TestWindowNative(t *testing.T) {
+	for _, test := range []struct {
+		wire, model, order string
+		summarizes         bool
+	}{
+		{"anthropic", "claude-sonnet-5-5", `"type":"compact_20260112","trigger":{"type":"input_tokens","value":76723}`, true},
+		{"responses", "gpt-5-mini", `[{"type":"compaction","compact_threshold":76723}]`, true},
+		{"anthropic", "claude-opus-4-1", "", false},
+		{"responses", "gpt-4o", "", false},
+		{"chat", "gpt-5-mini", "", false},
+	} {
+		for _, on := range []bool{true, false} {
+			if !on && test.wire != "responses" {
+				continue // one control is enough
+			}
+			pages := 60
+			if test.summarizes {
+				pages = soak.N(120, 500)
+			}
+			s := &survey{pages: pages, facts: pages / 10, least: 2_000, most: 8_000, window: wide,
+				think: test.summarizes, model: test.model}
+			o := native()
+			o.Native = on
+			res := ends(t, s, test.wire, 0, o)
+			made := summaries(res.Messages)
+			if want := on && test.summarizes; (len(made) >= 2) != want || (len(made) > 0) != want {
+				t.Errorf("%s, %s, %v: %d summaries", test.wire, test.model, on, len(made))
+			}
+			ordered := strings.Contains(s.body, "context_management")
+			if ordered != (on && test.order != "") || on && !strings.Contains(s.body, test.order) {
+				t.Errorf("%s, %s, %v: ordered %v: %.300s", test.wire, test.model, on, ordered, s.body)
+			}
+			if len(made) == 0 {
+				continue
+			}
+			n := strings.Count(s.body, `"compaction"`) - strings.Count(test.order, `"compaction"`)
+			if n != 1 || !strings.Contains(s.body, made[len(made)-1]) || strings.Contains(s.body, "A record of earlier steps") {
+				t.Errorf("%s: the last request has %d summaries, want the last of %q alone", test.wire, n, made)
+			}
+			if s.meter.edits < len(made)-1 || s.meter.edits > len(made)+2 {
+				t.Errorf("%s: %d edits are reported, for %d summaries", test.wire, s.meter.edits, len(made))
+			}
+		}
+	}
+}
+
+// Claude 4.5 clears old results. A notice says how many.
+func TestWindowNativeClears(t *testing.T) {
+	s := &survey{pages: 120, facts: 12, least: 2_000, most: 8_000, model: "claude-haiku-4-5"}
+	a := s.agent(s.provider(t, "anthropic"), history.Window(native()))
+	cleared := 0
+	for e, err := range a.Stream(t.Context(), llm.User("Survey the mill.")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == pawl.EventNotice && e.Code == "context_cleared" {
+			var edits []struct {
+				Type string `json:"type"`
+				Uses int    `json:"cleared_tool_uses"`
+			}
+			if err := json.Unmarshal(e.Data, &edits); err != nil || len(edits) != 1 || edits[0].Uses <= 0 {
+				t.Fatalf("%v: %s", err, e.Data)
+			}
+			cleared++
+		}
+		if e.Kind == pawl.EventRunEnded && s.known(e.Result) != 12 {
+			t.Errorf("%d facts", s.known(e.Result))
+		}
+	}
+	if cleared == 0 || !strings.Contains(s.body, `"clear_tool_uses_20250919"`) {
+		t.Errorf("%d notices; the last request is %.300s", cleared, s.body)
+	}
+}
+
+// A run with summaries is killed and replayed like another.
+func TestWindowNativeDurable(t *testing.T) {
+	soak.Sequential(t)
+	for _, wire := range []string{"anthropic", "responses"} {
+		make := func() *survey {
+			model := map[string]string{"anthropic": "claude-sonnet-5-5", "responses": "gpt-5-mini"}[wire]
+			return &survey{pages: 160, facts: 5, least: 2_000, most: 8_000, window: wide, model: model, wire: wire}
+		}
+		whole, journal := make(), new(store.MemoryJournal)
+		res := live(t, whole, journal, nil, history.Window(native()))
+		if n := len(summaries(res.Messages)); n < 1 {
+			t.Fatalf("%d summaries", n)
+		}
+		agent := whole.agent(whole.provider(t, wire, durable.Transport(nil)), history.Window(native()))
+		e := &durable.Engine{Journal: journal}
+		played, err := e.Replay(t.Context(), "survey", agent)
+		if err != nil || played.Bytes != whole.meter.requests {
+			t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.meter.requests)
+		}
+		alike(t, make(), whole, res, []int{60, 200, 100, 40}, native())
+	}
+}
+
+// Another provider gets the record in place of the summary, and the first its summary again.
+func TestWindowNativeMoves(t *testing.T) {
+	s := &survey{pages: 100, least: 2_000, most: 8_000, window: wide, model: "claude-sonnet-5-5"}
+	res, err := s.run(t, "anthropic", history.Window(native()))
+	if err != nil || len(summaries(res.Messages)) == 0 {
+		t.Fatal(err, len(summaries(res.Messages)))
+	}
+	for _, move := range []struct{ wire, model, has, lacks string }{
+		{"responses", "gpt-5-mini", "A record of earlier steps", "Earlier steps were put away"},
+		{"chat", "", "A record of earlier steps", "Earlier steps were put away"},
+		{"anthropic", "claude-opus-4-8", "Earlier steps were put away", "A record of earlier steps"},
+	} {
+		other := &survey{window: wide, model: move.model}
+		a := other.agent(other.provider(t, move.wire), history.Window(native()))
+		a.Limits.Rounds = 1_000
+		if _, err := a.Resume(t.Context(), res, llm.User("And now?")); err != nil {
+			t.Fatalf("%s: %v", move.wire, err)
+		}
+		made := summaries(res.Messages)
+		if !strings.Contains(other.body, move.has) || strings.Contains(other.body, move.lacks) ||
+			strings.Contains(other.body, made[len(made)-1]) != (move.wire == "anthropic") {
+			t.Errorf("%s: want %q and not %q: %.2000s", move.wire, move.has, move.lacks, other.body)
+		}
+	}
+}
+
+// Control: the provider refuses a summary that was changed.
+func TestWindowNativeControl(t *testing.T) {
+	s := &survey{pages: 100, least: 2_000, most: 8_000, window: wide, model: "claude-sonnet-5-5"}
+	res, err := s.run(t, "anthropic", history.Window(native()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range res.Messages {
+		for i, p := range m.Parts {
+			if r, ok := p.(llm.Reasoning); ok && len(summaries([]llm.Message{{Parts: []llm.Part{p}}})) > 0 {
+				data := strings.Replace(string(r.Opaque.Data), "sim_", "sim_A", 1)
+				r.Opaque = &llm.Opaque{Provider: r.Opaque.Provider, Data: []byte(data)}
+				m.Parts[i] = r
+			}
+		}
+	}
+	a := s.agent(s.provider(t, "anthropic"), history.Window(native()))
+	if _, err := a.Resume(t.Context(), res, llm.User("And now?")); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("a changed summary: %v", err)
+	}
+}

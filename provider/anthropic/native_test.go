@@ -1,0 +1,82 @@
+package anthropic_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/anthropic"
+)
+
+// answers is a server that answers each request with the same body.
+type answers string
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(string(a))), Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}}, nil
+}
+
+// What the server cleared is a notice, also of a whole reply.
+func TestCleared(t *testing.T) {
+	const edits = `[{"type":"clear_tool_uses_20250919","cleared_tool_uses":8,"cleared_input_tokens":50000}]`
+	for list, want := range map[string]string{edits: edits, `[]`: "", `null`: ""} {
+		body := strings.Replace(whole("end_turn", `{"type":"text","text":"A"}`), `{`,
+			`{"context_management":{"applied_edits":`+list+`},`, 1)
+		o := &anthropic.Options{Key: "none", BaseURL: "https://api.anthropic.com", HTTP: answers(body)}
+		m, got := anthropic.New("claude-haiku-4-5", o), ""
+		req := &llm.Request{Whole: true, Messages: []llm.Message{llm.User("hi")}}
+		for d, err := range m.Stream(context.Background(), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Notice != nil && d.Notice.Code == "context_cleared" {
+				got = string(d.Notice.Data)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: the notice has %q", list, got)
+		}
+	}
+}
+
+// The model's version and host decide what is ordered; options of the program stay.
+func TestCompact(t *testing.T) {
+	for _, test := range []struct {
+		model, base, options string
+		tokens               int
+		want                 string // type of the edit; "" means that the model cannot
+	}{
+		{"claude-opus-5-5", "https://api.anthropic.com", ``, 150_000, "compact_20260112"},
+		{"claude-sonnet-4-6", "https://api.anthropic.com", `{ }`, 50_000, "compact_20260112"},
+		{"claude-sonnet-4-6", "https://api.anthropic.com", `{"betas":["one"],"service_tier":"auto"}`, 49_999, "clear_tool_uses_20250919"},
+		{"claude-haiku-4-5", "https://api.anthropic.com", ` {"betas":["one"]} `, 150_000, "clear_tool_uses_20250919"},
+		{"claude-opus-4-1", "https://api.anthropic.com", ``, 150_000, ""},
+		{"other", "https://api.anthropic.com", ``, 150_000, ""},
+		{"claude-opus-5-5", "https://proxy.example.com", ``, 150_000, ""},
+		{"claude-opus-5-5", "https://api.anthropic.com", `{"context_management":{}}`, 150_000, ""},
+	} {
+		m := anthropic.New(test.model, &anthropic.Options{Key: "none", BaseURL: test.base})
+		req := &llm.Request{}
+		if test.options != "" {
+			req.Settings.Options = map[string]json.RawMessage{"anthropic": json.RawMessage(test.options)}
+		}
+		r, ok := m.Compact(req, test.tokens)
+		if ok != (test.want != "") {
+			t.Errorf("%+v: %v", test, ok)
+			continue
+		}
+		if !ok {
+			continue
+		}
+		body := string(r.Settings.Options["anthropic"])
+		if !json.Valid([]byte(body)) || !strings.Contains(body, test.want) ||
+			string(req.Settings.Options["anthropic"]) != test.options ||
+			strings.Contains(test.options, "one") != strings.Contains(body, "one") {
+			t.Errorf("%+v: %s", test, body)
+		}
+	}
+}
