@@ -102,6 +102,7 @@ type Tool struct {
 	Command *outside.Command `yaml:"command"`
 	HTTP    *outside.HTTP    `yaml:"http"`
 	OpenAPI *outside.OpenAPI `yaml:"openapi"`
+	A2A     *outside.A2A     `yaml:"a2a"`
 	MCP     string           `yaml:"mcp"`
 }
 

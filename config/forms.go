@@ -30,7 +30,7 @@ func (m *Model) wanted() string {
 	return "the name of a model, or an object with name, base_url and key_env"
 }
 func (t *Tool) wanted() string {
-	return "the name of a set of tools, or an object with command, http, openapi or mcp"
+	return "the name of a set of tools, or an object with command, http, openapi, a2a or mcp"
 }
 func (c *Choice) wanted() string {
 	return "auto, none, required, the name of a tool, or a list of names"
@@ -110,7 +110,7 @@ func (t *Tool) read(r *reading, n *yaml.Node, path string) {
 	before := len(r.findings)
 	if n.Kind == yaml.MappingNode {
 		if len(n.Content) != 2 {
-			r.at(CodeConflict, n, path, "begin another entry for each", "want one of command, http, openapi and mcp, got %d keys", len(n.Content)/2)
+			r.at(CodeConflict, n, path, "begin another entry for each", "want one of command, http, openapi, a2a and mcp, got %d keys", len(n.Content)/2)
 			return
 		}
 		r.headers(n.Content[1])

@@ -108,7 +108,7 @@ func (b *builder) around(all []pawl.Toolset) []pawl.Toolset {
 // defined makes the tools that the agent's own list defines.
 func (b *builder) defined() (sets []Set, err error) {
 	for i, t := range b.agent.Tools {
-		d := outside.Definition{Command: t.Command, HTTP: t.HTTP, OpenAPI: t.OpenAPI}
+		d := outside.Definition{Command: t.Command, HTTP: t.HTTP, OpenAPI: t.OpenAPI, A2A: t.A2A}
 		if d == (outside.Definition{}) {
 			continue
 		}

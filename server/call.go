@@ -73,6 +73,9 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 			writeError(w, fault("method_not_allowed", r.Method+" is not a method of this address", strings.Join(known, ", ")))
 		})
 	}
+	if s.o.A2A != nil {
+		s.muxA2A(mux)
+	}
 	if s.o.MCP != nil {
 		mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 			who, fail := s.who(r, ScopeTools)

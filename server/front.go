@@ -50,10 +50,11 @@ func (c *call) conversation(protocol, agent, chat string) (name, prefix string, 
 	return a.Name, protocol + "_" + short(16, a.Name, chat) + "_", nil
 }
 
-// newest returns the newest run of a conversation. Nil means that there is none.
-func (c *call) newest(prefix string) (last *store.JournalRun, err error) {
+// newest returns the newest run of a conversation in a state; "" means any. Nil means that there is
+// none.
+func (c *call) newest(prefix, state string) (last *store.JournalRun, err error) {
 	for p := (store.Page{After: prefix, Limit: 1000}); ; {
-		heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), "", p)
+		heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), state, p)
 		for _, h := range heads {
 			p.After = h.ID
 			if strings.HasPrefix(h.ID, prefix) && (last == nil || !h.Created.Before(last.Created)) {

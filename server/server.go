@@ -44,6 +44,7 @@ type Options struct {
 	Memories  store.Memories  // memories to list, confirm and forget; nil means none
 	// MCP handles /mcp, behind authentication with the scope tools. Nil means not found.
 	MCP     http.Handler
+	A2A     *A2A         // offers the agents by the A2A protocol; nil means not found
 	Metrics http.Handler // handles GET /metrics, with the scope read; nil means not found
 	// Pages handles GET requests outside the API without a token. It serves pages for people, which
 	// ask for a token themselves. Nil means not found.

@@ -67,7 +67,7 @@ func (c *call) uiChat() (*store.JournalRun, uistream.Options, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	head, err := c.newest(prefix)
+	head, err := c.newest(prefix, "")
 	return head, o, err
 }
 

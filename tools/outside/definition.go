@@ -16,6 +16,7 @@ type Definition struct {
 	Command *Command `json:"command,omitempty" yaml:"command"`
 	HTTP    *HTTP    `json:"http,omitempty" yaml:"http"`
 	OpenAPI *OpenAPI `json:"openapi,omitempty" yaml:"openapi"`
+	A2A     *A2A     `json:"a2a,omitempty" yaml:"a2a"`
 }
 
 // Command defines a tool that runs a program. The program reads the arguments of a call as a JSON
@@ -71,6 +72,24 @@ type HTTP struct {
 	// Concurrent says that a call waits for no other call of its step, and that none waits for it.
 	Concurrent bool     `json:"concurrent,omitempty" yaml:"concurrent"`
 	Timeout    Duration `json:"timeout,omitempty" yaml:"timeout"` // 0 means 30 s
+	// Allow lists hosts that may be reached although they are not public.
+	Allow []string `json:"allow,omitempty" yaml:"allow"`
+}
+
+// A2A defines a tool that gives tasks to an agent of another server by the A2A protocol, version
+// 1.0. A question of that agent is a result, which the model can answer with another call.
+type A2A struct {
+	Name string `json:"name" yaml:"name"`
+	// Description is for the model, which is not shown the agent's card.
+	Description string `json:"description" yaml:"description"`
+	// URL is the address below which the agent's card is, at /.well-known/agent-card.json.
+	URL string `json:"url" yaml:"url"`
+	// ${NAME} stands for an environment variable
+	Headers map[string]string `json:"headers,omitempty" yaml:"headers"`
+	Effect  *pawl.Effect      `json:"effect,omitempty" yaml:"effect"` // nil means write
+	// Concurrent says that a call waits for no other call of its step, and that none waits for it.
+	Concurrent bool     `json:"concurrent,omitempty" yaml:"concurrent"`
+	Timeout    Duration `json:"timeout,omitempty" yaml:"timeout"` // 0 means 10 min
 	// Allow lists hosts that may be reached although they are not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow"`
 }

@@ -121,13 +121,13 @@ type maker struct {
 
 func (m *maker) add(d Definition) error {
 	n := 0
-	for _, there := range []bool{d.Command != nil, d.HTTP != nil, d.OpenAPI != nil} {
+	for _, there := range []bool{d.Command != nil, d.HTTP != nil, d.OpenAPI != nil, d.A2A != nil} {
 		if there {
 			n++
 		}
 	}
 	if n != 1 {
-		return fmt.Errorf("want one of command, http and openapi, got %d of them", n)
+		return fmt.Errorf("want one of command, http, openapi and a2a, got %d of them", n)
 	}
 	made, what := make([]*pawl.Tool, 1), ""
 	var err error
@@ -138,6 +138,9 @@ func (m *maker) add(d Definition) error {
 	case d.HTTP != nil:
 		what = "http " + d.HTTP.Name
 		made[0], err = m.http(d.HTTP)
+	case d.A2A != nil:
+		what = "a2a " + d.A2A.Name
+		made[0], err = m.a2a(d.A2A)
 	default:
 		what = "openapi " + d.OpenAPI.Spec
 		made, err = m.openapi(d.OpenAPI)

@@ -148,7 +148,7 @@ func TestParseForms(t *testing.T) {
 // A fault in a definition is reported with its name.
 func TestDefinitionErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"[{}]": "tools[0]: want one of command, http and openapi, got 0",
+		"[{}]": "tools[0]: want one of command, http, openapi and a2a, got 0",
 		"[{http: {name: 'a b', description: d, url: 'https://e.example/'}}]":                                                           `name "a b": want a letter`,
 		"[{http: {name: a, url: 'https://e.example/'}}]":                                                                               "description is empty",
 		"[{http: {name: a, description: d, url: '/x'}}]":                                                                               "want a whole address",

@@ -140,7 +140,7 @@ func meant(field, of string) string {
 	fields := map[string][]string{}
 	var names []string
 	for _, t := range []reflect.Type{reflect.TypeFor[Definition](), reflect.TypeFor[Command](), reflect.TypeFor[HTTP](),
-		reflect.TypeFor[OpenAPI]()} {
+		reflect.TypeFor[OpenAPI](), reflect.TypeFor[A2A]()} {
 		for i := range t.NumField() {
 			fields[t.Name()] = append(fields[t.Name()], t.Field(i).Tag.Get("yaml"))
 		}

@@ -24,7 +24,8 @@ const (
 	inferModule  = "github.com/google/jsonschema-go"
 	schemaModule = "github.com/santhosh-tekuri/jsonschema/v6"
 	yamlModule   = "go.yaml.in/yaml/v3"
-	textModule   = "golang.org/x/text" // a dependency of the validator, for its messages
+	a2aModule    = "github.com/a2aproject/a2a-go/v2" // A2A
+	textModule   = "golang.org/x/text"               // a dependency of the validator, for its messages
 )
 
 // planned lists packages that arrows may name before they exist. A package that exists leaves the
@@ -119,7 +120,7 @@ var arrows = []arrow{
 		modules: []string{"github.com/netresearch/go-cron"}},
 	{from: "tools/file", to: join(shared, ".", "llm"), modules: []string{"github.com/bmatcuk/doublestar/v4"}},
 	{from: "tools/remember", to: join(shared, ".", "llm", "store", "internal/conversation")},
-	{from: "tools/outside", to: join(shared, ".", "llm", "sandbox", "store"), modules: []string{yamlModule}},
+	{from: "tools/outside", to: join(shared, ".", "llm", "sandbox", "store"), modules: []string{yamlModule, a2aModule}},
 	{from: "tools/code", to: []string{".", "llm", "sandbox", "internal/jsonform", "internal/nearest", "internal/text", "tools/internal/toolrun"}, modules: []string{"go.starlark.net"}},
 	{from: "tools/...", to: join(shared, ".", "llm", "sandbox", "sandbox/proxy", "store")},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
@@ -144,7 +145,7 @@ var arrows = []arrow{
 	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
 		"github.com/prometheus/client_golang", "github.com/prometheus/otlptranslator")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
-	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "server/uistream", "internal/gate", "internal/schema"}},
+	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "server/uistream", "internal/gate", "internal/schema"}, modules: []string{a2aModule}},
 	{from: "thread", to: []string{".", "llm", "store", "internal/text"}},
 	{from: "server/uistream", to: []string{".", "llm"}}, // applications have it without a server
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},

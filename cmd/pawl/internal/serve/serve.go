@@ -44,6 +44,8 @@ type Cmd struct {
 	TenantRuns  int           `name:"tenant-runs" placeholder:"N" help:"@serve_tenantruns"`
 	AddrConns   int           `name:"ip-conns" default:"2048" placeholder:"N" help:"@serve_conns"`
 	Drain       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_drain"`
+	A2A         bool          `name:"a2a" help:"@serve_a2a"`
+	PublicURL   string        `name:"public-url" placeholder:"URL" help:"@serve_publicurl"`
 	OTel        string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
 	TellContent bool          `name:"tell-content" help:"@serve_content"`
 	Schedules   bool          `default:"true" negatable:"" help:"@serve_schedules"`
@@ -94,6 +96,9 @@ func (c *Cmd) Run(sys *cli.System) error {
 	var s *server.Server // made below: it has the handler of the MCP service
 	if o.MCP, err = c.mcp(mcpCtx, all, db, func() *server.Server { return s }); err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
+	}
+	if c.A2A {
+		o.A2A = &server.A2A{URL: c.PublicURL}
 	}
 	o.OnDisconnect, o.About = map[string]string{}, map[string]server.About{}
 	for i, a := range all.agents {

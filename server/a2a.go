@@ -1,0 +1,525 @@
+package server
+
+// a2a.go: the A2A protocol. A task is a run, a context is a conversation, and the SDK is the
+// transport: the journal alone holds the state.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+// A2A offers the agents to other agents by the A2A protocol, version 1.0.
+type A2A struct {
+	// URL is the address of the server for clients, such as https://agents.example.com. It is in
+	// the agent cards, which need no token. Empty means http and the Host header of the request.
+	URL string
+}
+
+// a2aPrefix begins the IDs of runs that are tasks.
+const a2aPrefix = "a2a_"
+
+// a2aAnswer is the ID of the artifact with the answer of a task.
+const a2aAnswer a2a.ArtifactID = "answer"
+
+// mostA2AID is the maximum length of the IDs of messages and contexts, which clients choose.
+const mostA2AID = 256
+
+// a2aTasks handles the methods of the protocol. The context of a request has its call.
+type a2aTasks struct{}
+
+var _ a2asrv.RequestHandler = a2aTasks{}
+
+type a2aCall struct {
+	*call
+	agent string // the name of the agent in the path, with its version
+}
+
+func a2aOf(ctx context.Context) a2aCall {
+	c, _ := ctx.Value(a2aCall{}).(a2aCall)
+	return c
+}
+
+// muxA2A adds the addresses of the protocol.
+func (s *Server) muxA2A(mux *http.ServeMux) {
+	panicked := func(v any) error {
+		s.o.Log.Error("a handler of A2A panicked", "panic", v)
+		return a2a.ErrInternalError
+	}
+	o := []a2asrv.TransportOption{a2asrv.WithTransportKeepAlive(s.o.Beat), a2asrv.WithTransportPanicHandler(panicked)}
+	rpc, rest := a2asrv.NewJSONRPCHandler(a2aTasks{}, o...), a2asrv.NewRESTHandler(a2aTasks{}, o...)
+	serve := func(h http.Handler) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			a, err := s.agent(r.PathValue("agent"))
+			who, fail := s.who(r, ScopeRead, ScopeRun)
+			if fail == nil && err != nil {
+				fail = toError(err)
+			}
+			if fail != nil {
+				writeError(w, fail)
+				return
+			}
+			c := a2aCall{&call{s: s, w: w, r: r, client: who}, a.Name}
+			slow := &limitedWriter{w, http.NewResponseController(w), s.o.Wait}
+			h.ServeHTTP(slow, r.WithContext(context.WithValue(c.ctx(), a2aCall{}, c)))
+		}
+	}
+	card := func(w http.ResponseWriter, r *http.Request) {
+		a, err := s.agent(r.PathValue("agent"))
+		if err == nil {
+			err = (&call{s: s, w: w, r: r}).write(http.StatusOK, s.a2aCard(a, r))
+		}
+		if err != nil {
+			writeError(w, toError(err))
+		}
+	}
+	mux.HandleFunc("GET "+a2asrv.WellKnownAgentCardPath, card)
+	mux.HandleFunc("GET /a2a/{agent}"+a2asrv.WellKnownAgentCardPath, card)
+	mux.HandleFunc("POST /a2a/{agent}", serve(rpc))
+	mux.HandleFunc("/a2a/{agent}/rest/", serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.StripPrefix("/a2a/"+r.PathValue("agent")+"/rest", rest).ServeHTTP(w, r)
+	})))
+}
+
+// limitedWriter is a response that its client must read in time.
+type limitedWriter struct {
+	http.ResponseWriter
+	rc   *http.ResponseController
+	wait time.Duration
+}
+
+func (w *limitedWriter) Write(b []byte) (int, error) {
+	// if deadlines are not supported, the connection's limits apply
+	_ = w.rc.SetWriteDeadline(time.Now().Add(w.wait))
+	return w.ResponseWriter.Write(b)
+}
+
+// Flush sends what was written. The next Write returns its error.
+func (w *limitedWriter) Flush() { _ = w.rc.Flush() }
+
+// a2aCard describes an agent, without its tools.
+func (s *Server) a2aCard(a *pawl.Agent, r *http.Request) *a2a.AgentCard {
+	about := s.o.About[a.Name]
+	base := strings.TrimSuffix(cmp.Or(s.o.A2A.URL, "http://"+r.Host), "/") + "/a2a/" + url.PathEscape(a.Name)
+	about.Title = cmp.Or(about.Title, a.Name)
+	about.Description = cmp.Or(about.Description, "The agent "+a.Name+".")
+	name, version, _ := strings.Cut(a.Name, "@")
+	card := &a2a.AgentCard{Name: about.Title, Description: about.Description, Version: cmp.Or(version, "1"),
+		SupportedInterfaces: []*a2a.AgentInterface{a2a.NewAgentInterface(base, a2a.TransportProtocolJSONRPC),
+			a2a.NewAgentInterface(base+"/rest", a2a.TransportProtocolHTTPJSON)},
+		Capabilities:       a2a.AgentCapabilities{Streaming: true},
+		DefaultInputModes:  []string{"text/plain", "application/json", "image/*"},
+		DefaultOutputModes: []string{"text/plain"},
+		Skills: []a2a.AgentSkill{{ID: name, Name: about.Title, Description: about.Description,
+			Tags: []string{"agent"}}}}
+	if len(a.Output) > 0 {
+		card.DefaultOutputModes = []string{"application/json"}
+	}
+	if len(s.clients) > 0 || s.o.Authenticate != nil {
+		card.SecuritySchemes = a2a.NamedSecuritySchemes{"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer"}}
+		card.SecurityRequirements = a2a.SecurityRequirementsOptions{{"bearer": {}}}
+	}
+	return card
+}
+
+// a2aError converts an error for the client.
+func (c a2aCall) a2aError(err error) error {
+	var ours *a2a.Error
+	if err == nil || errors.As(err, &ours) || errors.Is(err, a2a.ErrPushNotificationNotSupported) {
+		return err
+	} else if err == http.ErrAbortHandler {
+		return a2a.NewError(a2a.ErrServerError, "another process continues the task; subscribe to it")
+	}
+	e := toError(err)
+	if e.cause != nil || e.Status == http.StatusInternalServerError {
+		c.s.o.Log.Error("a request failed", "path", c.r.URL.Path, "error", cmp.Or(e.cause, error(e)))
+	}
+	kind, ok := map[string]error{"not_found": a2a.ErrTaskNotFound, "wrong_scope": a2a.ErrUnauthorized,
+		"bad_request": a2a.ErrInvalidParams, "misfit": a2a.ErrInvalidParams, "conflict": a2a.ErrUnsupportedOperation}[e.Code]
+	if !ok {
+		kind = a2a.ErrServerError
+	}
+	text := c.s.o.Secrets.String(e.Message)
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return a2a.NewError(kind, text)
+}
+
+// check refuses versions of the protocol that the server does not speak, and missing scopes.
+func (c a2aCall) check(scope Scope, or ...Scope) error {
+	v := cmp.Or(c.r.Header.Get("A2A-Version"), c.r.URL.Query().Get("A2A-Version"))
+	if v != "1.0" && !strings.HasPrefix(v, "1.0.") {
+		v = cmp.Or(v, "missing, which means 0.3")
+		return a2a.NewError(a2a.ErrVersionNotSupported, "the header A2A-Version is "+v+"; 1.0 is supported")
+	}
+	if !c.client.may(scope) && !slices.ContainsFunc(or, c.client.may) {
+		return a2a.NewError(a2a.ErrUnauthorized, "the token of "+c.client.Name+" needs the scope "+string(scope))
+	}
+	return nil
+}
+
+// head returns the run of a task of the agent. With ended, a task that has ended is this error.
+func (c a2aCall) head(id a2a.TaskID, ended error) (store.JournalRun, error) {
+	none := fault("not_found", "there is no task "+string(id), "")
+	if !strings.HasPrefix(string(id), a2aPrefix) || store.CheckID(string(id)) != nil {
+		return store.JournalRun{}, none
+	}
+	h, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), string(id))
+	if err == nil && !c.ours(h) {
+		err = none
+	} else if err == nil && ended != nil && (h.State == store.JournalOver || h.State == store.JournalFailed) {
+		err = ended
+	}
+	return h, err
+}
+
+// ours reports whether a run is of the agent in the path, in any version.
+func (c a2aCall) ours(h store.JournalRun) bool {
+	is, _, _ := strings.Cut(h.Agent, "@")
+	want, _, _ := strings.Cut(c.agent, "@")
+	return is == want
+}
+
+// send starts a task or answers its questions.
+func (c a2aCall) send(r *a2a.SendMessageRequest) (*live, error) {
+	if err := c.check(ScopeRun, ScopeDecide); err != nil {
+		return nil, err
+	}
+	m := r.Message
+	switch {
+	case m == nil || m.ID == "":
+		return nil, badRequest("message or messageId is missing", "each message has an id of its own")
+	case len(m.ID) > mostA2AID || len(m.ContextID) > mostA2AID:
+		return nil, badRequest("messageId or contextId is too long", fmt.Sprintf("at most %d bytes are allowed", mostA2AID))
+	case r.Config != nil && r.Config.PushConfig != nil:
+		return nil, a2a.ErrPushNotificationNotSupported
+	}
+	msg, answers, err := c.input(m)
+	if err != nil {
+		return nil, err
+	}
+	in := &front{prefix: a2aPrefix}
+	if m.TaskID != "" {
+		return c.answerTask(in, m.TaskID, msg, answers)
+	}
+	if len(msg.Parts) == 0 {
+		return nil, badRequest("the message answers a question, and names no task", "taskId is the task that asked")
+	}
+	in.dress.Message, in.dress.Thread = m.ID, cmp.Or(m.ContextID, "ctx_"+short(20, m.ID))
+	if in.model, in.prefix, err = c.conversation("a2a", "", in.dress.Thread); err != nil {
+		return nil, err
+	}
+	in.key = m.ID
+	before, err := c.newest(in.prefix, store.JournalOver)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		in.dress.Before = before.ID
+	}
+	in.messages = []llm.Message{msg}
+	return c.startFront(in)
+}
+
+// answerTask passes the answers of a message to the questions of a task. Text alone is no approval:
+// it denies, and is the reason. It is the result of a call if the task waits for this call alone.
+func (c a2aCall) answerTask(in *front, id a2a.TaskID, msg llm.Message, answers []a2aAnswered) (*live, error) {
+	h, err := c.head(id,
+		a2a.NewError(a2a.ErrUnsupportedOperation, "the task has ended; leave taskId out and keep contextId"))
+	if err != nil {
+		return nil, err
+	}
+	in.run = h.ID
+	_, open, err := c.waiting(h.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(answers) == 0 && len(open) == 0 {
+		return nil, a2a.NewError(a2a.ErrUnsupportedOperation, "the task asks nothing at present; wait for its end, or cancel it")
+	}
+	if text := msg.Text(); len(answers) == 0 {
+		for _, p := range open {
+			switch {
+			case !p.Passive:
+				answers = append(answers, a2aAnswered{Key: p.Key, Digest: p.Digest, Reason: text})
+			case len(open) == 1:
+				answers = append(answers, a2aAnswered{Key: p.Key, Text: &text})
+			}
+		}
+	}
+	for _, a := range answers {
+		d := llm.Decision{Key: a.Key, Digest: a.Digest, Approve: a.Approve, Reason: a.Reason, Args: a.Args}
+		if a.Text != nil {
+			res := llm.TextResult(*a.Text)
+			d = llm.Decision{Key: a.Key, Result: &res}
+		}
+		in.answers = append(in.answers, d)
+	}
+	return c.goOnFront(in)
+}
+
+// current returns the task of a run with its present state.
+func (c a2aCall) current(id string, history *int) (*a2a.Task, error) {
+	h, err := c.head(a2a.TaskID(id), nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.task(h, history)
+}
+
+// updates yields a task and its updates until it has ended or asks something. begin returns its
+// run. sent means that the client has just sent a message: the first event shows the task at its
+// start.
+func (c a2aCall) updates(sent bool, begin func() (*live, error)) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		if err := c.stream(sent, begin, yield); err != nil {
+			yield(nil, c.a2aError(err))
+		}
+	}
+}
+
+// stream is updates, and returns the error to yield. Nil means that the stream is complete, or that
+// the client has left.
+func (c a2aCall) stream(sent bool, begin func() (*live, error), yield func(a2a.Event, error) bool) error {
+	leave, err := c.enterStream()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	l, err := begin()
+	if err != nil {
+		return err
+	}
+	t, err := c.current(l.id, nil)
+	if err != nil {
+		return err
+	}
+	if sent {
+		t.Status, t.Artifacts = a2a.TaskStatus{State: a2a.TaskStateSubmitted}, nil
+		t.History = t.History[:min(1, len(t.History))]
+	}
+	if !yield(t, nil) {
+		return nil
+	}
+	step, working := 0, false
+	for e, err := range l.events(c.r.Context(), true, nil, nil) {
+		var out a2a.Event
+		switch {
+		case err != nil:
+			return err
+		case e.Run != "run":
+			continue
+		case e.Kind == pawl.EventStepStarted && !working:
+			working = true
+			out = a2a.NewStatusUpdateEvent(t, a2a.TaskStateWorking, nil)
+		case e.Kind == pawl.EventText && !l.structured:
+			// the text of a step replaces the text of the step before
+			part := a2a.NewArtifactUpdateEvent(t, a2aAnswer, a2a.NewTextPart(e.Text))
+			part.Append, step = e.Step == step, e.Step
+			out = part
+		case e.Kind == pawl.EventRunEnded:
+			return c.last(l, yield)
+		default:
+			continue
+		}
+		if !yield(out, nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// stored waits until the journal has the end of a run that has ended.
+func (c a2aCall) stored(l *live) error {
+	select {
+	case <-l.done:
+		return nil
+	case <-c.r.Context().Done():
+		return context.Cause(c.r.Context())
+	}
+}
+
+// last yields the last updates of a stream: the whole answer, and the state.
+func (c a2aCall) last(l *live, yield func(a2a.Event, error) bool) error {
+	if err := c.stored(l); err != nil {
+		return err
+	}
+	t, err := c.current(l.id, nil)
+	if err != nil {
+		return err
+	}
+	for _, a := range t.Artifacts {
+		last := &a2a.TaskArtifactUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Artifact: a, LastChunk: true}
+		if !yield(last, nil) {
+			return nil
+		}
+	}
+	yield(&a2a.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status}, nil)
+	return nil
+}
+
+// SendMessage starts or continues a task and waits for its end or its question.
+func (a2aTasks) SendMessage(ctx context.Context, r *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
+	c := a2aOf(ctx)
+	l, err := c.send(r)
+	if err != nil {
+		return nil, c.a2aError(err)
+	}
+	var history *int
+	if r.Config != nil {
+		history = r.Config.HistoryLength
+	}
+	if r.Config == nil || !r.Config.ReturnImmediately {
+		for e, err := range l.events(ctx, true, nil, nil) {
+			if err != nil {
+				return nil, c.a2aError(err)
+			}
+			if e.Run == "run" && e.Kind == pawl.EventRunEnded {
+				break
+			}
+		}
+		if err := c.stored(l); err != nil {
+			return nil, c.a2aError(err)
+		}
+	}
+	t, err := c.current(l.id, history)
+	return t, c.a2aError(err)
+}
+
+// SendStreamingMessage starts or continues a task and yields its updates.
+func (a2aTasks) SendStreamingMessage(ctx context.Context, r *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
+	c := a2aOf(ctx)
+	return c.updates(true, func() (*live, error) { return c.send(r) })
+}
+
+// SubscribeToTask yields the updates of a task that has not ended.
+func (a2aTasks) SubscribeToTask(ctx context.Context, r *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
+	c := a2aOf(ctx)
+	return c.updates(false, func() (*live, error) {
+		if err := c.check(ScopeRead); err != nil {
+			return nil, err
+		}
+		h, err := c.head(r.ID, a2a.NewError(a2a.ErrUnsupportedOperation, "the task has ended; get it instead"))
+		if err != nil {
+			return nil, err
+		}
+		return c.look(place{h.Scope, h.ID})
+	})
+}
+
+// GetTask returns a task.
+func (a2aTasks) GetTask(ctx context.Context, r *a2a.GetTaskRequest) (*a2a.Task, error) {
+	c := a2aOf(ctx)
+	if err := c.check(ScopeRead); err != nil {
+		return nil, err
+	}
+	t, err := c.current(string(r.ID), r.HistoryLength)
+	return t, c.a2aError(err)
+}
+
+// ListTasks returns the tasks of the agent that the client may see, by ID.
+func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	c := a2aOf(ctx)
+	if err := c.check(ScopeRead); err != nil {
+		return nil, err
+	}
+	prefix := a2aPrefix
+	if r.ContextID != "" {
+		var err error
+		if _, prefix, err = c.conversation("a2a", "", r.ContextID); err != nil {
+			return nil, c.a2aError(err)
+		}
+	}
+	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: min(cmp.Or(max(r.PageSize, 0), 50), 100)}
+	history := cmp.Or(r.HistoryLength, new(int))
+	for p := (store.Page{After: prefix, Limit: 1000}); ; {
+		heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), "", p)
+		if err != nil {
+			return nil, c.a2aError(err)
+		}
+		for _, h := range heads {
+			if p.After = h.ID; !strings.HasPrefix(h.ID, prefix) {
+				return out, nil
+			}
+			if !c.ours(h) || r.Status != "" && r.Status != state(c.s.toRun(h)) ||
+				r.StatusTimestampAfter != nil && !h.Updated.After(*r.StatusTimestampAfter) {
+				continue
+			}
+			out.TotalSize++
+			if n := len(out.Tasks); h.ID <= r.PageToken {
+				continue
+			} else if n == out.PageSize {
+				out.NextPageToken = string(out.Tasks[n-1].ID)
+				continue
+			}
+			t, err := c.task(h, history)
+			if err != nil {
+				return nil, c.a2aError(err)
+			}
+			if !r.IncludeArtifacts {
+				t.Artifacts = nil
+			}
+			out.Tasks = append(out.Tasks, t)
+		}
+		if len(heads) < p.Limit {
+			return out, nil
+		}
+	}
+}
+
+// CancelTask cancels a task that has not ended.
+func (a2aTasks) CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	c := a2aOf(ctx)
+	if err := c.check(ScopeRun); err != nil {
+		return nil, err
+	}
+	h, err := c.head(r.ID, a2a.NewError(a2a.ErrTaskNotCancelable, "the task has ended"))
+	if err != nil {
+		return nil, c.a2aError(err)
+	}
+	l, err := c.giveUp(h.ID)
+	if err != nil {
+		return nil, c.a2aError(err)
+	}
+	c.settle(l)
+	t, err := c.current(h.ID, nil)
+	return t, c.a2aError(err)
+}
+
+// The methods of push notifications and of the extended card are not supported.
+
+func (a2aTasks) GetTaskPushConfig(context.Context, *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error) {
+	return nil, a2a.ErrPushNotificationNotSupported
+}
+
+func (a2aTasks) ListTaskPushConfigs(context.Context, *a2a.ListTaskPushConfigRequest) (
+	*a2a.ListTaskPushConfigResponse, error) {
+	return nil, a2a.ErrPushNotificationNotSupported
+}
+
+func (a2aTasks) CreateTaskPushConfig(context.Context, *a2a.PushConfig) (*a2a.PushConfig, error) {
+	return nil, a2a.ErrPushNotificationNotSupported
+}
+
+func (a2aTasks) DeleteTaskPushConfig(context.Context, *a2a.DeleteTaskPushConfigRequest) error {
+	return a2a.ErrPushNotificationNotSupported
+}
+
+func (a2aTasks) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	return nil, a2a.ErrExtendedCardNotConfigured
+}

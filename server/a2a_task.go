@@ -1,0 +1,143 @@
+package server
+
+// a2a_task.go: runs as tasks of the A2A protocol, and the parts of messages.
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/server/uistream"
+	"github.com/pawl-go/pawl/store"
+)
+
+// state returns the state of a run as a task.
+func state(run Run) a2a.TaskState {
+	over := run.State == store.JournalOver
+	switch {
+	case run.State == queued:
+		return a2a.TaskStateSubmitted
+	case run.State == store.JournalWaiting:
+		return a2a.TaskStateInputRequired
+	case over && (run.Stop == pawl.StopAnswer || run.Stop == pawl.StopFinished):
+		return a2a.TaskStateCompleted
+	case over && run.Stop == pawl.StopCancelled:
+		return a2a.TaskStateCanceled
+	case over || run.State == store.JournalFailed:
+		return a2a.TaskStateFailed
+	}
+	return a2a.TaskStateWorking
+}
+
+// task returns a run as a task with at most history messages; nil means all.
+func (c a2aCall) task(h store.JournalRun, history *int) (*a2a.Task, error) {
+	x, d, err := c.storedRun(h.ID)
+	if err != nil {
+		return nil, err
+	}
+	run := c.s.toRun(h)
+	t := &a2a.Task{ID: a2a.TaskID(h.ID), ContextID: h.ID, Status: a2a.TaskStatus{State: state(run), Timestamp: &h.Updated}}
+	if d != nil {
+		t.ContextID = d.Thread
+	}
+	say := func(role a2a.MessageRole, id string, parts ...*a2a.Part) *a2a.Message {
+		return &a2a.Message{ID: id, Role: role, TaskID: t.ID, ContextID: t.ContextID, Parts: parts}
+	}
+	if n := len(x.Messages); d != nil && n > 0 {
+		text := a2a.NewTextPart(c.s.o.Secrets.String(x.Messages[n-1].Text()))
+		t.History = append(t.History, say(a2a.MessageRoleUser, d.Message, text))
+	}
+	switch t.Status.State {
+	case a2a.TaskStateInputRequired:
+		parts, err := c.questions(h.ID)
+		if err != nil {
+			return nil, err
+		}
+		t.Status.Message = say(a2a.MessageRoleAgent, short(20, h.ID, h.Updated.String()), parts...)
+	case a2a.TaskStateCompleted:
+		part := a2a.NewTextPart(c.s.o.Secrets.String(answerOf(x)))
+		if x.End != nil && len(x.End.Output) > 0 {
+			part = a2a.NewDataPart(json.RawMessage(c.s.o.Secrets.JSON(x.End.Output)))
+		}
+		t.Artifacts = []*a2a.Artifact{{ID: a2aAnswer, Parts: a2a.ContentParts{part}}}
+		t.History = append(t.History, say(a2a.MessageRoleAgent, short(20, h.ID, "answer"), part))
+	case a2a.TaskStateFailed, a2a.TaskStateCanceled:
+		cause := a2a.NewTextPart(cmp.Or(run.Cause, string(run.Stop)))
+		t.Status.Message = say(a2a.MessageRoleAgent, short(20, h.ID, "end"), cause)
+	}
+	if history != nil {
+		t.History = t.History[len(t.History)-min(max(*history, 0), len(t.History)):]
+	}
+	return t, nil
+}
+
+// a2aAsked is a call that waits for an answer, in a data part {"pawl": [...]}.
+type a2aAsked struct {
+	Key    llm.Key      `json:"key"`
+	Digest string       `json:"digest"`
+	Call   llm.ToolCall `json:"call"`
+	Why    string       `json:"why,omitzero"`
+	Result bool         `json:"result,omitzero"` // the client gives the result
+}
+
+// a2aAnswered is an answer to such a call, in a data part {"pawl": [...]} of a message to the task.
+type a2aAnswered struct {
+	Key     llm.Key         `json:"key"`
+	Digest  string          `json:"digest"`
+	Approve bool            `json:"approve"`
+	Reason  string          `json:"reason"`
+	Args    json.RawMessage `json:"args"`
+	Text    *string         `json:"text"`
+}
+
+// questions returns what a run waits for, as text and as data.
+func (c a2aCall) questions(id string) ([]*a2a.Part, error) {
+	open, err := c.s.engine.Pending(c.ctx(), id)
+	if err == nil {
+		open, err = c.shown(id, open)
+	}
+	var lines []string
+	var all []a2aAsked
+	for _, p := range open {
+		all = append(all, a2aAsked{p.Key, p.Digest, p.Call, p.Why, p.Passive})
+		lines = append(lines, p.Call.Name+" "+string(p.Call.Args)+" waits for an approval or a result")
+	}
+	return []*a2a.Part{a2a.NewTextPart(strings.Join(lines, "\n")), a2a.NewDataPart(map[string]any{"pawl": all})}, err
+}
+
+// input converts the parts of a message, and the answers in them.
+func (c a2aCall) input(m *a2a.Message) (msg llm.Message, answers []a2aAnswered, err error) {
+	msg.Role = llm.RoleUser
+	for _, p := range m.Parts {
+		switch v := p.Content.(type) {
+		case a2a.Text:
+			msg.Parts = append(msg.Parts, llm.Text{Text: string(v)})
+		case a2a.Raw:
+			msg.Parts = append(msg.Parts, llm.Media{MIME: p.MediaType, Data: v})
+		case a2a.URL:
+			media, err := uistream.Media(string(v), p.MediaType)
+			if err != nil {
+				return msg, nil, badRequest(err.Error(), "")
+			}
+			msg.Parts = append(msg.Parts, media)
+		case a2a.Data:
+			b, err := json.Marshal(v.Value)
+			var in struct {
+				Pawl []a2aAnswered `json:"pawl"`
+			}
+			if err == nil && json.Unmarshal(b, &in) == nil && in.Pawl != nil {
+				answers = append(answers, in.Pawl...)
+			} else {
+				msg.Parts = append(msg.Parts, llm.Text{Text: string(b)})
+			}
+		}
+	}
+	if len(msg.Parts) == 0 && answers == nil {
+		err = badRequest("the message has no parts", "a text part is the usual one")
+	}
+	return msg, answers, err
+}

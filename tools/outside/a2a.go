@@ -1,0 +1,244 @@
+package outside
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+)
+
+const (
+	a2aTimeout = 10 * time.Minute // of a task
+	a2aPoll    = time.Second      // longest time between two looks at a task that is working
+	a2aLosses  = 5                // looks in sequence that may fail
+	a2aBody    = 8 << 20          // bytes of a response
+)
+
+// a2aInput is the schema of the arguments.
+const a2aInput = `{"type":"object","properties":{` +
+	`"message":{"type":"string","description":"The task, or the answer to the agent's question, with all that the agent must know."},` +
+	`"context":{"type":"string","description":"The context of an earlier result, to continue that conversation."},` +
+	`"task":{"type":"string","description":"The task of an earlier result that asks a question, to answer it."}},` +
+	`"required":["message"],"additionalProperties":false}`
+
+// remote is an agent that is reached by the A2A protocol.
+type remote struct {
+	base    *url.URL
+	headers http.Header
+	http    *http.Client
+	client  atomic.Pointer[a2aclient.Client] // nil until the card was read
+}
+
+// a2a creates the tool of a remote agent.
+func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
+	if err := described(d.Name, d.Description); err != nil {
+		return nil, err
+	}
+	own, err := origin(d.URL)
+	if err != nil {
+		return nil, err
+	}
+	r := &remote{headers: http.Header{}}
+	if r.base, err = url.Parse(strings.TrimSuffix(d.URL, "/")); err != nil {
+		return nil, err
+	}
+	none := func(name string) error { return fmt.Errorf("{%s}: a header has no arguments here", name) }
+	fields, err := m.header(d.Headers, none)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		text, _, err := f.value.fill(nil, inHeader)
+		if err != nil {
+			return nil, fmt.Errorf("headers: %w", err)
+		}
+		r.headers.Set(f.name, text)
+	}
+	if d.Timeout == 0 {
+		d.Timeout = Duration(a2aTimeout)
+	}
+	page, err := m.fetcher(own, d.Allow, d.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	r.http = &http.Client{Transport: &sender{page.Transport, r.headers},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: json.RawMessage(a2aInput), Address: d.URL,
+		Effect: pawl.EffectWrite, Concurrent: d.Concurrent, Timeout: page.Timeout + 5*time.Second, Run: r.run}
+	if d.Effect != nil {
+		t.Effect = *d.Effect
+	}
+	return t, checked(t)
+}
+
+// sender adds the headers of a definition to requests and bounds the responses.
+type sender struct {
+	next    http.RoundTripper
+	headers http.Header
+}
+
+func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, values := range s.headers {
+		r.Header[name] = values
+	}
+	res, err := s.next.RoundTrip(r)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, a2aBody), res.Body}
+	}
+	return res, err
+}
+
+// connect reads the card of the agent, once. The card may name addresses of its own host only,
+// because the headers are sent there.
+func (r *remote) connect(ctx context.Context) (*a2aclient.Client, error) {
+	if c := r.client.Load(); c != nil {
+		return c, nil
+	}
+	card, err := agentcard.NewResolver(r.http).Resolve(ctx, r.base.String())
+	if err != nil {
+		return nil, fmt.Errorf("the card of the agent: %w", err)
+	}
+	var own []*a2a.AgentInterface
+	for _, i := range card.SupportedInterfaces {
+		if i == nil {
+			continue
+		}
+		if u, err := url.Parse(i.URL); err == nil && u.Scheme == r.base.Scheme && u.Host == r.base.Host {
+			own = append(own, i)
+		}
+	}
+	if len(own) == 0 {
+		return nil, errors.New("the card of the agent names no address of " + r.base.Host)
+	}
+	card.SupportedInterfaces = own
+	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(r.http),
+		a2aclient.WithRESTTransport(r.http))
+	if err == nil {
+		r.client.Store(c)
+	}
+	return c, err
+}
+
+// run sends a message and waits for the end of its task.
+func (r *remote) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+	var in struct{ Message, Context, Task string }
+	if err := json.Unmarshal(call.Args, &in); err != nil {
+		return llm.ErrorResult(err.Error()), nil
+	}
+	c, err := r.connect(ctx)
+	if err != nil {
+		return llm.ErrorResult(err.Error()), nil
+	}
+	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(in.Message))
+	m.ContextID, m.TaskID = in.Context, a2a.TaskID(in.Task)
+	if i := pawl.InvocationFrom(ctx); i != nil { // a repeated message is the same task
+		m.ID = i.IdempotencyKey()
+	}
+	var id a2a.TaskID
+	// An agent without streams says at once which task it has started, so that it can be cancelled.
+	// Of a task that goes on, it would say the state before.
+	req := &a2a.SendMessageRequest{Message: m, Config: &a2a.SendMessageConfig{ReturnImmediately: in.Task == ""}}
+	for e, failed := range c.SendStreamingMessage(ctx, req) {
+		if err = failed; err != nil || e == nil {
+			break
+		}
+		if said, ok := e.(*a2a.Message); ok {
+			return answered(said.Parts, a2a.TaskInfo{ContextID: said.ContextID}, a2a.TaskStateCompleted), nil
+		}
+		id = cmp.Or(id, e.TaskInfo().TaskID)
+	}
+	if ctx.Err() != nil {
+		id = cmp.Or(id, m.TaskID)
+	}
+	switch {
+	case id != "":
+		return r.end(ctx, c, id)
+	case err != nil:
+		return llm.ErrorResult(err.Error()), nil
+	}
+	return llm.ErrorResult("the agent answered with neither a message nor a task"), nil
+}
+
+// end returns the end of a task, or its question. If ctx ends before, it cancels the task.
+func (r *remote) end(ctx context.Context, c *a2aclient.Client, id a2a.TaskID) (llm.ToolResult, error) {
+	var t *a2a.Task
+	for lost, pause := 0, a2aPoll/20; ; pause = min(2*pause, a2aPoll) {
+		next, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: id})
+		if err == nil {
+			t, lost = next, 0
+			if s := t.Status.State; s != a2a.TaskStateSubmitted && s != a2a.TaskStateWorking {
+				break
+			}
+		} else if lost++; ctx.Err() == nil && lost == a2aLosses {
+			return llm.ErrorResult(fmt.Sprintf("the task %s was started, and its end is not known: %v", id, err)), nil
+		}
+		select {
+		case <-ctx.Done():
+			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			_, err := c.CancelTask(stop, &a2a.CancelTaskRequest{ID: id})
+			return llm.ToolResult{}, errors.Join(context.Cause(ctx), err)
+		case <-time.After(pause):
+		}
+	}
+	var parts a2a.ContentParts
+	for _, a := range t.Artifacts {
+		if a != nil {
+			parts = append(parts, a.Parts...)
+		}
+	}
+	if len(parts) == 0 && t.Status.Message != nil {
+		parts = t.Status.Message.Parts
+	}
+	return answered(parts, a2a.TaskInfo{TaskID: id, ContextID: t.ContextID}, t.Status.State), nil
+}
+
+// answered returns what an agent said, with the task and its state as data.
+func answered(parts a2a.ContentParts, of a2a.TaskInfo, state a2a.TaskState) llm.ToolResult {
+	var texts []string
+	for _, p := range parts {
+		if p == nil {
+			continue
+		}
+		switch v := p.Content.(type) {
+		case a2a.Text:
+			texts = append(texts, string(v))
+		case a2a.Data:
+			texts = append(texts, string(mustJSON(v.Value)))
+		case a2a.URL:
+			texts = append(texts, string(v))
+		case a2a.Raw:
+			texts = append(texts, fmt.Sprintf("(a file %s of %d bytes)", p.MediaType, len(v)))
+		}
+	}
+	text := strings.Join(texts, "\n")
+	word := strings.ToLower(strings.TrimPrefix(string(state), "TASK_STATE_"))
+	switch state {
+	case a2a.TaskStateCompleted:
+	case a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired:
+		text = fmt.Sprintf("The agent needs an answer (task %s, context %s):\n%s", of.TaskID, of.ContextID, text)
+	default:
+		return llm.ErrorResult("The task is " + word + ": " + text)
+	}
+	res := llm.TextResult(text)
+	res.Data = mustJSON(map[string]string{"text": text, "task": string(of.TaskID), "context": of.ContextID, "state": word})
+	return res
+}
