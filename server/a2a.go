@@ -6,6 +6,8 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,7 +15,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -56,60 +57,34 @@ func a2aOf(ctx context.Context) a2aCall {
 
 // muxA2A adds the addresses of the protocol.
 func (s *Server) muxA2A(mux *http.ServeMux) {
-	panicked := func(v any) error {
-		s.o.Log.Error("a handler of A2A panicked", "panic", v)
-		return a2a.ErrInternalError
-	}
-	o := []a2asrv.TransportOption{a2asrv.WithTransportKeepAlive(s.o.Beat), a2asrv.WithTransportPanicHandler(panicked)}
-	rpc, rest := a2asrv.NewJSONRPCHandler(a2aTasks{}, o...), a2asrv.NewRESTHandler(a2aTasks{}, o...)
-	serve := func(h http.Handler) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			a, err := s.agent(r.PathValue("agent"))
-			who, fail := s.who(r, ScopeRead, ScopeRun)
-			if fail == nil && err != nil {
-				fail = toError(err)
+	beat := a2asrv.WithTransportKeepAlive(s.o.Beat)
+	rpc, rest := a2asrv.NewJSONRPCHandler(a2aTasks{}, beat), a2asrv.NewRESTHandler(a2aTasks{}, beat)
+	handle := func(pattern string, scope Scope, do func(c a2aCall, a *pawl.Agent) error) {
+		rt := &route{scope: scope, do: func(c *call) error {
+			a, err := s.agent(c.r.PathValue("agent"))
+			if err != nil {
+				return err
 			}
-			if fail != nil {
-				writeError(w, fail)
-				return
-			}
-			c := a2aCall{&call{s: s, w: w, r: r, client: who}, a.Name}
-			slow := &limitedWriter{w, http.NewResponseController(w), s.o.Wait}
-			h.ServeHTTP(slow, r.WithContext(context.WithValue(c.ctx(), a2aCall{}, c)))
+			return do(a2aCall{c, a.Name}, a)
+		}}
+		if scope != "" {
+			rt.or = ScopeRun
 		}
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, rt) })
 	}
-	card := func(w http.ResponseWriter, r *http.Request) {
-		a, err := s.agent(r.PathValue("agent"))
-		if err == nil {
-			err = (&call{s: s, w: w, r: r}).write(http.StatusOK, s.a2aCard(a, r))
-		}
-		if err != nil {
-			writeError(w, toError(err))
-		}
-	}
-	mux.HandleFunc("GET "+a2asrv.WellKnownAgentCardPath, card)
-	mux.HandleFunc("GET /a2a/{agent}"+a2asrv.WellKnownAgentCardPath, card)
-	mux.HandleFunc("POST /a2a/{agent}", serve(rpc))
-	mux.HandleFunc("/a2a/{agent}/rest/", serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.StripPrefix("/a2a/"+r.PathValue("agent")+"/rest", rest).ServeHTTP(w, r)
-	})))
+	card := func(c a2aCall, a *pawl.Agent) error { return c.write(http.StatusOK, s.a2aCard(a, c.r)) }
+	handle("GET "+a2asrv.WellKnownAgentCardPath, "", card)
+	handle("GET /a2a/{agent}"+a2asrv.WellKnownAgentCardPath, "", card)
+	handle("POST /a2a/{agent}", ScopeRead, func(c a2aCall, _ *pawl.Agent) error {
+		rpc.ServeHTTP(c.w, c.r.WithContext(context.WithValue(c.ctx(), a2aCall{}, c)))
+		return nil
+	})
+	handle("/a2a/{agent}/rest/", ScopeRead, func(c a2aCall, _ *pawl.Agent) error {
+		h := http.StripPrefix("/a2a/"+c.r.PathValue("agent")+"/rest", rest)
+		h.ServeHTTP(c.w, c.r.WithContext(context.WithValue(c.ctx(), a2aCall{}, c)))
+		return nil
+	})
 }
-
-// limitedWriter is a response that its client must read in time.
-type limitedWriter struct {
-	http.ResponseWriter
-	rc   *http.ResponseController
-	wait time.Duration
-}
-
-func (w *limitedWriter) Write(b []byte) (int, error) {
-	// if deadlines are not supported, the connection's limits apply
-	_ = w.rc.SetWriteDeadline(time.Now().Add(w.wait))
-	return w.ResponseWriter.Write(b)
-}
-
-// Flush sends what was written. The next Write returns its error.
-func (w *limitedWriter) Flush() { _ = w.rc.Flush() }
 
 // a2aCard describes an agent, without its tools.
 func (s *Server) a2aCard(a *pawl.Agent, r *http.Request) *a2a.AgentCard {
@@ -224,7 +199,12 @@ func (c a2aCall) send(r *a2a.SendMessageRequest) (*live, error) {
 	if in.model, in.prefix, err = c.conversation("a2a", "", in.dress.Thread); err != nil {
 		return nil, err
 	}
-	in.key = m.ID
+	said, err := json.Marshal(msg)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(said)
+	in.key, in.dress.Print = m.ID, sum[:]
 	before, err := c.newest(in.prefix, store.JournalOver)
 	if err != nil {
 		return nil, err
@@ -256,9 +236,9 @@ func (c a2aCall) answerTask(in *front, id a2a.TaskID, msg llm.Message, answers [
 		for _, p := range open {
 			switch {
 			case !p.Passive:
-				answers = append(answers, a2aAnswered{Key: p.Key, Digest: p.Digest, Reason: text})
+				answers = append(answers, a2aAnswered{Verdict: Verdict{Key: p.Key, Digest: p.Digest, Reason: text}})
 			case len(open) == 1:
-				answers = append(answers, a2aAnswered{Key: p.Key, Text: &text})
+				answers = append(answers, a2aAnswered{Verdict: Verdict{Key: p.Key}, Text: &text})
 			}
 		}
 	}
@@ -266,7 +246,7 @@ func (c a2aCall) answerTask(in *front, id a2a.TaskID, msg llm.Message, answers [
 		d := llm.Decision{Key: a.Key, Digest: a.Digest, Approve: a.Approve, Reason: a.Reason, Args: a.Args}
 		if a.Text != nil {
 			res := llm.TextResult(*a.Text)
-			d = llm.Decision{Key: a.Key, Result: &res}
+			d.Result = &res
 		}
 		in.answers = append(in.answers, d)
 	}
@@ -287,117 +267,89 @@ func (c a2aCall) current(id string, history *int) (*a2a.Task, error) {
 // start.
 func (c a2aCall) updates(sent bool, begin func() (*live, error)) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		if err := c.stream(sent, begin, yield); err != nil {
+		leave, err := c.enterStream()
+		if err != nil {
 			yield(nil, c.a2aError(err))
+			return
 		}
-	}
-}
-
-// stream is updates, and returns the error to yield. Nil means that the stream is complete, or that
-// the client has left.
-func (c a2aCall) stream(sent bool, begin func() (*live, error), yield func(a2a.Event, error) bool) error {
-	leave, err := c.enterStream()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	l, err := begin()
-	if err != nil {
-		return err
-	}
-	t, err := c.current(l.id, nil)
-	if err != nil {
-		return err
-	}
-	if sent {
-		t.Status, t.Artifacts = a2a.TaskStatus{State: a2a.TaskStateSubmitted}, nil
-		t.History = t.History[:min(1, len(t.History))]
-	}
-	if !yield(t, nil) {
-		return nil
-	}
-	step, working := 0, false
-	for e, err := range l.events(c.r.Context(), true, nil, nil) {
-		var out a2a.Event
-		switch {
-		case err != nil:
-			return err
-		case e.Run != "run":
-			continue
-		case e.Kind == pawl.EventStepStarted && !working:
-			working = true
-			out = a2a.NewStatusUpdateEvent(t, a2a.TaskStateWorking, nil)
-		case e.Kind == pawl.EventText && !l.structured:
-			// the text of a step replaces the text of the step before
-			part := a2a.NewArtifactUpdateEvent(t, a2aAnswer, a2a.NewTextPart(e.Text))
-			part.Append, step = e.Step == step, e.Step
-			out = part
-		case e.Kind == pawl.EventRunEnded:
-			return c.last(l, yield)
-		default:
-			continue
+		defer leave()
+		l, err := begin()
+		var t *a2a.Task
+		if err == nil {
+			t, err = c.current(l.id, nil)
 		}
-		if !yield(out, nil) {
-			return nil
+		if err != nil {
+			yield(nil, c.a2aError(err))
+			return
 		}
-	}
-	return nil
-}
-
-// stored waits until the journal has the end of a run that has ended.
-func (c a2aCall) stored(l *live) error {
-	select {
-	case <-l.done:
-		return nil
-	case <-c.r.Context().Done():
-		return context.Cause(c.r.Context())
+		if sent {
+			t.Status, t.Artifacts = a2a.TaskStatus{State: a2a.TaskStateSubmitted}, nil
+			t.History = t.History[:min(1, len(t.History))]
+		}
+		if !yield(t, nil) {
+			return
+		}
+		step := 0
+		for e, err := range l.events(c.r.Context(), true, nil, nil) {
+			var out a2a.Event
+			switch {
+			case err != nil:
+				yield(nil, c.a2aError(err))
+				return
+			case e.Run != "run":
+				continue
+			case e.Kind == pawl.EventRunEnded:
+				c.last(l, yield)
+				return
+			case e.Kind == pawl.EventStepStarted && t.Status.State != a2a.TaskStateWorking:
+				t.Status.State = a2a.TaskStateWorking
+				out = a2a.NewStatusUpdateEvent(t, a2a.TaskStateWorking, nil)
+			case e.Kind == pawl.EventText && !l.structured:
+				// the text of a step replaces the text of the step before
+				part := a2a.NewArtifactUpdateEvent(t, a2aAnswer, a2a.NewTextPart(e.Text))
+				part.Append, step = e.Step == step, e.Step
+				out = part
+			default:
+				continue
+			}
+			if !yield(out, nil) {
+				return
+			}
+		}
 	}
 }
 
 // last yields the last updates of a stream: the whole answer, and the state.
-func (c a2aCall) last(l *live, yield func(a2a.Event, error) bool) error {
-	if err := c.stored(l); err != nil {
-		return err
+func (c a2aCall) last(l *live, yield func(a2a.Event, error) bool) {
+	err := c.await(l)
+	var t *a2a.Task
+	if err == nil {
+		t, err = c.current(l.id, nil)
 	}
-	t, err := c.current(l.id, nil)
 	if err != nil {
-		return err
+		yield(nil, c.a2aError(err))
+		return
 	}
 	for _, a := range t.Artifacts {
 		last := &a2a.TaskArtifactUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Artifact: a, LastChunk: true}
 		if !yield(last, nil) {
-			return nil
+			return
 		}
 	}
 	yield(&a2a.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status}, nil)
-	return nil
 }
 
 // SendMessage starts or continues a task and waits for its end or its question.
 func (a2aTasks) SendMessage(ctx context.Context, r *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
-	c := a2aOf(ctx)
+	c, o := a2aOf(ctx), cmp.Or(r.Config, &a2a.SendMessageConfig{})
 	l, err := c.send(r)
+	if err == nil && !o.ReturnImmediately {
+		err = c.await(l)
+	}
 	if err != nil {
 		return nil, c.a2aError(err)
 	}
-	var history *int
-	if r.Config != nil {
-		history = r.Config.HistoryLength
-	}
-	if r.Config == nil || !r.Config.ReturnImmediately {
-		for e, err := range l.events(ctx, true, nil, nil) {
-			if err != nil {
-				return nil, c.a2aError(err)
-			}
-			if e.Run == "run" && e.Kind == pawl.EventRunEnded {
-				break
-			}
-		}
-		if err := c.stored(l); err != nil {
-			return nil, c.a2aError(err)
-		}
-	}
-	t, err := c.current(l.id, history)
+	t, err := c.current(l.id, o.HistoryLength)
 	return t, c.a2aError(err)
 }
 
@@ -489,10 +441,10 @@ func (a2aTasks) CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.
 		return nil, err
 	}
 	h, err := c.head(r.ID, a2a.NewError(a2a.ErrTaskNotCancelable, "the task has ended"))
-	if err != nil {
-		return nil, c.a2aError(err)
+	var l *live
+	if err == nil {
+		l, err = c.giveUp(h.ID)
 	}
-	l, err := c.giveUp(h.ID)
 	if err != nil {
 		return nil, c.a2aError(err)
 	}

@@ -75,38 +75,24 @@ func (c a2aCall) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 	return t, nil
 }
 
-// a2aAsked is a call that waits for an answer, in a data part {"pawl": [...]}.
-type a2aAsked struct {
-	Key    llm.Key      `json:"key"`
-	Digest string       `json:"digest"`
-	Call   llm.ToolCall `json:"call"`
-	Why    string       `json:"why,omitzero"`
-	Result bool         `json:"result,omitzero"` // the client gives the result
-}
-
-// a2aAnswered is an answer to such a call, in a data part {"pawl": [...]} of a message to the task.
+// a2aAnswered is an answer to a pending call, in a data part {"pawl": [...]} of a message.
 type a2aAnswered struct {
-	Key     llm.Key         `json:"key"`
-	Digest  string          `json:"digest"`
-	Approve bool            `json:"approve"`
-	Reason  string          `json:"reason"`
-	Args    json.RawMessage `json:"args"`
-	Text    *string         `json:"text"`
+	Verdict
+	Approve bool    `json:"approve"`
+	Text    *string `json:"text"` // the result of a passive call
 }
 
 // questions returns what a run waits for, as text and as data.
 func (c a2aCall) questions(id string) ([]*a2a.Part, error) {
-	open, err := c.s.engine.Pending(c.ctx(), id)
+	_, open, err := c.waiting(id)
 	if err == nil {
 		open, err = c.shown(id, open)
 	}
 	var lines []string
-	var all []a2aAsked
 	for _, p := range open {
-		all = append(all, a2aAsked{p.Key, p.Digest, p.Call, p.Why, p.Passive})
 		lines = append(lines, p.Call.Name+" "+string(p.Call.Args)+" waits for an approval or a result")
 	}
-	return []*a2a.Part{a2a.NewTextPart(strings.Join(lines, "\n")), a2a.NewDataPart(map[string]any{"pawl": all})}, err
+	return []*a2a.Part{a2a.NewTextPart(strings.Join(lines, "\n")), a2a.NewDataPart(map[string]any{"pawl": open})}, err
 }
 
 // input converts the parts of a message, and the answers in them.

@@ -29,6 +29,7 @@ var a2aTokens = []server.Token{
 	{Name: "ann", Token: strings.Repeat("a", 32), Tenant: "one", User: "ann", Scopes: append(works, server.ScopeDecide)},
 	{Name: "bob", Token: strings.Repeat("b", 32), Tenant: "two", User: "bob", Scopes: append(works, server.ScopeDecide)},
 	{Name: "eve", Token: strings.Repeat("e", 32), Tenant: "one", User: "ann", Scopes: works},
+	{Name: "run", Token: strings.Repeat("r", 32), Tenant: "one", User: "ann", Scopes: works[:1]},
 }
 
 // a2aServer serves the clerk over A2A, with an address that lets its tool wait return.
@@ -89,7 +90,7 @@ func TestA2AClient(t *testing.T) {
 			for name, want := range map[string]map[string]any{
 				"stream":     {"answer": "Done: found Oslo", "seen": "task working completed"},
 				"streamed":   {"answer": "Done: paid 4", "seen": "task working completed"},
-				"subscribed": {"answer": "Done: waited", "seen": "task working completed"},
+				"subscribed": {"answer": "Done: waited", "seen": "task completed"},
 			} {
 				if !reflect.DeepEqual(got[name], map[string]any(want)) {
 					t.Errorf("%s: got %v, want %v", name, got[name], want)
@@ -114,26 +115,14 @@ func (b a2aBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // The official Go client: what a token may do, whose tasks it sees, and the errors of the protocol.
 func TestA2ATenants(t *testing.T) {
 	w, h := a2aServer(t)
-	card, err := agentcard.DefaultResolver.Resolve(t.Context(), h.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := a2aCardOf(t, h)
 	if card.Name != "Clerk" || card.Description != "Pays invoices." || len(card.SecuritySchemes) != 1 ||
 		strings.Contains(fmt.Sprint(card), "pay a") || card.SupportedInterfaces[0].URL != h.URL+"/a2a/clerk" {
 		t.Errorf("the card is %+v", card)
 	}
-	as := func(token server.Token) *a2aclient.Client {
-		c, err := a2aclient.NewFromCard(t.Context(), card,
-			a2aclient.WithJSONRPCTransport(&http.Client{Transport: a2aBearer(token.Token)}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
+	as := func(token server.Token) *a2aclient.Client { return a2aAs(t, card, token) }
 	ann, bob, eve := as(a2aTokens[0]), as(a2aTokens[1]), as(a2aTokens[2])
-	say := func(text string) *a2a.SendMessageRequest {
-		return &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))}
-	}
+	say := a2aSay
 	res, err := ann.SendMessage(t.Context(), say("pay 7"))
 	if err != nil {
 		t.Fatal(err)
@@ -191,24 +180,169 @@ func TestA2ATenants(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, f.want)
 		}
 	}
-	for version, want := range map[string]string{"9.9": "-32009", "": "-32009", "0.3": "-32009", "1.0": "-32001", "1.0.2": "-32001"} {
-		body := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"a2a_x"}}`)
-		req, _ := http.NewRequestWithContext(t.Context(), "POST", h.URL+"/a2a/clerk", body)
+	res2, err := http.Post(h.URL+"/a2a/clerk", "application/json", strings.NewReader("{}"))
+	if err != nil || res2.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a token: %v, %v", res2, err)
+	}
+	res2.Body.Close()
+}
+
+func a2aCardOf(t *testing.T, h *httptest.Server) *a2a.AgentCard {
+	t.Helper()
+	card, err := agentcard.DefaultResolver.Resolve(t.Context(), h.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return card
+}
+
+func a2aAs(t *testing.T, card *a2a.AgentCard, token server.Token) *a2aclient.Client {
+	t.Helper()
+	c, err := a2aclient.NewFromCard(t.Context(), card,
+		a2aclient.WithJSONRPCTransport(&http.Client{Transport: a2aBearer(token.Token)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func a2aSay(text string) *a2a.SendMessageRequest {
+	return &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))}
+}
+
+// A context is a conversation, text is the result of the only passive call, and a token that may
+// start tasks gets their results although it may not read others.
+func TestA2AConversation(t *testing.T) {
+	w, h := a2aServer(t)
+	c := a2aAs(t, a2aCardOf(t, h), a2aTokens[3])
+	send := func(r *a2a.SendMessageRequest) *a2a.Task {
+		t.Helper()
+		res, err := c.SendMessage(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.(*a2a.Task)
+	}
+	answer := func(task *a2a.Task) string {
+		t.Helper()
+		if task.Status.State != a2a.TaskStateCompleted || len(task.Artifacts) != 1 {
+			t.Fatalf("the task is %+v", task)
+		}
+		return task.Artifacts[0].Parts[0].Text()
+	}
+	first := send(a2aSay("hello"))
+	for of, want := range map[string]string{first.ContextID: "3", "": "1", "another": "1"} {
+		next := a2aSay("count")
+		next.Message.ContextID = of
+		if got := answer(send(next)); got != want {
+			t.Errorf("a task of the context %q has %s messages before its answer, want %s", of, got, want)
+		}
+	}
+	asked := send(a2aSay("ask"))
+	if asked.Status.State != a2a.TaskStateInputRequired {
+		t.Fatalf("the task is %+v", asked)
+	}
+	text := &a2a.SendMessageRequest{Message: a2a.NewMessageForTask(a2a.MessageRoleUser, asked, a2a.NewTextPart("Oslo"))}
+	if got := answer(send(text)); got != "Done: Oslo" {
+		t.Errorf("the answer is %q", got)
+	}
+	if _, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: asked.ID}); !errors.Is(err, a2a.ErrUnauthorized) {
+		t.Errorf("the token without the scope read gets %v", err)
+	}
+	wait := a2aSay("wait")
+	wait.Config = &a2a.SendMessageConfig{ReturnImmediately: true}
+	busy := send(wait)
+	text = &a2a.SendMessageRequest{Message: a2a.NewMessageForTask(a2a.MessageRoleUser, busy, a2a.NewTextPart("faster"))}
+	if _, err := c.SendMessage(t.Context(), text); !errors.Is(err, a2a.ErrUnsupportedOperation) {
+		t.Errorf("text for a task that asks nothing: %v", err)
+	}
+	w.gate <- struct{}{}
+	twice := a2aSay("pay 1")
+	twice.Message.ID = wait.Message.ID
+	twice.Message.ContextID = busy.ContextID
+	if _, err := c.SendMessage(t.Context(), twice); !errors.Is(err, a2a.ErrUnsupportedOperation) {
+		t.Errorf("another message with the same ID: %v", err)
+	}
+	if got := answer(send(&a2a.SendMessageRequest{Message: wait.Message})); got != "Done: waited" {
+		t.Errorf("the control, the same message again: %q", got)
+	}
+}
+
+// Requests that are wrong get the error of the protocol, and start nothing.
+func TestA2AWrongRequests(t *testing.T) {
+	_, h := a2aServer(t)
+	post := func(version, body string) (string, string) {
+		t.Helper()
+		req, _ := http.NewRequestWithContext(t.Context(), "POST", h.URL+"/a2a/clerk", strings.NewReader(body))
 		req.Header.Set("A2A-Version", version)
 		req.Header.Set("Content-Type", "application/json")
 		res, err := (&http.Client{Transport: a2aBearer(a2aTokens[0].Token)}).Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got struct{ Error struct{ Code json.Number } }
-		if err := json.NewDecoder(res.Body).Decode(&got); err != nil || got.Error.Code.String() != want {
-			t.Errorf("version %q: got %v, %v, want %s", version, got, err, want)
+		defer res.Body.Close()
+		var got struct {
+			Error struct {
+				Code    json.Number
+				Message string
+			}
 		}
-		res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
+			t.Fatalf("%.100s: %v", body, err)
+		}
+		return got.Error.Code.String(), got.Error.Message
 	}
-	res2, err := http.Post(h.URL+"/a2a/clerk", "application/json", strings.NewReader("{}"))
-	if err != nil || res2.StatusCode != http.StatusUnauthorized {
-		t.Errorf("without a token: %v, %v", res2, err)
+	call := func(method, params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 	}
-	res2.Body.Close()
+	say := func(id, more string) string {
+		return call("SendMessage", `{"message":{"messageId":"`+id+`","role":"ROLE_USER"`+more+`}}`)
+	}
+	for version, want := range map[string]string{"9.9": "-32009", "": "-32009", "0.3": "-32009", "1.0": "-32001", "1.0.2": "-32001"} {
+		if got, _ := post(version, call("GetTask", `{"id":"a2a_x"}`)); got != want {
+			t.Errorf("version %q: got %s, want %s", version, got, want)
+		}
+	}
+	for name, test := range map[string]struct{ body, want string }{
+		"not JSON":               {`{`, "-32700"},
+		"too large":              {say("a", `,"parts":[{"text":"`+strings.Repeat("x", 5<<20)+`"}]`), "-32700"},
+		"no method":              {`{"jsonrpc":"2.0","id":1}`, "-32600"},
+		"an unknown method":      {call("Reset", `{}`), "-32601"},
+		"params of another type": {call("GetTask", `{"id":[]}`), "-32602"},
+		"no message":             {call("SendMessage", `{}`), "-32602"},
+		"no messageId":           {say("", `,"parts":[{"text":"hello"}]`), "-32602"},
+		"no parts":               {say("a", ``), "-32602"},
+		"a long messageId":       {say(strings.Repeat("x", 300), `,"parts":[{"text":"hello"}]`), "-32602"},
+		"a long contextId":       {say("a", `,"contextId":"`+strings.Repeat("x", 300)+`","parts":[{"text":"hello"}]`), "-32602"},
+		"a URL of a file":        {say("a", `,"parts":[{"url":"file:///etc/passwd","mediaType":"image/png"}]`), "-32602"},
+		"an answer to no task":   {say("a", `,"parts":[{"data":{"pawl":[]}}]`), "-32602"},
+		"an unknown task":        {say("a", `,"taskId":"a2a_x","parts":[{"text":"hello"}]`), "-32001"},
+		"the ID of no task":      {call("GetTask", `{"id":"../a2a_x"}`), "-32001"},
+		"a push config": {call("SendMessage", `{"message":{"messageId":"a","role":"ROLE_USER","parts":[{"text":"hello"}]},`+
+			`"configuration":{"taskPushNotificationConfig":{"url":"http://127.0.0.1"}}}`), "-32003"},
+	} {
+		if got, text := post("1.0", test.body); got != test.want || strings.Contains(text, "panic") {
+			t.Errorf("%s: got %s %s, want %s", name, got, text, test.want)
+		}
+	}
+	c := a2aAs(t, a2aCardOf(t, h), a2aTokens[0])
+	if res, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{}); err != nil || len(res.Tasks) != 0 {
+		t.Errorf("the wrong requests have started %+v, %v", res, err)
+	}
+	for range 3 { // the control, and pages
+		if _, err := c.SendMessage(t.Context(), a2aSay("hello")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen, token := 0, ""
+	for page := 0; page == 0 || token != ""; page++ {
+		res, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{PageSize: 2, PageToken: token, Status: a2a.TaskStateCompleted})
+		if err != nil || res.TotalSize != 3 || page > 1 {
+			t.Fatalf("page %d is %+v, %v", page, res, err)
+		}
+		seen, token = seen+len(res.Tasks), res.NextPageToken
+	}
+	if seen != 3 {
+		t.Errorf("%d tasks are listed, want 3", seen)
+	}
 }

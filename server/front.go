@@ -3,6 +3,7 @@ package server
 // front.go: what the endpoints of front ends share: the runs of a conversation, and their streams.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -125,8 +126,8 @@ func (c *call) startFront(in *front) (*live, error) {
 			d, err := c.s.dressOf(c.ctx(), p)
 			if err != nil {
 				return nil, err
-			} else if d != nil && in.key != "" && d.Message != in.dress.Message {
-				return nil, fault("conflict", "the run "+in.key+" was begun with another message", "take another runId")
+			} else if d != nil && in.key != "" && (d.Message != in.dress.Message || !bytes.Equal(d.Print, in.dress.Print)) {
+				return nil, fault("conflict", "the run "+in.key+" was begun with another message", "take another ID")
 			}
 			return c.look(p)
 		case !errors.Is(err, store.ErrNotFound):
@@ -156,12 +157,8 @@ func (c *call) settled(id string) ([]llm.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l != nil {
-		select {
-		case <-l.done:
-		case <-c.r.Context().Done():
-			return nil, context.Cause(c.r.Context())
-		}
+	if err := c.await(l); err != nil {
+		return nil, err
 	}
 	msgs, err := c.transcript(id)
 	var results []llm.ToolResult
@@ -174,6 +171,19 @@ func (c *call) settled(id string) ([]llm.Message, error) {
 		msgs = append(msgs, llm.Results(results...))
 	}
 	return msgs, err
+}
+
+// await waits until a run has stopped, and the journal has its end. l may be nil.
+func (c *call) await(l *live) error {
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.done:
+		return nil
+	case <-c.r.Context().Done():
+		return context.Cause(c.r.Context())
+	}
 }
 
 // goOnFront passes the answers to a run and continues it. Answers that the token may not give, and

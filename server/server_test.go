@@ -85,6 +85,8 @@ func clerkTurn(req *llm.Request) script.Turn {
 		return turn
 	case "ask":
 		return script.Call("ask", `{}`)
+	case "count":
+		return script.Say(fmt.Sprint(len(req.Messages)))
 	case "fail":
 		return script.Fail(&llm.ProviderError{Provider: "test", Code: llm.CodeServer, Message: "no"})
 	}

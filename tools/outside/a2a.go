@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	a2aTimeout = 10 * time.Minute // of a task
-	a2aPoll    = time.Second      // longest time between two looks at a task that is working
-	a2aLosses  = 5                // looks in sequence that may fail
-	a2aBody    = 8 << 20          // bytes of a response
+	a2aTimeout = Duration(10 * time.Minute) // of a task
+	a2aPoll    = time.Second                // longest time between two looks at a task that is working
+	a2aLosses  = 5                          // looks in sequence that may fail
+	a2aBody    = 8 << 20                    // bytes of a response
 )
 
 // a2aInput is the schema of the arguments.
@@ -37,64 +37,41 @@ const a2aInput = `{"type":"object","properties":{` +
 
 // remote is an agent that is reached by the A2A protocol.
 type remote struct {
-	base    *url.URL
-	headers http.Header
-	http    *http.Client
-	client  atomic.Pointer[a2aclient.Client] // nil until the card was read
+	base   string
+	origin *url.URL
+	http   *http.Client
+	client atomic.Pointer[a2aclient.Client] // nil until the card was read
 }
 
-// a2a creates the tool of a remote agent.
+// a2a creates the tool of a remote agent. Its address, headers and network are those of a request.
 func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
-	if err := described(d.Name, d.Description); err != nil {
-		return nil, err
-	}
-	own, err := origin(d.URL)
+	t, q, err := m.http(&HTTP{Name: d.Name, Description: d.Description, URL: d.URL, Method: "POST", Headers: d.Headers,
+		Input: JSON(`{"type":"object","properties":{}}`), Effect: d.Effect, Concurrent: d.Concurrent,
+		Timeout: cmp.Or(d.Timeout, a2aTimeout), Allow: d.Allow})
 	if err != nil {
 		return nil, err
 	}
-	r := &remote{headers: http.Header{}}
-	if r.base, err = url.Parse(strings.TrimSuffix(d.URL, "/")); err != nil {
-		return nil, err
-	}
-	none := func(name string) error { return fmt.Errorf("{%s}: a header has no arguments here", name) }
-	fields, err := m.header(d.Headers, none)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range fields {
-		text, _, err := f.value.fill(nil, inHeader)
-		if err != nil {
-			return nil, fmt.Errorf("headers: %w", err)
-		}
-		r.headers.Set(f.name, text)
-	}
-	if d.Timeout == 0 {
-		d.Timeout = Duration(a2aTimeout)
-	}
-	page, err := m.fetcher(own, d.Allow, d.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	r.http = &http.Client{Transport: &sender{page.Transport, r.headers},
+	r := &remote{base: strings.TrimSuffix(d.URL, "/"), origin: q.origin}
+	r.http = &http.Client{Transport: &sender{q.page.Transport, q.headers},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: json.RawMessage(a2aInput), Address: d.URL,
-		Effect: pawl.EffectWrite, Concurrent: d.Concurrent, Timeout: page.Timeout + 5*time.Second, Run: r.run}
-	if d.Effect != nil {
-		t.Effect = *d.Effect
-	}
-	return t, checked(t)
+	t.Input, t.Run = json.RawMessage(a2aInput), r.run
+	return t, nil
 }
 
 // sender adds the headers of a definition to requests and bounds the responses.
 type sender struct {
 	next    http.RoundTripper
-	headers http.Header
+	headers []field
 }
 
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for name, values := range s.headers {
-		r.Header[name] = values
+	for _, f := range s.headers {
+		text, _, err := f.value.fill(nil, inHeader)
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set(f.name, text)
 	}
 	res, err := s.next.RoundTrip(r)
 	if err == nil {
@@ -112,7 +89,7 @@ func (r *remote) connect(ctx context.Context) (*a2aclient.Client, error) {
 	if c := r.client.Load(); c != nil {
 		return c, nil
 	}
-	card, err := agentcard.NewResolver(r.http).Resolve(ctx, r.base.String())
+	card, err := agentcard.NewResolver(r.http).Resolve(ctx, r.base)
 	if err != nil {
 		return nil, fmt.Errorf("the card of the agent: %w", err)
 	}
@@ -121,12 +98,12 @@ func (r *remote) connect(ctx context.Context) (*a2aclient.Client, error) {
 		if i == nil {
 			continue
 		}
-		if u, err := url.Parse(i.URL); err == nil && u.Scheme == r.base.Scheme && u.Host == r.base.Host {
+		if u, err := url.Parse(i.URL); err == nil && u.Scheme == r.origin.Scheme && u.Host == r.origin.Host {
 			own = append(own, i)
 		}
 	}
 	if len(own) == 0 {
-		return nil, errors.New("the card of the agent names no address of " + r.base.Host)
+		return nil, errors.New("the card of the agent names no address of " + r.origin.Host)
 	}
 	card.SupportedInterfaces = own
 	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(r.http),

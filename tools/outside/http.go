@@ -14,10 +14,10 @@ import (
 
 var httpMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
-// http creates the tool for a request template.
-func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
+// http creates the tool for a request template, and returns the parsed template.
+func (m *maker) http(d *HTTP) (*pawl.Tool, *request, error) {
 	if err := described(d.Name, d.Description); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := &request{method: d.Method}
 	if r.method == "" {
@@ -28,13 +28,13 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 	}
 	switch {
 	case !slices.Contains(httpMethods, r.method):
-		return nil, fmt.Errorf("method %q: want one of %s", d.Method, strings.Join(httpMethods, ", "))
+		return nil, nil, fmt.Errorf("method %q: want one of %s", d.Method, strings.Join(httpMethods, ", "))
 	case len(d.Body) > 0 && reads(r.method):
-		return nil, fmt.Errorf("body: a %s request has none", r.method)
+		return nil, nil, fmt.Errorf("body: a %s request has none", r.method)
 	}
 	known, required, err := properties(d.Input)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var used []string
 	use := func(name string) error {
@@ -48,14 +48,14 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 	}
 	needed := func(name string) bool { return known == nil || slices.Contains(required, name) }
 	if err := r.parse(m, d, use, needed); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	input := json.RawMessage(d.Input)
 	if known == nil {
 		input = derived(used)
 	}
 	if r.page, err = m.fetcher(r.origin, d.Allow, d.Timeout); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	address, _, _ := strings.Cut(d.URL, "?")
 	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: input, Effect: effectOf(r.method),
@@ -63,7 +63,7 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 	if d.Effect != nil {
 		t.Effect = *d.Effect
 	}
-	return t, checked(t)
+	return t, r, checked(t)
 }
 
 // parse parses the templates of a definition. needed reports whether every call has an argument.

@@ -137,7 +137,7 @@ func (m *maker) add(d Definition) error {
 		made[0], err = m.command(d.Command)
 	case d.HTTP != nil:
 		what = "http " + d.HTTP.Name
-		made[0], err = m.http(d.HTTP)
+		made[0], _, err = m.http(d.HTTP)
 	case d.A2A != nil:
 		what = "a2a " + d.A2A.Name
 		made[0], err = m.a2a(d.A2A)
