@@ -40,7 +40,8 @@ func (c a2aCall) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 		return nil, err
 	}
 	run := c.s.toRun(h)
-	t := &a2a.Task{ID: a2a.TaskID(h.ID), ContextID: h.ID, Status: a2a.TaskStatus{State: state(run), Timestamp: &h.Updated}}
+	t := &a2a.Task{ID: a2a.TaskID(h.ID), ContextID: h.ID,
+		Status: a2a.TaskStatus{State: state(run), Timestamp: &h.Updated}}
 	if d != nil {
 		t.ContextID = d.Thread
 	}

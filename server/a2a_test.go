@@ -336,7 +336,8 @@ func TestA2AWrongRequests(t *testing.T) {
 	}
 	seen, token := 0, ""
 	for page := 0; page == 0 || token != ""; page++ {
-		res, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{PageSize: 2, PageToken: token, Status: a2a.TaskStateCompleted})
+		req := &a2a.ListTasksRequest{PageSize: 2, PageToken: token, Status: a2a.TaskStateCompleted}
+		res, err := c.ListTasks(t.Context(), req)
 		if err != nil || res.TotalSize != 3 || page > 1 {
 			t.Fatalf("page %d is %+v, %v", page, res, err)
 		}

@@ -126,7 +126,8 @@ func (c *call) startFront(in *front) (*live, error) {
 			d, err := c.s.dressOf(c.ctx(), p)
 			if err != nil {
 				return nil, err
-			} else if d != nil && in.key != "" && (d.Message != in.dress.Message || !bytes.Equal(d.Print, in.dress.Print)) {
+			} else if was := &in.dress; d != nil && in.key != "" &&
+				(d.Message != was.Message || !bytes.Equal(d.Print, was.Print)) {
 				return nil, fault("conflict", "the run "+in.key+" was begun with another message", "take another ID")
 			}
 			return c.look(p)

@@ -23,7 +23,7 @@ import (
 
 const (
 	a2aTimeout = Duration(10 * time.Minute) // of a task
-	a2aPoll    = time.Second                // longest time between two looks at a task that is working
+	a2aPoll    = time.Second                // longest time between two looks at a task
 	a2aLosses  = 5                          // looks in sequence that may fail
 	a2aBody    = 8 << 20                    // bytes of a response
 )
@@ -43,7 +43,8 @@ type remote struct {
 	client atomic.Pointer[a2aclient.Client] // nil until the card was read
 }
 
-// a2a creates the tool of a remote agent. Its address, headers and network are those of a request.
+// a2a creates the tool of a remote agent. It has the address, headers and network of a
+// request.
 func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
 	t, q, err := m.http(&HTTP{Name: d.Name, Description: d.Description, URL: d.URL, Method: "POST", Headers: d.Headers,
 		Input: JSON(`{"type":"object","properties":{}}`), Effect: d.Effect, Concurrent: d.Concurrent,

@@ -24,8 +24,8 @@ const (
 	inferModule  = "github.com/google/jsonschema-go"
 	schemaModule = "github.com/santhosh-tekuri/jsonschema/v6"
 	yamlModule   = "go.yaml.in/yaml/v3"
-	a2aModule    = "github.com/a2aproject/a2a-go/v2" // A2A
-	textModule   = "golang.org/x/text"               // a dependency of the validator, for its messages
+	a2aModule    = "github.com/a2aproject/a2a-go/v2"
+	textModule   = "golang.org/x/text" // a dependency of the validator, for its messages
 )
 
 // planned lists packages that arrows may name before they exist. A package that exists leaves the

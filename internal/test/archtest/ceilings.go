@@ -40,7 +40,7 @@ var ceilings = []ceiling{
 	{dir: "tools/find", goal: 180},
 	{dir: "tools/http", goal: 300},
 	{dir: "tools/knowledge", goal: 410},
-	{dir: "tools/outside", goal: 2200, now: 2480},
+	{dir: "tools/outside", goal: 2200, now: 2510},
 	{dir: "tools/plan", goal: 1000, now: 1040},
 	{dir: "tools/remember", goal: 210, now: 420},
 	{dir: "tools/schedule", goal: 1000},
