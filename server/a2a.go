@@ -60,30 +60,27 @@ func (s *Server) muxA2A(mux *http.ServeMux) {
 	beat := a2asrv.WithTransportKeepAlive(s.o.Beat)
 	rpc, rest := a2asrv.NewJSONRPCHandler(a2aTasks{}, beat), a2asrv.NewRESTHandler(a2aTasks{}, beat)
 	handle := func(pattern string, scope Scope, do func(c a2aCall, a *pawl.Agent) error) {
-		rt := &route{scope: scope, do: func(c *call) error {
+		rt := &route{scope: scope, or: ScopeRun, do: func(c *call) error {
 			a, err := s.agent(c.r.PathValue("agent"))
 			if err != nil {
 				return err
 			}
 			return do(a2aCall{c, a.Name}, a)
 		}}
-		if scope != "" {
-			rt.or = ScopeRun
-		}
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, rt) })
 	}
 	card := func(c a2aCall, a *pawl.Agent) error { return c.write(http.StatusOK, s.a2aCard(a, c.r)) }
 	handle("GET "+a2asrv.WellKnownAgentCardPath, "", card)
 	handle("GET /a2a/{agent}"+a2asrv.WellKnownAgentCardPath, "", card)
-	handle("POST /a2a/{agent}", ScopeRead, func(c a2aCall, _ *pawl.Agent) error {
-		rpc.ServeHTTP(c.w, c.r.WithContext(context.WithValue(c.ctx(), a2aCall{}, c)))
-		return nil
-	})
-	handle("/a2a/{agent}/rest/", ScopeRead, func(c a2aCall, _ *pawl.Agent) error {
-		h := http.StripPrefix("/a2a/"+c.r.PathValue("agent")+"/rest", rest)
-		h.ServeHTTP(c.w, c.r.WithContext(context.WithValue(c.ctx(), a2aCall{}, c)))
-		return nil
-	})
+	methods := func(path string, h http.Handler) func(a2aCall, *pawl.Agent) error {
+		return func(c a2aCall, _ *pawl.Agent) error {
+			http.StripPrefix("/a2a/"+c.r.PathValue("agent")+path, h).ServeHTTP(c.w,
+				c.r.WithContext(context.WithValue(c.ctx(), a2aCall{}, c)))
+			return nil
+		}
+	}
+	handle("POST /a2a/{agent}", ScopeRead, methods("", rpc))
+	handle("/a2a/{agent}/rest/", ScopeRead, methods("/rest", rest))
 }
 
 // a2aCard describes an agent, without its tools.
@@ -218,7 +215,7 @@ func (c a2aCall) send(r *a2a.SendMessageRequest) (*live, error) {
 
 // answerTask passes the answers of a message to the questions of a task. Text alone is no approval:
 // it denies, and is the reason. It is the result of a call if the task waits for this call alone.
-func (c a2aCall) answerTask(in *front, id a2a.TaskID, msg llm.Message, answers []a2aAnswered) (*live, error) {
+func (c a2aCall) answerTask(in *front, id a2a.TaskID, msg llm.Message, answers []llm.Decision) (*live, error) {
 	h, err := c.head(id,
 		a2a.NewError(a2a.ErrUnsupportedOperation, "the task has ended; leave taskId out and keep contextId"))
 	if err != nil {
@@ -232,24 +229,17 @@ func (c a2aCall) answerTask(in *front, id a2a.TaskID, msg llm.Message, answers [
 	if len(answers) == 0 && len(open) == 0 {
 		return nil, a2a.NewError(a2a.ErrUnsupportedOperation, "the task asks nothing at present; wait for its end, or cancel it")
 	}
-	if text := msg.Text(); len(answers) == 0 {
-		for _, p := range open {
-			switch {
-			case !p.Passive:
-				answers = append(answers, a2aAnswered{Verdict: Verdict{Key: p.Key, Digest: p.Digest, Reason: text}})
-			case len(open) == 1:
-				answers = append(answers, a2aAnswered{Verdict: Verdict{Key: p.Key}, Text: &text})
-			}
+	for _, p := range open {
+		switch {
+		case len(answers) > 0:
+		case !p.Passive:
+			in.answers = append(in.answers, llm.Decision{Key: p.Key, Digest: p.Digest, Reason: msg.Text()})
+		case len(open) == 1:
+			res := llm.TextResult(msg.Text())
+			in.answers = append(in.answers, llm.Decision{Key: p.Key, Result: &res})
 		}
 	}
-	for _, a := range answers {
-		d := llm.Decision{Key: a.Key, Digest: a.Digest, Approve: a.Approve, Reason: a.Reason, Args: a.Args}
-		if a.Text != nil {
-			res := llm.TextResult(*a.Text)
-			d.Result = &res
-		}
-		in.answers = append(in.answers, d)
-	}
+	in.answers = append(in.answers, answers...)
 	return c.goOnFront(in)
 }
 
@@ -321,7 +311,7 @@ func (c a2aCall) updates(sent bool, begin func() (*live, error)) iter.Seq2[a2a.E
 
 // last yields the last updates of a stream: the whole answer, and the state.
 func (c a2aCall) last(l *live, yield func(a2a.Event, error) bool) {
-	err := c.await(l)
+	err := l.await(c.r.Context())
 	var t *a2a.Task
 	if err == nil {
 		t, err = c.current(l.id, nil)
@@ -344,7 +334,7 @@ func (a2aTasks) SendMessage(ctx context.Context, r *a2a.SendMessageRequest) (a2a
 	c, o := a2aOf(ctx), cmp.Or(r.Config, &a2a.SendMessageConfig{})
 	l, err := c.send(r)
 	if err == nil && !o.ReturnImmediately {
-		err = c.await(l)
+		err = l.await(c.r.Context())
 	}
 	if err != nil {
 		return nil, c.a2aError(err)
@@ -441,10 +431,10 @@ func (a2aTasks) CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.
 		return nil, err
 	}
 	h, err := c.head(r.ID, a2a.NewError(a2a.ErrTaskNotCancelable, "the task has ended"))
-	var l *live
-	if err == nil {
-		l, err = c.giveUp(h.ID)
+	if err != nil {
+		return nil, c.a2aError(err)
 	}
+	l, err := c.giveUp(h.ID)
 	if err != nil {
 		return nil, c.a2aError(err)
 	}

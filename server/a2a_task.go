@@ -76,13 +76,6 @@ func (c a2aCall) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 	return t, nil
 }
 
-// a2aAnswered is an answer to a pending call, in a data part {"pawl": [...]} of a message.
-type a2aAnswered struct {
-	Verdict
-	Approve bool    `json:"approve"`
-	Text    *string `json:"text"` // the result of a passive call
-}
-
 // questions returns what a run waits for, as text and as data.
 func (c a2aCall) questions(id string) ([]*a2a.Part, error) {
 	_, open, err := c.waiting(id)
@@ -97,7 +90,7 @@ func (c a2aCall) questions(id string) ([]*a2a.Part, error) {
 }
 
 // input converts the parts of a message, and the answers in them.
-func (c a2aCall) input(m *a2a.Message) (msg llm.Message, answers []a2aAnswered, err error) {
+func (c a2aCall) input(m *a2a.Message) (msg llm.Message, answers []llm.Decision, err error) {
 	msg.Role = llm.RoleUser
 	for _, p := range m.Parts {
 		switch v := p.Content.(type) {
@@ -114,16 +107,26 @@ func (c a2aCall) input(m *a2a.Message) (msg llm.Message, answers []a2aAnswered, 
 		case a2a.Data:
 			b, err := json.Marshal(v.Value)
 			var in struct {
-				Pawl []a2aAnswered `json:"pawl"`
+				Pawl []struct {
+					Verdict
+					Approve bool
+					Text    *string // the result of a passive call
+				}
 			}
-			if err == nil && json.Unmarshal(b, &in) == nil && in.Pawl != nil {
-				answers = append(answers, in.Pawl...)
-			} else {
+			if err != nil || json.Unmarshal(b, &in) != nil || in.Pawl == nil {
 				msg.Parts = append(msg.Parts, llm.Text{Text: string(b)})
+			}
+			for _, a := range in.Pawl {
+				d := llm.Decision{Key: a.Key, Digest: a.Digest, Approve: a.Approve, Reason: a.Reason, Args: a.Args}
+				if a.Text != nil {
+					res := llm.TextResult(*a.Text)
+					d.Result = &res
+				}
+				answers = append(answers, d)
 			}
 		}
 	}
-	if len(msg.Parts) == 0 && answers == nil {
+	if len(msg.Parts) == 0 && len(answers) == 0 {
 		err = badRequest("the message has no parts", "a text part is the usual one")
 	}
 	return msg, answers, err

@@ -55,14 +55,21 @@ func (c *call) giveUp(id string) (*live, error) {
 
 // settle waits until a run has stopped, up to a time limit.
 func (c *call) settle(l *live) {
-	if l == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), 2*time.Second)
 	defer cancel()
+	_ = l.await(ctx)
+}
+
+// await waits until a run has stopped, and the journal has its end. l may be nil.
+func (l *live) await(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
 	select {
 	case <-l.done:
+		return nil
 	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

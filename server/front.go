@@ -158,7 +158,7 @@ func (c *call) settled(id string) ([]llm.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.await(l); err != nil {
+	if err := l.await(c.r.Context()); err != nil {
 		return nil, err
 	}
 	msgs, err := c.transcript(id)
@@ -172,19 +172,6 @@ func (c *call) settled(id string) ([]llm.Message, error) {
 		msgs = append(msgs, llm.Results(results...))
 	}
 	return msgs, err
-}
-
-// await waits until a run has stopped, and the journal has its end. l may be nil.
-func (c *call) await(l *live) error {
-	if l == nil {
-		return nil
-	}
-	select {
-	case <-l.done:
-		return nil
-	case <-c.r.Context().Done():
-		return context.Cause(c.r.Context())
-	}
 }
 
 // goOnFront passes the answers to a run and continues it. Answers that the token may not give, and

@@ -82,10 +82,8 @@ func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.M
 	for l := h.runs[p]; l.works() && l.waits.Load(); l = h.runs[p] {
 		// Its events end with the questions that the caller has answered.
 		h.mu.Unlock()
-		select {
-		case <-l.done:
-		case <-ctx.Done():
-			return nil, false, context.Cause(ctx)
+		if err := l.await(ctx); err != nil {
+			return nil, false, err
 		}
 		h.mu.Lock()
 	}

@@ -18,12 +18,12 @@ import (
 // with Options.Run, since the conversation of a client has several runs.
 type agui struct {
 	o    Options
-	key  llm.Key // of the run; "run" is the run of the client
-	sent *[]told // what the messages of the client are made from; shared with nested runs
+	key  llm.Key    // of the run; "run" is the run of the client
+	sent *[]encoded // what the messages of the client are made from; shared with nested runs
 }
 
-// told is a frame that was encoded by a form.
-type told struct {
+// encoded is a frame with the form that has encoded it.
+type encoded struct {
 	a *agui
 	f *frame
 }
@@ -50,10 +50,10 @@ func (a *agui) encode(f *frame) []object {
 	case stepEnded:
 		return a.put("STEP_FINISHED", "stepName", "step "+step)
 	case textStarted, textDelta, textEnded, callStarted, callDelta, callOK, callFailed, callDenied:
-		*a.sent = append(*a.sent, told{a, f})
+		*a.sent = append(*a.sent, encoded{a, f})
 		return a.tell(f, false)
 	case callReady:
-		*a.sent = append(*a.sent, told{a, f})
+		*a.sent = append(*a.sent, encoded{a, f})
 		var was, is any
 		_ = json.Unmarshal([]byte(f.call.args.String()), &was) // before a repair it may be no JSON
 		if json.Unmarshal([]byte(f.text), &is) == nil && !reflect.DeepEqual(was, is) {
@@ -75,7 +75,7 @@ func (a *agui) encode(f *frame) []object {
 	case steered:
 		return a.put("CUSTOM", "name", "pawl.steered", "value", object{"id": f.id, "text": f.message.Text()})
 	case retracted:
-		*a.sent = slices.DeleteFunc(*a.sent, func(t told) bool { return t.a == a && t.f.call == nil && t.f.id == f.id })
+		*a.sent = slices.DeleteFunc(*a.sent, func(t encoded) bool { return t.a == a && t.f.call == nil && t.f.id == f.id })
 		return a.again()
 	case ended:
 		return append(a.shut(a.key), a.end(f.event)...)

@@ -136,7 +136,7 @@ func New(o Options) *Encoder {
 	e := &Encoder{o: o, run: "run", form: &aisdk{o: o}, calls: map[llm.Key]*shown{}, inner: map[llm.Key]*Encoder{},
 		resets: o.Protocol == AISDK7}
 	if o.Protocol == AGUI0 || o.Protocol == AGUI1 {
-		e.form = &agui{o: o, key: "run", sent: new([]told)}
+		e.form = &agui{o: o, key: "run", sent: new([]encoded)}
 	}
 	e.reply()
 	return e

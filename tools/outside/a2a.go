@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -76,10 +75,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res, err := s.next.RoundTrip(r)
 	if err == nil {
-		res.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(res.Body, a2aBody), res.Body}
+		res.Body = http.MaxBytesReader(nil, res.Body, a2aBody)
 	}
 	return res, err
 }
