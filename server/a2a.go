@@ -40,10 +40,9 @@ const a2aAnswer a2a.ArtifactID = "answer"
 // mostA2AID is the maximum length of the IDs of messages and contexts, which clients choose.
 const mostA2AID = 256
 
-// a2aTasks handles the methods of the protocol. The context of a request has its call.
-type a2aTasks struct{}
-
-var _ a2asrv.RequestHandler = a2aTasks{}
+// a2aTasks handles the methods of the protocol. The context of a request has its call. The SDK's
+// own handler, without an agent, refuses the methods for push notifications and the extended card.
+type a2aTasks struct{ a2asrv.RequestHandler }
 
 type a2aCall struct {
 	*call
@@ -58,7 +57,8 @@ func a2aOf(ctx context.Context) a2aCall {
 // muxA2A adds the addresses of the protocol.
 func (s *Server) muxA2A(mux *http.ServeMux) {
 	beat := a2asrv.WithTransportKeepAlive(s.o.Beat)
-	rpc, rest := a2asrv.NewJSONRPCHandler(a2aTasks{}, beat), a2asrv.NewRESTHandler(a2aTasks{}, beat)
+	tasks := a2aTasks{a2asrv.NewHandler(nil, a2asrv.WithLogger(s.o.Log))}
+	rpc, rest := a2asrv.NewJSONRPCHandler(tasks, beat), a2asrv.NewRESTHandler(tasks, beat)
 	handle := func(pattern string, scope Scope, do func(c a2aCall, a *pawl.Agent) error) {
 		rt := &route{scope: scope, or: ScopeRun, do: func(c *call) error {
 			a, err := s.agent(c.r.PathValue("agent"))
@@ -125,11 +125,7 @@ func (c a2aCall) a2aError(err error) error {
 	if !ok {
 		kind = a2a.ErrServerError
 	}
-	text := c.s.o.Secrets.String(e.Message)
-	if e.Hint != "" {
-		text += "; " + e.Hint
-	}
-	return a2a.NewError(kind, text)
+	return a2a.NewError(kind, strings.TrimSuffix(c.s.o.Secrets.String(e.Message)+"; "+e.Hint, "; "))
 }
 
 // check refuses versions of the protocol that the server does not speak, and missing scopes.
@@ -196,10 +192,7 @@ func (c a2aCall) send(r *a2a.SendMessageRequest) (*live, error) {
 	if in.model, in.prefix, err = c.conversation("a2a", "", in.dress.Thread); err != nil {
 		return nil, err
 	}
-	said, err := json.Marshal(msg)
-	if err != nil {
-		return nil, err
-	}
+	said, _ := json.Marshal(msg) // it was decoded from JSON
 	sum := sha256.Sum256(said)
 	in.key, in.dress.Print = m.ID, sum[:]
 	before, err := c.newest(in.prefix, store.JournalOver)
@@ -441,27 +434,4 @@ func (a2aTasks) CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.
 	c.settle(l)
 	t, err := c.current(h.ID, nil)
 	return t, c.a2aError(err)
-}
-
-// The methods of push notifications and of the extended card are not supported.
-
-func (a2aTasks) GetTaskPushConfig(context.Context, *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error) {
-	return nil, a2a.ErrPushNotificationNotSupported
-}
-
-func (a2aTasks) ListTaskPushConfigs(context.Context, *a2a.ListTaskPushConfigRequest) (
-	*a2a.ListTaskPushConfigResponse, error) {
-	return nil, a2a.ErrPushNotificationNotSupported
-}
-
-func (a2aTasks) CreateTaskPushConfig(context.Context, *a2a.PushConfig) (*a2a.PushConfig, error) {
-	return nil, a2a.ErrPushNotificationNotSupported
-}
-
-func (a2aTasks) DeleteTaskPushConfig(context.Context, *a2a.DeleteTaskPushConfigRequest) error {
-	return a2a.ErrPushNotificationNotSupported
-}
-
-func (a2aTasks) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
-	return nil, a2a.ErrExtendedCardNotConfigured
 }

@@ -5,7 +5,6 @@ package server
 import (
 	"cmp"
 	"encoding/json"
-	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -54,11 +53,19 @@ func (c a2aCall) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 	}
 	switch t.Status.State {
 	case a2a.TaskStateInputRequired:
-		parts, err := c.questions(h.ID)
+		_, open, err := c.waiting(h.ID)
+		if err == nil {
+			open, err = c.shown(h.ID, open)
+		}
 		if err != nil {
 			return nil, err
 		}
-		t.Status.Message = say(a2a.MessageRoleAgent, short(20, h.ID, h.Updated.String()), parts...)
+		text := ""
+		for _, p := range open {
+			text += p.Call.Name + " " + string(p.Call.Args) + " waits for an approval or a result\n"
+		}
+		t.Status.Message = say(a2a.MessageRoleAgent, short(20, h.ID, h.Updated.String()), a2a.NewTextPart(text),
+			a2a.NewDataPart(map[string]any{"pawl": open}))
 	case a2a.TaskStateCompleted:
 		part := a2a.NewTextPart(c.s.o.Secrets.String(answerOf(x)))
 		if x.End != nil && len(x.End.Output) > 0 {
@@ -74,19 +81,6 @@ func (c a2aCall) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 		t.History = t.History[len(t.History)-min(max(*history, 0), len(t.History)):]
 	}
 	return t, nil
-}
-
-// questions returns what a run waits for, as text and as data.
-func (c a2aCall) questions(id string) ([]*a2a.Part, error) {
-	_, open, err := c.waiting(id)
-	if err == nil {
-		open, err = c.shown(id, open)
-	}
-	var lines []string
-	for _, p := range open {
-		lines = append(lines, p.Call.Name+" "+string(p.Call.Args)+" waits for an approval or a result")
-	}
-	return []*a2a.Part{a2a.NewTextPart(strings.Join(lines, "\n")), a2a.NewDataPart(map[string]any{"pawl": open})}, err
 }
 
 // input converts the parts of a message, and the answers in them.

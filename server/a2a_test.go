@@ -171,6 +171,17 @@ func TestA2ATenants(t *testing.T) {
 			_, err := ann.CreateTaskPushConfig(t.Context(), &a2a.PushConfig{TaskID: task.ID, URL: "https://example.com"})
 			return err
 		}, a2a.ErrPushNotificationNotSupported},
+		"list of push": {func() error {
+			_, err := ann.ListTaskPushConfigs(t.Context(), &a2a.ListTaskPushConfigRequest{TaskID: task.ID})
+			return err
+		}, a2a.ErrPushNotificationNotSupported},
+		"get push": {func() error {
+			_, err := ann.GetTaskPushConfig(t.Context(), &a2a.GetTaskPushConfigRequest{TaskID: task.ID, ID: "x"})
+			return err
+		}, a2a.ErrPushNotificationNotSupported},
+		"delete push": {func() error {
+			return ann.DeleteTaskPushConfig(t.Context(), &a2a.DeleteTaskPushConfigRequest{TaskID: task.ID, ID: "x"})
+		}, a2a.ErrPushNotificationNotSupported},
 		"no task": {func() error {
 			_, err := ann.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "run_x"})
 			return err

@@ -75,7 +75,9 @@ func (a *agui) encode(f *frame) []object {
 	case steered:
 		return a.put("CUSTOM", "name", "pawl.steered", "value", object{"id": f.id, "text": f.message.Text()})
 	case retracted:
-		*a.sent = slices.DeleteFunc(*a.sent, func(t encoded) bool { return t.a == a && t.f.call == nil && t.f.id == f.id })
+		*a.sent = slices.DeleteFunc(*a.sent, func(s encoded) bool {
+			return s.a == a && s.f.call == nil && s.f.id == f.id
+		})
 		return a.again()
 	case ended:
 		return append(a.shut(a.key), a.end(f.event)...)

@@ -92,11 +92,11 @@ func (r *remote) connect(ctx context.Context) (*a2aclient.Client, error) {
 	}
 	var own []*a2a.AgentInterface
 	for _, i := range card.SupportedInterfaces {
-		if i == nil {
-			continue
-		}
-		if u, err := url.Parse(i.URL); err == nil && u.Scheme == r.origin.Scheme && u.Host == r.origin.Host {
-			own = append(own, i)
+		if i != nil {
+			u, err := url.Parse(i.URL)
+			if err == nil && u.Scheme == r.origin.Scheme && u.Host == r.origin.Host {
+				own = append(own, i)
+			}
 		}
 	}
 	if len(own) == 0 {
