@@ -192,10 +192,7 @@ func (was *offeredTool) difference(now *offeredTool) string {
 
 // excerpt returns the part of a text that begins shortly before the difference from other.
 func excerpt(s, other string) string {
-	n := 0
-	for n < min(len(s), len(other)) && s[n] == other[n] {
-		n++
-	}
+	n := text.Common(s, other)
 	out := text.Clip(s[max(n-20, 0):], 80)
 	if n > 20 {
 		out = "…" + out

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl/internal/background"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -113,13 +114,8 @@ type sentBody struct {
 
 // sentForm returns the stored form of body, which was sent after prev.
 func sentForm(to string, prev, body []byte, whole bool) *sentBody {
-	most := min(len(prev), len(body))
-	p := 0
-	for p < most && prev[p] == body[p] {
-		p++
-	}
-	s := 0
-	for s < most-p && prev[len(prev)-1-s] == body[len(body)-1-s] {
+	p, s := text.Common(prev, body), 0
+	for s < min(len(prev), len(body))-p && prev[len(prev)-1-s] == body[len(body)-1-s] {
 		s++
 	}
 	var packed bytes.Buffer
@@ -168,11 +164,7 @@ func (m *Mismatch) Error() string {
 
 // At returns the index of the first byte that differs.
 func (m *Mismatch) At() int {
-	at := 0
-	for at < min(len(m.Was), len(m.Is)) && m.Was[at] == m.Is[at] {
-		at++
-	}
-	return at
+	return text.Common(m.Was, m.Is)
 }
 
 // Unwrap returns ErrChanged.
@@ -185,12 +177,12 @@ func around(b []byte, at int) string {
 	for from > 0 && !utf8.RuneStart(b[from]) {
 		from--
 	}
-	text := "`" + strings.ToValidUTF8(string(b[from:to]), "\uFFFD") + "`"
+	said := "`" + strings.ToValidUTF8(string(b[from:to]), "\uFFFD") + "`"
 	if from > 0 {
-		text = "…" + text
+		said = "…" + said
 	}
 	if to < len(b) {
-		text += "…"
+		said += "…"
 	}
-	return text
+	return said
 }

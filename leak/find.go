@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -78,11 +79,8 @@ func otherCode(s string) bool {
 }
 
 func callFence(lang string) bool {
-	switch strings.TrimSpace(lang) {
-	case "", "json", "tool", "tool_call", "tool_calls", "tool_code", "function_call":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"", "json", "tool", "tool_call", "tool_calls", "tool_code", "function_call"},
+		strings.TrimSpace(lang))
 }
 
 // find is Find. whole means that text is the whole reply, which may be a call without marks.

@@ -344,7 +344,7 @@ func TestScreenInterrupt(t *testing.T) {
 	})
 }
 
-// Parallel calls have a line each. The result of a tool can be expanded and collapsed.
+// Parallel calls have a line each. The result of a tool can be expanded.
 func TestScreenParallel(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		var arrived atomic.Int32
@@ -377,13 +377,8 @@ func TestScreenParallel(t *testing.T) {
 		close(hold)
 		s.see("Read.", "tokens in")
 		s.golden("parallel-end")
-		s.press("C-o")
-		s.see("Esc closes")
-		s.press("Left", "Down")
-		s.see("lines 2 to")
-		s.golden("parallel-open")
-		s.press("Escape")
-		s.until("a closed result", func(screen string) bool { return !strings.Contains(screen, "Esc closes") })
+		s.enter("/show 2")
+		s.see("/quick line 40")
 		s.enter("/show 9")
 		s.see("there is no result")
 		s.enter("/tools")

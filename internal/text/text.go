@@ -28,10 +28,15 @@ func Plural(n int, one, many string) string {
 // Parting returns where two texts are shown so that their difference is seen: before bytes before
 // the first byte that differs, at a rune boundary.
 func Parting(a, b string, before int) (from int) {
-	for from < min(len(a), len(b)) && a[from] == b[from] {
-		from++
+	return RuneBefore(a, max(0, Common(a, b)-before))
+}
+
+// Common returns the number of bytes that two texts have in common at their start.
+func Common[T ~string | ~[]byte](a, b T) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
 	}
-	return RuneBefore(a, max(0, from-before))
+	return n
 }
 
 // RuneBefore returns the start of the rune at i in s, or at most three bytes before it.

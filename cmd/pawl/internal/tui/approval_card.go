@@ -250,16 +250,10 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 		}
 		return false
 	}
-	by := scrolled(k, 10)
+	by := map[string]int{"up": -1, "down": 1, "pageup": -10, "pagedown": 10}[k.Name]
 	q.scroll += by
 	q.more = q.more || by > 0
 	return false
-}
-
-// scrolled returns the number of lines by which a key scrolls. page is the number of lines of a
-// page.
-func scrolled(k term.Key, page int) int {
-	return map[string]int{"up": -1, "down": 1, "pageup": -page, "pagedown": page}[k.Name]
 }
 
 // typed handles a key in a line of text.
@@ -359,30 +353,6 @@ func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 	})
 }
 
-// panel shows the complete result of a call until it is closed.
-type panel struct {
-	number int // the number of the call
-	scroll int
-	rows   int
-	closed bool
-}
-
-func newPanel(v *view) *panel { return &panel{number: len(v.all)} }
-
-// content returns the title and the lines of the panel.
-func (p *panel) content(v *view, width int) (title term.Line, body []term.Line) {
-	if p.number == 0 {
-		return term.Text(term.Bold, "no call has ended yet"), nil
-	}
-	c := v.all[p.number-1]
-	title = term.Text(term.Cyan|term.Bold, fmt.Sprintf("#%d ", p.number)).Add(term.Bold, c.call.Name).Add(0, " "+
-		plainArgs(c.call.Args))
-	for _, l := range c.details() {
-		body = append(body, l.Wrap(width)...)
-	}
-	return title, body
-}
-
 // details returns the arguments and the complete result of a call.
 func (c *callItem) details() []term.Line {
 	if c.exec == nil {
@@ -400,48 +370,4 @@ func (c *callItem) details() []term.Line {
 		out = append(out, term.Text(term.Yellow, "repaired: "+r))
 	}
 	return append(append(out, nil), textLines(c.exec.Result.Text())...)
-}
-
-// show returns the panel in a number of columns and rows.
-func (p *panel) show(v *view, width, rows int) []term.Line {
-	bar := term.Text(term.Cyan, "│ ")
-	title, body := p.content(v, width-3)
-	p.rows = max(1, rows-3)
-	p.scroll = max(0, min(p.scroll, len(body)-p.rows))
-	last := min(len(body), p.scroll+p.rows)
-	lines := append([]term.Line{title}, body[p.scroll:last]...)
-	where := ""
-	if len(body) > p.rows {
-		where = fmt.Sprintf("lines %d to %d of %d  ", p.scroll+1, last, len(body))
-	}
-	if width >= 60 {
-		where += "up, down  left, right: another  "
-	}
-	lines = append(lines, term.Text(term.Dim, where+"Esc closes"))
-	return append([]term.Line{nil}, term.Indent(lines, bar, bar)...)
-}
-
-// key handles a key and reports whether it belongs to the panel.
-func (p *panel) key(k term.Key, v *view) bool {
-	switch k.Name {
-	case "esc", "ctrl-o":
-		p.closed = true
-	case "up", "down", "pageup", "pagedown":
-		p.scroll += scrolled(k, p.rows)
-	case "home":
-		p.scroll = 0
-	case "end":
-		p.scroll = 1 << 30
-	case "left":
-		if p.number > 1 {
-			p.number, p.scroll = p.number-1, 0
-		}
-	case "right":
-		if p.number < len(v.all) {
-			p.number, p.scroll = p.number+1, 0
-		}
-	default:
-		return false
-	}
-	return true
 }

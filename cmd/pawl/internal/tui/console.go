@@ -44,7 +44,6 @@ type console struct {
 	wake     chan struct{}
 	eof      error // the error of next when there are no more lines
 	ask      *card
-	panel    *panel
 	picker   *picker
 	// sends a message to the active run; nil means that the run accepts none
 	steer func(text string) bool
@@ -243,8 +242,6 @@ func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
 		foot, at = c.ask.show(width, max(4, height-4))
 	case c.picker != nil:
 		return c.picker.show(height - 3), nil
-	case c.panel != nil:
-		add(c.panel.show(c.view, width, max(4, height/2))...)
 	}
 	if c.ask == nil {
 		if l := c.view.status(now, c.hint()); l != nil {

@@ -50,12 +50,6 @@ func (c *console) key(k term.Key) {
 		if done := c.ask.key(k, c); done {
 			c.ask = nil
 		}
-	case c.panel != nil && c.panel.key(k, c.view):
-		if c.panel.closed {
-			c.panel = nil
-		}
-	case k.Name == "ctrl-o":
-		c.panel = newPanel(c.view)
 	default:
 		c.edited(k)
 	}

@@ -197,8 +197,13 @@ func (v *view) show(arg string) {
 			cli.Count(len(v.all), "result"))))
 		return
 	}
-	title, body := (&panel{number: n}).content(v, v.width-2)
-	v.put("shown", append([]term.Line{title}, term.Indent(body, term.Text(0, "  "), term.Text(0, "  "))...)...)
+	c := v.all[n-1]
+	lines := []term.Line{term.Text(term.Cyan|term.Bold, fmt.Sprintf("#%d ", n)).Add(term.Bold, c.call.Name).Add(0, " "+
+		plainArgs(c.call.Args))}
+	for _, l := range c.details() {
+		lines = append(lines, term.Indent(l.Wrap(v.width-2), term.Text(0, "  "), term.Text(0, "  "))...)
+	}
+	v.put("shown", lines...)
 }
 
 func (t *chat) cost(string) {

@@ -152,7 +152,8 @@ func TestViewHarmless(t *testing.T) {
 			check(v.live(now, 5))
 			check([]term.Line{v.status(now, "hint")})
 			if len(v.all) > 0 {
-				check((&panel{number: 1}).show(v, 40, 10))
+				v.show("1")
+				check(v.drain(now))
 			}
 			lines, _ := newCard(c, evil, &change{evil, evil, evil + "\nmore", true}, true).show(40, 12)
 			check(lines)
