@@ -11,10 +11,7 @@ func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
+	return s[:RuneBefore(s, n)] + "…"
 }
 
 // Plural returns one if n is 1, and many otherwise.
