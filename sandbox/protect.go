@@ -137,21 +137,15 @@ func (l *launch) letGo() {
 // becomes a mount of its own, which the program cannot rename.
 func (c *child) protect() error {
 	for _, p := range c.order.Places {
-		fd, _, err := openPath(base + p.Path)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.Path, err)
-		}
 		t := tree{path: p.Path, attr: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
-		t.fd, err = unix.OpenTree(fd, "",
-			unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-		unix.Close(fd)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.Path, err)
-		}
 		if !p.Way {
 			t.attr |= unix.MOUNT_ATTR_RDONLY
 		}
-		if err := t.put(); err != nil {
+		var err error
+		if t.fd, err = cloneOf(base + p.Path); err == nil {
+			err = t.put()
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", p.Path, err)
 		}
 	}

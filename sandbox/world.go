@@ -115,20 +115,25 @@ func (c *child) own() ([]tree, error) {
 				return nil, fmt.Errorf("%s was not sent", m.Path)
 			}
 			t.fd, c.trees = c.trees[0], c.trees[1:]
+		} else if fd, err := cloneOf(m.Path); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Path, err)
 		} else {
-			fd, _, err := openPath(m.Path)
-			if err == nil {
-				t.fd, err = unix.OpenTree(fd, "",
-					unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", m.Path, err)
-			}
+			t.fd = fd
 		}
 		list = append(list, t)
 	}
 	slices.SortStableFunc(list, func(a, b tree) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })
 	return list, nil
+}
+
+// cloneOf clones the tree at path, which has no symbolic links.
+func cloneOf(path string) (int, error) {
+	fd, _, err := openPath(path)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fd)
+	return unix.OpenTree(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 }
 
 func clone(path string) (int, error) {

@@ -2,9 +2,10 @@ package dialect
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // A keyword that cannot be sent becomes a hint, a text in the description: the provider does not
@@ -44,9 +45,9 @@ var limitWords = map[string][2]string{
 
 // hint describes a keyword for the model. It returns "" if no short sentence can.
 func hint(keyword string, v any) string {
-	text := clip(show(v), 120)
+	shown := clip(show(v), 120)
 	if words, ok := limitWords[keyword]; ok {
-		return words[0] + count(text, words[1])
+		return words[0] + count(shown, words[1])
 	}
 	switch keyword {
 	case "pattern":
@@ -59,15 +60,11 @@ func hint(keyword string, v any) string {
 		return "no item twice"
 	case "enum":
 		list, _ := v.([]any)
-		words := make([]string, 0, len(list))
+		words := make([]string, len(list))
 		for i, x := range list {
-			if i == 20 {
-				words = append(words, fmt.Sprintf("or %d more", len(list)-i))
-				break
-			}
-			words = append(words, clip(show(x), 60))
+			words[i] = clip(show(x), 60)
 		}
-		return "one of " + strings.Join(words, ", ")
+		return "one of " + text.First(words, 20, ", or # more")
 	case "not":
 		if o, ok := v.(*object); ok && len(o.keys) == 1 {
 			if h := hint(o.keys[0], o.vals[o.keys[0]]); h != "" {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // pattern is an entry of Allow or Deny.
@@ -109,15 +111,11 @@ func (ps patterns) said() string {
 	if len(ps) == 0 {
 		return ""
 	}
-	names := make([]string, 0, len(ps))
+	names := make([]string, len(ps))
 	for i, p := range ps {
-		if i == 10 {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, p.text)
+		names[i] = p.text
 	}
-	return ": " + strings.Join(names, ", ")
+	return ": " + text.First(names, 10, ", …")
 }
 
 // canonicalHost returns the name in the form in which DNS compares it.

@@ -188,25 +188,25 @@ func (g *Guard) Named(u *url.URL) bool {
 // checkAddr checks whether addr may be dialled. asked is the requested host. name is the resolved
 // name; empty means that an address was requested.
 func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) error {
-	why := special(addr)
+	why, reason := special(addr), ""
 	switch {
 	case g.deny.addr(addr, port), slices.ContainsFunc(carried(addr.Unmap()),
 		func(v4 netip.Addr) bool { return g.deny.addr(v4, port) }):
-		return &Refused{Host: asked, Reason: "its address is on the list of refused addresses"}
+		reason = "its address is on the list of refused addresses"
 	case g.allow.addr(addr, port):
 		return nil
 	case name != "" && g.allow.host(name, port) && !(g.public && why != "" && !local(name)):
 		return nil
-	case g.public && name != "" && why != "":
-		return &Refused{Host: asked, Reason: "the name stands for " + why}
+	case name != "" && why != "" && (g.public || !g.only):
+		reason = "the name stands for " + why
 	case g.only:
-		return &Refused{Host: asked, Reason: "it is not on the list of allowed addresses" + g.allow.said()}
-	case why != "" && name != "":
-		return &Refused{Host: asked, Reason: "the name stands for " + why}
+		reason = "it is not on the list of allowed addresses" + g.allow.said()
 	case why != "":
-		return &Refused{Host: asked, Reason: "it is " + why}
+		reason = "it is " + why
+	default:
+		return nil
 	}
-	return nil
+	return &Refused{Host: asked, Reason: reason}
 }
 
 // choose returns the proxy for a request. A proxy resolves names itself, so the addresses of the

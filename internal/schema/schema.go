@@ -357,15 +357,11 @@ func show(v any) string {
 }
 
 func list(vs []any) string {
-	out := make([]string, 0, len(vs))
-	for i, v := range vs {
-		if i == 20 {
-			out = append(out, fmt.Sprintf("and %d more", len(vs)-i))
-			break
-		}
-		out = append(out, show(v))
+	out := make([]string, min(len(vs), 21))
+	for i := range out {
+		out[i] = show(vs[i])
 	}
-	return strings.Join(out, ", ")
+	return text.First(out, 20, fmt.Sprintf(", and %d more", len(vs)-20))
 }
 
 // maxWords is the number of words among which the nearest one is looked for.

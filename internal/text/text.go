@@ -3,6 +3,8 @@ package text
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -64,4 +66,13 @@ func Middle(s string, n int) string {
 	}
 	head, tail := s[:RuneBefore(s, n/2)], s[RuneAfter(s, len(s)-n/2):]
 	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, len(s)-len(head)-len(tail), tail)
+}
+
+// First joins the first most of all with commas. For the others it adds rest, in which # stands for
+// their number.
+func First(all []string, most int, rest string) string {
+	if n := len(all) - most; n > 0 {
+		return strings.Join(all[:most], ", ") + strings.ReplaceAll(rest, "#", strconv.Itoa(n))
+	}
+	return strings.Join(all, ", ")
 }

@@ -67,6 +67,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -75,6 +76,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	texts "github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -202,21 +204,11 @@ func (t *table) answer(saved string) *answer {
 // listed joins names for a text, each quoted and shortened; of more than most names, only the
 // first.
 func listed(names []string, most int) string {
-	var b strings.Builder
+	quoted := make([]string, len(names))
 	for i, n := range names {
-		if i == most {
-			fmt.Fprintf(&b, " and %d more", len(names)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(clip(n))
+		quoted[i] = clip(n)
 	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return b.String()
+	return cmp.Or(texts.First(quoted, most, " and # more"), "none")
 }
 
 // clip returns a name for a text: quoted, and shortened to 40 runes.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -47,7 +47,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 	switch mode := info.Mode(); {
 	case mode.IsDir():
 		if names := s.names(name); len(names) > 0 {
-			return llm.ToolResult{}, toolrun.Refuse("%q is a directory that is not empty: it has %d entries (%s); delete them first", name, len(names), some(names))
+			return llm.ToolResult{}, toolrun.Refuse("%q is a directory that is not empty: it has %d entries (%s); delete them first", name, len(names), text.First(names, 5, ", …"))
 		}
 	case !mode.IsRegular() && mode&fs.ModeSymlink == 0:
 		return llm.ToolResult{}, toolrun.Refuse("%q is a %s; only regular files, links and empty directories can be deleted", name, special(mode))
@@ -56,12 +56,4 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 		return llm.ToolResult{}, s.explain(name, err)
 	}
 	return toolrun.Result(fmt.Sprintf("Deleted %s", name), deleteArgs{Path: name})
-}
-
-// some joins the first few names.
-func some(names []string) string {
-	if len(names) > 5 {
-		return strings.Join(names[:5], ", ") + ", …"
-	}
-	return strings.Join(names, ", ")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // from is a reference to a value. In when it also holds the value to compare with.
@@ -183,11 +184,7 @@ func child(v any, name string) (any, bool) {
 func holdsText(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
-		names := slices.Sorted(maps.Keys(v))
-		if len(names) > 20 {
-			names = append(names[:20], "…")
-		}
-		return "there are: " + strings.Join(names, ", ")
+		return "there are: " + text.First(slices.Sorted(maps.Keys(v)), 20, ", …")
 	case []any:
 		return fmt.Sprintf("it is a list of %d", len(v))
 	}

@@ -60,7 +60,7 @@ var arrows = []arrow{
 		"internal/jsonrepair"}, modules: []string{jsonModule, schemaModule}},
 	{from: "internal/jsonform", modules: []string{jsonModule}},
 	{from: "internal/dialect", to: []string{"internal/jsonscan", "internal/text"}},
-	{from: "internal/netguard"},
+	{from: "internal/netguard", to: []string{"internal/text"}},
 	{from: "internal/protect"},
 	{from: "internal/guard"},
 	{from: "internal/gate"},
