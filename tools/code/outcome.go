@@ -136,3 +136,12 @@ func inLine(code string, line int, verb, what string) string {
 
 // clip shortens s to n bytes, at a character boundary.
 func clip(s string, n int) string { return strings.ToValidUTF8(text.Clip(s, n), "\uFFFD") }
+
+// logsOf returns the stored output of a program.
+func logsOf(kept *text.Ends) logs {
+	head, tail := string(kept.Head), kept.Tail()
+	if left := kept.Bytes - int64(len(head)+len(tail)); left > 0 {
+		head += fmt.Sprintf("\n[… %d bytes left out …]\n", left)
+	}
+	return logs{head + string(tail), kept.Bytes}
+}
