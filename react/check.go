@@ -153,10 +153,8 @@ func freeID(msgs []llm.Message, number int) string {
 }
 
 func findTool(tools []*llm.ToolSpec, name string) *llm.ToolSpec {
-	for _, t := range tools {
-		if t.Name == name {
-			return t
-		}
+	if i := slices.IndexFunc(tools, func(t *llm.ToolSpec) bool { return t.Name == name }); i >= 0 {
+		return tools[i]
 	}
 	return nil
 }

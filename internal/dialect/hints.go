@@ -162,28 +162,22 @@ func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 		}
 		title = ""
 	}
-	if w.has("default") && !c.d.takes("default") {
-		c.lose(w.ptr, "default", Note, Keywords, "stated in the description")
-		if v := w.get("default"); v != nil && !strings.Contains(strings.ToLower(text), "default") {
-			hints = append(hints, "default: "+clip(show(v), 80))
+	for _, k := range []string{"default", "examples", "example", "deprecated"} {
+		v := w.get(k)
+		if !w.has(k) || c.d.takes(k) || k == "deprecated" && v != true {
+			continue
 		}
-	}
-	for _, k := range []string{"examples", "example"} {
-		if w.has(k) && !c.d.takes(k) {
-			c.lose(w.ptr, k, Note, Keywords, "stated in the description")
-			v := w.get(k)
-			if list, ok := v.([]any); ok && k == "examples" {
-				if len(list) == 0 {
-					continue
-				}
-				v = list[0]
-			}
-			hints = append(hints, "example: "+clip(show(v), 80))
+		c.lose(w.ptr, k, Note, Keywords, "stated in the description")
+		list, isList := v.([]any)
+		switch {
+		case k == "deprecated":
+			hints = append(hints, k)
+		case k == "default" && (v == nil || strings.Contains(strings.ToLower(text), k)), k == "examples" && isList && len(list) == 0:
+		case k == "examples" && isList:
+			hints = append(hints, "example: "+clip(show(list[0]), 80))
+		default:
+			hints = append(hints, strings.TrimSuffix(k, "s")+": "+clip(show(v), 80))
 		}
-	}
-	if w.get("deprecated") == true && !c.d.takes("deprecated") {
-		c.lose(w.ptr, "deprecated", Note, Keywords, "stated in the description")
-		hints = append(hints, "deprecated")
 	}
 	return withHints(text, hints), title
 }

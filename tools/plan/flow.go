@@ -181,17 +181,9 @@ func (p *flow) make(n *node, item any, index int) runOf {
 // sources returns the steps whose values n uses.
 func (n *node) sources() []int {
 	var out []int
-	add := func(r ref) {
+	for _, r := range n.allRefs() {
 		if r.step >= 0 {
 			out = append(out, r.step)
-		}
-	}
-	for _, r := range n.refs {
-		add(r)
-	}
-	for _, f := range []*from{n.Each, n.When} {
-		if f != nil {
-			add(f.ref)
 		}
 	}
 	slices.Sort(out)

@@ -155,17 +155,12 @@ func (p *flow) value(f ref, r *runOf) (any, error) {
 	for i, name := range f.path {
 		sub, ok := child(v, name)
 		if !ok {
-			return nil, &missing{fmt.Sprintf("$from %q: there is no %s in it; %s", f.text, strings.Join(f.path[:i+1], "/"), holdsText(v))}
+			return nil, fmt.Errorf("$from %q: there is no %s in it; %s", f.text, strings.Join(f.path[:i+1], "/"), holdsText(v))
 		}
 		v = sub
 	}
 	return v, nil
 }
-
-// missing is the error for a pointer that refers to nothing.
-type missing struct{ text string }
-
-func (m *missing) Error() string { return m.text }
 
 func child(v any, name string) (any, bool) {
 	switch v := v.(type) {
@@ -222,13 +217,7 @@ func (r *runOf) gave() any {
 
 // holds reports whether the condition w is true. A missing value is null.
 func (p *flow) holds(w *from, r *runOf) (bool, error) {
-	v, err := p.value(w.ref, r)
-	if _, gone := err.(*missing); gone {
-		v, err = nil, nil
-	}
-	if err != nil {
-		return false, err
-	}
+	v, _ := p.value(w.ref, r) // what is not there is null
 	if w.Equals != nil {
 		want, err := jsonform.Value(w.Equals)
 		if err != nil {

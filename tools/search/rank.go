@@ -1,10 +1,8 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -101,8 +99,6 @@ func words(s string) []string {
 	return out
 }
 
-func descending(a, b float64) int { return cmp.Compare(b, a) }
-
 // fits is the cosine from which a passage counts as relevant to the query.
 const fits = 0.35
 
@@ -150,16 +146,11 @@ func (x Index) Search(_ context.Context, query string, n int) ([]Hit, error) {
 		texts[i] = h.Title + "\n" + h.Snippet + "\n" + h.Text
 	}
 	scores := byWords(query, texts)
-	var found []int
-	for i, s := range scores {
-		if s > 0 {
-			found = append(found, i)
-		}
-	}
-	slices.SortStableFunc(found, func(a, b int) int { return descending(scores[a], scores[b]) })
 	var hits []Hit
-	for _, i := range found[:min(n, len(found))] {
-		hits = append(hits, x[i])
+	for _, i := range sorted(scores) {
+		if scores[i] > 0 && len(hits) < n {
+			hits = append(hits, x[i])
+		}
 	}
 	return hits, nil
 }

@@ -256,25 +256,19 @@ func number(rules []*jsonschema.Schema, integer bool) json.Number {
 		}
 		return new(big.Rat).Mul(new(big.Rat).SetInt(n), step)
 	}
+	within := func(bound, exclusive *big.Rat, side int) { // 1: v is at least this; -1: at most
+		for _, b := range []*big.Rat{bound, exclusive} {
+			if b != nil && v.Cmp(b)*side < 0 {
+				v = grid(b, side > 0)
+			}
+		}
+		if exclusive != nil && v.Cmp(exclusive) == 0 {
+			v.Add(v, new(big.Rat).Mul(step, big.NewRat(int64(side), 1)))
+		}
+	}
 	for _, r := range rules {
-		if r.Minimum != nil && v.Cmp(r.Minimum) < 0 {
-			v = grid(r.Minimum, true)
-		}
-		if r.ExclusiveMinimum != nil && v.Cmp(r.ExclusiveMinimum) <= 0 {
-			v = grid(r.ExclusiveMinimum, true)
-			if v.Cmp(r.ExclusiveMinimum) == 0 {
-				v.Add(v, step)
-			}
-		}
-		if r.Maximum != nil && v.Cmp(r.Maximum) > 0 {
-			v = grid(r.Maximum, false)
-		}
-		if r.ExclusiveMaximum != nil && v.Cmp(r.ExclusiveMaximum) >= 0 {
-			v = grid(r.ExclusiveMaximum, false)
-			if v.Cmp(r.ExclusiveMaximum) == 0 {
-				v.Sub(v, step)
-			}
-		}
+		within(r.Minimum, r.ExclusiveMinimum, 1)
+		within(r.Maximum, r.ExclusiveMaximum, -1)
 	}
 	if v.IsInt() {
 		return json.Number(v.Num().String())
