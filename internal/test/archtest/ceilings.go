@@ -82,7 +82,7 @@ var ceilings = []ceiling{
 	{dir: "internal/conversation", goal: 20},
 	{dir: "internal/nearest", goal: 60, now: 70},
 	{dir: "internal/diff", goal: 130},
-	{dir: "internal/text", goal: 70},
+	{dir: "internal/text", goal: 80},
 	{dir: "internal/gate", goal: 50, now: 70},
 
 	// These folders move into others or are deleted.
