@@ -190,7 +190,7 @@ var bad = []struct{ tool, args, want string }{
 	{"file_search", `{}`, "give pattern, what to look for in the files, or include"},
 	{"file_search", `{"pattern":"a(b"}`, `missing closing ) in "a(b"`},
 	{"file_search", `{"pattern":"a","path":"/etc"}`, "relative to the root"},
-	{"file_search", `{"include":["a[b"]}`, `include[0]: "a[b" is no glob: a [ is never closed`},
+	{"file_search", `{"include":["a[b"]}`, `include[0]: "a[b" is no glob: a [ or a { is never closed`},
 	{"data_parse", `{"content":""}`, "content"},
 	{"data_parse", `{"content":"a","format":"xml"}`, `"csv", "json", "jsonl"`},
 	{"data_filter", `{"records":[{"a":1}],"where":[]}`, "where"},
