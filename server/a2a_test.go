@@ -77,7 +77,7 @@ func TestA2AClient(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			for name, want := range map[string]any{
-				"text": "completed: You said: hello ", "history": true, "question": "input: pay",
+				"failed": "failed: ", "text": "completed: You said: hello ", "history": true, "question": "input: pay",
 				"approved": "completed: Done: paid 1", "denied": "completed: Done: Denied: yes",
 				"edited": "completed: Done: (Not run as you asked: the approver changed the arguments to {\"invoice\":30})\npaid 30",
 				"get":    "completed: Done: paid 4", "twice": true, "cancelled": "canceled: ",

@@ -38,6 +38,7 @@ const all = async (stream, begun = () => {}) => {
 const first = await client.sendMessage(message('hello'))
 out.text = shown(first)
 out.history = (await client.sendMessage(message('again', { message: { contextId: first.contextId } }))).contextId === first.contextId
+out.failed = shown(await client.sendMessage(message('fail')))
 out.stream = await all(client.sendMessageStream(message('look Oslo')))
 let task = await client.sendMessage(message('pay 1'))
 out.question = shown(task) + asked(task).map((a) => a.call.name).join()

@@ -1,0 +1,137 @@
+package docgen
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const clientsPage = "docs/clients.md"
+
+// clients are the columns of the page of clients: each with the script that it runs, which has the
+// proofs, and the test that runs the script.
+var clients = []struct{ name, script, file, test string }{
+	{"`openai`, Node", "pawltest/testdata/sdk/agents.mjs", "cmd/pawl/clients_test.go", "TestOpenAIsClient"},
+	{"`openai`, Chromium", "cmd/pawl/clients_test.go", "cmd/pawl/clients_test.go", "TestOpenAIsClientInAPage"},
+	{"`ai`, three providers", "pawltest/testdata/sdk/vercel.mjs", "cmd/pawl/clients_test.go", "TestVercelsSDK"},
+	{"`useChat`", "server/testdata/ui/ai.mjs", "server/ui_test.go", "TestUseChat"},
+	{"`@ag-ui/client`", "server/testdata/ui/agui.mjs", "server/agui_test.go", "TestAGUI"},
+	{"MCP's TypeScript SDK", "pawltest/testdata/sdk/mcp.mjs", "cmd/pawl/clients_test.go", "TestTheMCPClient"},
+	{"`@a2a-js/sdk`", "server/testdata/a2a/client.mjs", "server/a2a_test.go", "TestA2AClient"},
+}
+
+const notThere = "not in the protocol"
+
+// seen is the outcome of a scenario with a client. The proof stands in the client's script, or in
+// the named file and test.
+type seen struct{ outcome, proof, file, test string }
+
+// shown is an outcome with its proof in the client's own script.
+func shown(outcome, proof string) seen { return seen{outcome: outcome, proof: proof} }
+
+// sent is an outcome that a test shows with the requests of the client, without the client.
+func sent(outcome, file, test string) seen { return seen{outcome, "func " + test + "(", file, test} }
+
+var scenarios = []struct {
+	name  string
+	cells []seen // one for each client
+}{
+	{"text", []seen{shown("answer", "chat text"), shown("answer", "You said: hello"), shown("answer", "'text'"), shown("answer", "scene('text'"),
+		shown("answer", "scene('text'"), shown("answer", "all.looks"), shown("answer", "out.text")}},
+	{"tool of the agent", []seen{shown("answer", "chat own tool"), shown("answer", "look Oslo"), shown("answer", "'own tool'"),
+		shown("card", "two tools, one fails"), shown("card", "two tools, one fails"), shown("answer, progress", "all.progress"), shown("answer", "'look Oslo'")}},
+	{"parallel tools", []seen{{}, {}, {}, shown("two cards", "two tools, one fails"), shown("two calls", "two tools, one fails"), {}, {}}},
+	{"tool of the client", []seen{shown("executed once", "runTools"), {}, shown("executed once", "'steps'"), shown("executed once", "tool of the page"),
+		shown("executed once", "tool of the page"), {outcome: notThere}, sent("text is the result", "server/a2a_test.go", "TestA2AConversation")}},
+	{"approval, yes", []seen{shown("error 423, asked once", "chat needs a yes"), {}, shown("error, asked once", "'needs a yes'"), shown("one write", "scene('approve'"),
+		shown("one write", "scene('approve'"), shown("one write", "all.pays"), shown("one write", "out.approved")}},
+	{"approval, no", []seen{{outcome: notThere}, {outcome: notThere}, {outcome: notThere}, shown("no write", "scene('deny'"), shown("no write", "scene('deny'"),
+		shown("no write", "all.denied"), shown("no write", "out.denied")}},
+	{"approval, edited", []seen{{outcome: notThere}, {outcome: notThere}, {outcome: notThere}, shown("one write, as edited", "scene('edited'"),
+		shown("one write, as edited", "scene('edited'"), {outcome: notThere}, shown("one write, as edited", "out.edited")}},
+	{"structured output after prose", []seen{sent("the output alone", "server/attach_test.go", "TestStructuredOutputAlone"), {},
+		sent("the output alone", "server/attach_test.go", "TestStructuredOutputAlone"), {}, {}, {}, {}}},
+	{"provider error before a write", []seen{sent("one run", "server/attach_test.go", "TestStatusesAreNotRepeated"), {}, {}, shown("error", "failing model'"),
+		shown("error", "failing model'"), {}, shown("failed task", "out.failed")}},
+	{"provider error after a write", []seen{shown("error 424, one write", "chat fails after a write"), shown("error 424, one write", "refund 9"),
+		shown("error, one write", "fails after a write"), shown("error, one write", "failing model behind a write"),
+		shown("error, one write", "failing model behind a write"), {}, {}}},
+	{"disconnect", []seen{sent("cancelled", "server/attach_test.go", "TestAClientThatDoesNotReturn"), {}, {}, shown("continues", "reload while it works"),
+		shown("cancelled, if asked", "gone client"), {}, {}}},
+	{"reconnect", []seen{sent("the same run", "server/attach_test.go", "TestAClientThatReturns"), {}, {}, shown("the same message", "reload while it works"),
+		shown("the same run", "stop and attach"), {}, shown("the same task", "out.subscribed")}},
+	{"stop", []seen{sent("cancelled, by disconnecting", "server/attach_test.go", "TestAClientThatDoesNotReturn"), {}, {}, shown("cancelled", "scene('stop'"), shown("cancelled", "scene('cancel'"), {}, shown("cancelled", "out.cancelled")}},
+}
+
+// TestClients writes the page of clients. Each outcome names a proof that exists.
+func TestClients(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("<!-- Made by go test ./internal/test/docgen -run Clients -update. -->\n\n# Clients and scenarios\n\n" +
+		"Clients at their default settings against a server of pawl. The tests count writes outside of pawl:\n" +
+		"there is never more than one for an approval or a request. An empty cell has no test.\n\n| scenario |")
+	for _, c := range clients {
+		b.WriteString(" " + c.name + " |")
+	}
+	b.WriteString("\n|" + strings.Repeat("---|", len(clients)+1) + "\n")
+	other := map[string]string{}
+	var order []string
+	for _, s := range scenarios {
+		if len(s.cells) != len(clients) {
+			t.Fatalf("%s has %d cells, want %d", s.name, len(s.cells), len(clients))
+		}
+		b.WriteString("| " + s.name + " |")
+		for i, c := range s.cells {
+			if err := proven(clients[i].script, c); err != nil {
+				t.Errorf("%s, %s: %v", s.name, clients[i].name, err)
+			}
+			mark := ""
+			if c.test != "" {
+				if other[c.test] == "" {
+					order = append(order, c.test)
+					other[c.test] = fmt.Sprintf(" (%d)", len(order))
+				}
+				mark = other[c.test]
+			}
+			b.WriteString(" " + c.outcome + mark + " |")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n| client | test |\n|---|---|\n")
+	for _, c := range clients {
+		if err := proven("", seen{proof: "func " + c.test + "(", file: c.file}); err != nil {
+			t.Error(err)
+		}
+		fmt.Fprintf(&b, "| %s | `%s` in `%s` |\n", c.name, c.test, c.file)
+	}
+	for i, test := range order {
+		fmt.Fprintf(&b, "| (%d) requests as the client sends them | `%s` |\n", i+1, test)
+	}
+	if !t.Failed() {
+		current(t, clientsPage, b.String())
+	}
+}
+
+// proven returns an error if the proof of an outcome does not exist.
+func proven(script string, c seen) error {
+	if c.proof == "" {
+		return nil
+	}
+	if c.file != "" {
+		script = c.file
+	}
+	text, err := read(script)
+	if err == nil && !strings.Contains(text, c.proof) {
+		err = fmt.Errorf("%s has no %q", script, c.proof)
+	}
+	return err
+}
+
+// The negative control: a proof that does not exist is refused.
+func TestClientsRefuses(t *testing.T) {
+	if proven(clients[0].script, shown("answer", "chat of another name")) == nil {
+		t.Error("a proof that does not exist is accepted")
+	}
+	if proven("", sent("answer", "server/attach_test.go", "TestOfAnotherName")) == nil {
+		t.Error("a test that does not exist is accepted")
+	}
+}
