@@ -95,7 +95,8 @@ type builder struct {
 	known  *catalog.Catalog
 	hidden []string
 	kept   []pawl.Middleware // of the built-in sets
-	unseen []string          // name prefixes of unknown tools: their server was not asked
+	pinned func([]llm.Message) string
+	unseen []string // name prefixes of unknown tools: their server was not asked
 	script *script.Model
 }
 
@@ -186,7 +187,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Middleware = slices.Concat(guards, b.kept, layers, a.history(driven), bounds)
+	out.Middleware = slices.Concat(guards, b.kept, layers, a.history(driven, b.pinned), bounds)
 	out.Middleware = append(out.Middleware, b.approval()...)
 	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets,
 		script: b.script}
@@ -370,13 +371,13 @@ func (a *Agent) settings() llm.Settings {
 }
 
 // history is what chooses of a long conversation.
-func (a *Agent) history(model llm.Model) []pawl.Middleware {
+func (a *Agent) history(model llm.Model, pinned func([]llm.Message) string) []pawl.Middleware {
 	h := cmp.Or(a.History, new(History))
 	switch {
 	case a.windowed():
 		w := cmp.Or(h.Window, new(Window))
 		o := &history.WindowOptions{HideReader: true, HighTokens: max(value(h.Tokens), value(h.Summary)),
-			Tokens: w.Tokens, High: w.High, Low: w.Low, Keep: w.Keep, Native: w.Native}
+			Tokens: w.Tokens, High: w.High, Low: w.Low, Keep: w.Keep, Native: w.Native, Pinned: pinned}
 		if w.Notes || h.Summary != nil {
 			o.Notes = model
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/sandbox/proxy"
 	"github.com/pawl-go/pawl/store"
@@ -57,7 +58,7 @@ var families = []struct {
 		return plan.New(&plan.Options{DataFlow: b.agent.DataFlow}), nil
 	}},
 	{"todo", false, func(b *builtin) (pawl.Toolset, error) {
-		b.kept = append(b.kept, todo.Middleware())
+		b.kept, b.pinned = append(b.kept, todo.Middleware()), todo.Pinned
 		return todo.New(), nil
 	}},
 }
@@ -81,6 +82,7 @@ type builtin struct {
 
 	sets     []Set
 	kept     []pawl.Middleware
+	pinned   func([]llm.Message) string // stays in sight; nil means nothing
 	db       *Database
 	callable *pawl.Registry // what a schedule may call
 	closers  []io.Closer

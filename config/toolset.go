@@ -48,7 +48,7 @@ func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets
 		}
 		ready.sets = append(ready.sets, others...)
 	}
-	sets, b.kept = ready.sets, ready.kept
+	sets, b.kept, b.pinned = ready.sets, ready.kept, ready.pinned
 	for _, t := range b.opts.Tools {
 		sets = append(sets, Set{"", t})
 	}

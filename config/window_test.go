@@ -27,20 +27,25 @@ func small(t *testing.T, dir string, n int) {
 }
 
 // An agent from a file works for 200 steps in a window of 32k tokens, which a simulator enforces.
-// With history: all it fails at the window.
+// With history: all it fails at the window. The list of the set todo stays in sight.
 func TestWindowOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	small(t, dir, 32_768)
 	page := "line of the page\n"
-	for name, dies := range map[string]bool{"": false, "history: window\n": false, "history: {window: {keep: 2}}\n": false, "history: all\n": true} {
-		calls, refused, put := 0, 0, false
+	for name, dies := range map[string]bool{"": false, "history: window\n": false,
+		"history: {window: {keep: 2}}\n": false, "history: all\n": true, "tools: [todo]\n": false} {
+		calls, refused, put, listed := 0, 0, false, false
 		model := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 			if calls++; calls > 200 {
 				return script.Say("All read.")
 			}
+			if calls == 1 && strings.Contains(name, "todo") {
+				return script.Call("todo", map[string]any{"items": []any{map[string]any{"text": "paint it", "state": "open"}}})
+			}
 			return script.Call("page_read", map[string]any{"n": calls})
 		})))
 		limit := func(_ int, r *pawltest.Received) *pawltest.Fault {
+			listed = strings.Contains(string(r.Body), "The list of the tool todo:")
 			put = put || strings.Contains(string(r.Body), "bytes put away")
 			if len(r.Body)/4 > 32_768 {
 				refused++
@@ -81,6 +86,9 @@ func TestWindowOfFiles(t *testing.T) {
 		}
 		if !dies && (err != nil || res.Text() != "All read." || refused > 0 || !put) {
 			t.Errorf("%q: %v after %d calls, %d refused, put away: %v", name, err, calls, refused, put)
+		}
+		if listed != strings.Contains(name, "todo") {
+			t.Errorf("%q: the list is in the last request: %v", name, listed)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestWindowNative(t *testing.T) {
 			}
 			pages := 60
 			if test.summarizes {
-				pages = soak.N(120, 500)
+				pages = soak.N(110, 500)
 			}
 			s := &survey{pages: pages, facts: pages / 10, least: 2_000, most: 8_000, window: wide,
 				think: test.summarizes, model: test.model}
@@ -81,7 +81,7 @@ func TestWindowNative(t *testing.T) {
 
 // Claude 4.5 clears old results. A notice says how many.
 func TestWindowNativeClears(t *testing.T) {
-	s := &survey{pages: 120, facts: 12, least: 2_000, most: 8_000, model: "claude-haiku-4-5"}
+	s := &survey{pages: 80, facts: 8, least: 2_000, most: 8_000, model: "claude-haiku-4-5"}
 	a := s.agent(s.provider(t, "anthropic"), history.Window(native()))
 	cleared := 0
 	for e, err := range a.Stream(t.Context(), llm.User("Survey the mill.")) {
@@ -98,7 +98,7 @@ func TestWindowNativeClears(t *testing.T) {
 			}
 			cleared++
 		}
-		if e.Kind == pawl.EventRunEnded && s.known(e.Result) != 12 {
+		if e.Kind == pawl.EventRunEnded && s.known(e.Result) != 8 {
 			t.Errorf("%d facts", s.known(e.Result))
 		}
 	}
@@ -110,10 +110,10 @@ func TestWindowNativeClears(t *testing.T) {
 // A run with summaries is killed and replayed like another.
 func TestWindowNativeDurable(t *testing.T) {
 	soak.Sequential(t)
-	for _, wire := range []string{"anthropic", "responses"} {
+	for _, wire := range soak.N([]string{"anthropic"}, []string{"anthropic", "responses"}) {
 		make := func() *survey {
 			model := map[string]string{"anthropic": "claude-sonnet-5-5", "responses": "gpt-5-mini"}[wire]
-			return &survey{pages: 160, facts: 5, least: 2_000, most: 8_000, window: wide, model: model, wire: wire}
+			return &survey{pages: 120, facts: 5, least: 2_000, most: 8_000, window: wide, model: model, wire: wire}
 		}
 		whole, journal := make(), new(store.MemoryJournal)
 		res := live(t, whole, journal, nil, history.Window(native()))
@@ -126,7 +126,7 @@ func TestWindowNativeDurable(t *testing.T) {
 		if err != nil || played.Bytes != whole.meter.requests {
 			t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.meter.requests)
 		}
-		alike(t, make(), whole, res, []int{60, 200, 100, 40}, native())
+		alike(t, make(), whole, res, []int{60, 200, 100, 20}, native())
 	}
 }
 

@@ -359,6 +359,9 @@ func (s *sending) put(p *mark, size sizes, keep int) {
 		}
 		p.Folded = to
 	}
+	if o := &s.w.o; p.Stubbed > 0 && !o.noFold && o.Pinned != nil && o.Pinned(s.c.msgs) != "" {
+		p.Folded = max(p.Folded, 1) // the record shows it
+	}
 }
 
 // repeats reports whether the window is full again soon after the last edit, mostly of results of

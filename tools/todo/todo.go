@@ -2,7 +2,8 @@
 // that recites it.
 //
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{todo.New(), …},
-//		Middleware: []pawl.Middleware{todo.Middleware()}}
+//		Middleware: []pawl.Middleware{todo.Middleware(),
+//			history.Window(&history.WindowOptions{Pinned: todo.Pinned})}}
 //	res, err := agent.Run(ctx, llm.User("Migrate the service."))
 //	list, err := todo.Of(res.Values)
 //
@@ -186,12 +187,27 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// lastOf returns the list of the last call in msgs.
+// Pinned returns the list in messages, for history.WindowOptions. It is empty if they have none.
+func Pinned(messages []llm.Message) string {
+	if list := lastOf(messages); len(list.Items) > 0 {
+		return "The list of the tool todo:\n" + list.String()
+	}
+	return ""
+}
+
+// lastOf returns the list of the last call in msgs that did not fail.
 func lastOf(msgs []llm.Message) (list List) {
+	failed := map[string]bool{}
 	for _, m := range slices.Backward(msgs) {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				failed[r.CallID] = r.IsError
+			}
+		}
 		for _, c := range slices.Backward(m.Calls()) {
-			if c.Name == "todo" && json.Unmarshal(c.Args, &list) == nil && list.Items != nil {
-				return list
+			var l List
+			if c.Name == "todo" && !failed[c.ID] && json.Unmarshal(c.Args, &l) == nil && l.Items != nil {
+				return l
 			}
 		}
 	}
