@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -79,11 +80,7 @@ var _ pawl.ExecutionError = (*DecisionError)(nil)
 
 // Error names the stage, the attempts and the last faults.
 func (e *DecisionError) Error() string {
-	times := "attempts"
-	if e.Attempts == 1 {
-		times = "attempt"
-	}
-	return fmt.Sprintf("%s failed after %d %s: %s", e.Stage, e.Attempts, times, strings.Join(e.Faults, "; "))
+	return fmt.Sprintf("%s failed after %d %s: %s", e.Stage, e.Attempts, text.Plural(e.Attempts, "attempt", "attempts"), strings.Join(e.Faults, "; "))
 }
 
 // FailedExecution returns the execution of the decision in the failed step. There was no call, so

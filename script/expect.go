@@ -157,13 +157,8 @@ func lines(msgs []llm.Message) []string {
 func differing(a, b []string) string {
 	var out strings.Builder
 	for _, l := range diff.Lines(a, b, 3) {
-		switch l.Op {
-		case diff.Same:
-			out.WriteString("  " + l.Text + "\n")
-		case diff.Gone:
-			out.WriteString("- " + l.Text + "\n")
-		case diff.Come:
-			out.WriteString("+ " + l.Text + "\n")
+		if l.Op != diff.Gap {
+			fmt.Fprintf(&out, "%c %s\n", l.Op, l.Text)
 		}
 	}
 	return out.String()

@@ -279,11 +279,7 @@ func (s *strategy) heading(p *progress) string {
 	for _, i := range p.open {
 		names = append(names, fmt.Sprintf("%d (%s)", i+1, p.plan.Phases[i].title()))
 	}
-	word := "Phase "
-	if len(names) > 1 {
-		word = "Phases "
-	}
-	return word + strings.Join(names, ", ") + fmt.Sprintf(" of %d.", len(p.plan.Phases))
+	return fmt.Sprintf("%s %s of %d.", text.Plural(len(names), "Phase", "Phases"), strings.Join(names, ", "), len(p.plan.Phases))
 }
 
 // task returns the task of phase i: its goals, the task that it belongs to, and the results of the

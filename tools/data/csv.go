@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	texts "github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -218,12 +219,7 @@ func (t *table) noteOdd(odd faulty) {
 	}
 }
 
-func rows(n int) string {
-	if n == 1 {
-		return "1 row is"
-	}
-	return fmt.Sprintf("%d rows are", n)
-}
+func rows(n int) string { return fmt.Sprint(n, texts.Plural(n, " row is", " rows are")) }
 
 // header creates the columns. Missing and duplicate names are replaced by generated ones.
 func (t *table) header(names []string) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -204,19 +205,16 @@ func (e *editor) lines(old []byte, most int) string {
 }
 
 func (e *editor) result() (llm.ToolResult, error) {
-	var text strings.Builder
-	places := "1 place"
-	if e.replaced != 1 {
-		places = fmt.Sprintf("%d places", e.replaced)
-	}
-	fmt.Fprintf(&text, "Edited %s: %s, %d bytes now\n", e.name, places, len(e.text))
+	var b strings.Builder
+	fmt.Fprintf(&b, "Edited %s: %d %s, %d bytes now\n", e.name, e.replaced,
+		text.Plural(e.replaced, "place", "places"), len(e.text))
 	for _, c := range e.changes {
-		c.write(&text)
+		c.write(&b)
 	}
 	if e.more > 0 {
-		fmt.Fprintf(&text, "[and %d more]\n", e.more)
+		fmt.Fprintf(&b, "[and %d more]\n", e.more)
 	}
-	return toolrun.Result(strings.TrimSuffix(text.String(), "\n"),
+	return toolrun.Result(strings.TrimSuffix(b.String(), "\n"),
 		editData{Path: e.name, Replaced: e.replaced, Bytes: len(e.text), SHA256: hexSum(e.text), Changes: e.changes})
 }
 

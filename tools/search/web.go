@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
@@ -190,8 +191,5 @@ func render(a *answer) string {
 }
 
 func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %s%s", n, what, text.Plural(n, "", "s"))
 }

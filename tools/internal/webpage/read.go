@@ -3,6 +3,7 @@ package webpage
 import (
 	"bytes"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -55,15 +56,13 @@ func (r *Response) contentType() string {
 }
 
 func textual(kind string) bool {
-	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") {
-		return true
-	}
-	switch kind {
-	case "application/json", "application/xml", "application/javascript", "application/ecmascript", "application/x-ndjson", "application/jsonl", "application/yaml",
-		"application/x-yaml", "application/toml", "application/sql", "application/x-sh", "application/graphql", "application/x-www-form-urlencoded":
-		return true
-	}
-	return false
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") ||
+		slices.Contains(texts, kind)
+}
+
+var texts = []string{
+	"application/json", "application/xml", "application/javascript", "application/ecmascript", "application/x-ndjson", "application/jsonl", "application/yaml",
+	"application/x-yaml", "application/toml", "application/sql", "application/x-sh", "application/graphql", "application/x-www-form-urlencoded",
 }
 
 // Decode converts text to UTF-8. The charset comes from the content type, from the first bytes, or
