@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/pawl-go/pawl/llm"
@@ -65,6 +66,18 @@ func markOf(reply *llm.Message, n int) (m mark, ok, fits bool) {
 		return m, true, fits
 	}
 	return mark{}, false, true
+}
+
+// Edited says what Window put away right before the request of a reply, for people. Empty means
+// nothing.
+func Edited(reply llm.Message) string {
+	for _, p := range reply.Parts {
+		var m mark
+		if isMark(p) && json.Unmarshal(p.(llm.Reasoning).Opaque.Data, &m) == nil && m.Why != "" {
+			return fmt.Sprintf("%s: %d steps shortened, %d in a record", m.Why, m.Stubbed-m.Folded, m.Folded)
+		}
+	}
+	return ""
 }
 
 // unmarked returns reply without its mark.

@@ -185,6 +185,13 @@ func TestCodingAgent(t *testing.T) {
 	if out := r.pawl(nil, 1, "undo", "agent.yaml"); !strings.Contains(out, "there is no change to undo") {
 		t.Error(out)
 	}
+	// in a chat
+	chat := r.command(map[string][][2]string{"PAWL_MODEL": {{"file_edit", edit}, {"", "Done."}}}, "chat", "agent.yaml", "--yes")
+	chat.Stdin = strings.NewReader("Fix it.\n/undo\n/undo\n")
+	if out, err := chat.CombinedOutput(); err != nil || r.read("calc.go") != faulty || !strings.Contains(string(out), "Edited calc.go") ||
+		!strings.Contains(string(out), "pawl: calc.go is as before the last call\npawl: there is no change to undo; checkpoints: true") {
+		t.Errorf("after /undo: %v, %s%s", err, out, r.read("calc.go"))
+	}
 	// the control: without the sandbox the same command reaches all of it
 	got = r.run(map[string][][2]string{"PAWL_MODEL": {{"shell_exec", string(reach)}, {"", "done"}}}, "--sandbox", "none")
 	if len(got) != 1 || got[0] != "outsidenet" {

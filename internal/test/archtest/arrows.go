@@ -168,7 +168,7 @@ var arrows = []arrow{
 		"store", "telemetry", "telemetry/export", "thread", "tools/outside", "tools/search", "cmd/pawl/internal/cli"}},
 	{from: "cmd/pawl/internal/tui", to: []string{".", "llm", "redact", "config", "durable", "history", "mcp", "store", "tools/file", "tools/todo", "internal/diff", "internal/jsonscan", "internal/nearest",
 		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/term", "cmd/pawl/internal/tui/markdown"}},
-	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "config", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},
+	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "config", "durable", "durable/temporal", "history", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},
 	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "config", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
 	{from: "cmd/pawl/internal/demo", to: append([]string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text"}, toTUI...)},
 	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "config", "durable/temporal", "mcp", "provider/...", "server", "store", "telemetry/...",

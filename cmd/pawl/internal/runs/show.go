@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
@@ -135,6 +136,9 @@ func (v *runView) steps(w io.Writer) {
 	}
 	var all []entry
 	for _, r := range v.export.Replies {
+		if edit := history.Edited(r.Response.Message); edit != "" {
+			all = append(all, entry{r.Key, fmt.Sprintf("window %s, %s sent", edit, cli.Count(r.Response.Usage.Input, "token"))})
+		}
 		all = append(all, entry{r.Key, "reply: " + replyText(r)})
 	}
 	for _, c := range v.export.Calls {

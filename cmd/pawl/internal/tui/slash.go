@@ -40,6 +40,7 @@ func slashes() []slash {
 			(*chat).threads},
 		{"/clear", "", "start a new conversation", false, (*chat).clear},
 		{"/save", "FILE", "write the conversation to a file", false, (*chat).save},
+		{"/undo", "", "restore the file of the last change", false, (*chat).undo},
 		{"/runs", "", "durable runs", true, (*chat).runs},
 		{"/approve", "", "run the pending calls", false, (*chat).settle},
 		{"/deny", "REASON", "refuse them; the model gets the reason", false, (*chat).refuse},
@@ -153,6 +154,15 @@ func (t *chat) save(rest string) {
 		t.notice("%v", err)
 	} else {
 		t.notice("saved %s", rest)
+	}
+}
+
+// undo restores a file, as pawl undo does.
+func (t *chat) undo(string) {
+	if change, err := t.setup.File.Undo(context.Background(), t.sys.Env, false); err != nil {
+		t.notice("%v; checkpoints: true keeps changes, and pawl undo --force restores a file that differs", err)
+	} else {
+		t.notice("%s is as before the last call", cli.Visible(change.Path))
 	}
 }
 
