@@ -13,9 +13,11 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/pgtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/postgres"
 )
 
 var errKilled = errors.New("the process was killed")
@@ -130,6 +132,33 @@ func TestWindowKilled(t *testing.T) {
 	alike(t, make(), whole, res, random, &o)
 }
 
+// The same on PostgreSQL, with 200 pages.
+func TestWindowKilledPostgres(t *testing.T) {
+	soak.Only(t, "it starts a server of its own")
+	soak.Sequential(t)
+	make := func() *survey { return &survey{pages: 200, facts: 10, least: 2_000, most: 8_000, window: small} }
+	open := func() store.Journal {
+		server := pgtest.Postgres()
+		t.Cleanup(server.Stop)
+		db, err := postgres.Open(t.Context(), server.URL(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	o := options()
+	whole, journal := make(), open()
+	res := live(t, whole, journal, nil, history.Window(&o))
+	e := &durable.Engine{Journal: journal}
+	agent := whole.agent(whole.provider(t, "chat", durable.Transport(nil)), history.Window(&o))
+	played, err := e.Replay(t.Context(), "survey", agent)
+	if err != nil || played.Bytes != whole.meter.requests {
+		t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.meter.requests)
+	}
+	alikeOn(t, open(), make(), whole, res, []int{50, 120, 33, 200, 77}, &o)
+}
+
 // The same for one kill at each write of a run with edits and a fold.
 func TestWindowKilledAnywhere(t *testing.T) {
 	soak.Sequential(t)
@@ -146,7 +175,13 @@ func TestWindowKilledAnywhere(t *testing.T) {
 // alike makes the run of s, which is killed, and compares its requests with the run that lived.
 func alike(t *testing.T, s, whole *survey, want *pawl.Result, kills []int, o *history.WindowOptions) {
 	t.Helper()
-	got := live(t, s, new(store.MemoryJournal), kills, history.Window(o))
+	alikeOn(t, new(store.MemoryJournal), s, whole, want, kills, o)
+}
+
+func alikeOn(t *testing.T, journal store.Journal, s, whole *survey, want *pawl.Result, kills []int,
+	o *history.WindowOptions) {
+	t.Helper()
+	got := live(t, s, journal, kills, history.Window(o))
 	digests := slices.Compact(slices.Clone(s.digests))
 	if !slices.Equal(digests, whole.digests) {
 		t.Errorf("kills %v: the requests differ from the run without a kill: %d and %d", kills, len(digests), len(whole.digests))

@@ -150,3 +150,48 @@ func TestWindowAsksWithin(t *testing.T) {
 		}
 	}
 }
+
+// A parent grows by the results of its eight workers alone, each of which takes a hundred steps in a
+// window of its own.
+func TestWindowWorkers(t *testing.T) {
+	const workers = 8
+	o := options()
+	inner := make([]*survey, workers)
+	var tools []pawl.Toolset
+	for i := range workers {
+		inner[i] = &survey{pages: 90, least: 2_000, most: 8_000, window: small}
+		a := inner[i].agent(inner[i].provider(t, "chat"), history.Window(&o))
+		a.Name = fmt.Sprint("worker_", i)
+		tools = append(tools, a.Tool("Surveys a part."))
+	}
+	var sizes []int
+	count := pawl.Middleware{Model: func(m llm.Model) llm.Model {
+		return modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+			sizes = append(sizes, len(form(req.Messages)))
+			return m.Stream(ctx, req)
+		})
+	}}
+	var turns []script.Turn
+	for i := range workers {
+		turns = append(turns, script.Call(fmt.Sprint("worker_", i), map[string]any{"task": "Survey part " + fmt.Sprint(i)}))
+	}
+	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: tools,
+		Middleware: []pawl.Middleware{history.Window(&o), count}, Limits: pawl.Limits{Rounds: 2_000}}
+	res, err := a.Run(t.Context(), llm.User("Survey the mill."))
+	if err != nil || res.Text() != "done" {
+		t.Fatal(err)
+	}
+	for i, s := range inner {
+		if s.meter.requests < 80 || s.meter.refused > 0 {
+			t.Errorf("worker %d: %d requests, %d refused", i, s.meter.requests, s.meter.refused)
+		}
+	}
+	for i := 1; i < len(sizes); i++ {
+		if grown := sizes[i] - sizes[i-1]; grown > 1_000 {
+			t.Errorf("request %d is %d bytes longer than the one before", i, grown)
+		}
+	}
+	if len(sizes) != workers+1 {
+		t.Errorf("%d requests", len(sizes))
+	}
+}
