@@ -18,7 +18,7 @@ import (
 )
 
 // A run that needs no edit costs at most 5 % more processor time with Window, by the median of
-// interleaved pairs of runs. Control: a middleware that writes each request as JSON once costs more.
+// interleaved pairs of runs. Control: a middleware that writes each request as JSON costs more.
 func TestWindowCost(t *testing.T) {
 	soak.Only(t, "it compares processor times")
 	soak.Sequential(t)

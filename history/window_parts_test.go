@@ -151,8 +151,8 @@ func TestWindowAsksWithin(t *testing.T) {
 	}
 }
 
-// A parent grows by the results of its eight workers alone, each of which takes a hundred steps in a
-// window of its own.
+// A parent grows by the results of its eight workers alone. Each worker takes about a hundred steps
+// in a window of its own.
 func TestWindowWorkers(t *testing.T) {
 	const workers = 8
 	o := options()
