@@ -34,6 +34,14 @@ func summaries(messages []llm.Message) (data []string) {
 // A provider that can summarize does so: each summary comes back byte for byte, with nothing before
 // it, no request is refused, and every fact is found. Without Native, nothing is ordered.
 func TestWindowNative(t *testing.T) {
+	soak.Sequential(t)
+	t.Run("summaries", nativeSummaries)
+	t.Run("clears", nativeClears)
+	t.Run("moves", nativeMoves)
+	t.Run("control", nativeControl)
+}
+
+func nativeSummaries(t *testing.T) {
 	for _, test := range []struct {
 		wire, model, order string
 		summarizes         bool
@@ -80,7 +88,7 @@ func TestWindowNative(t *testing.T) {
 }
 
 // Claude 4.5 clears old results. A notice says how many.
-func TestWindowNativeClears(t *testing.T) {
+func nativeClears(t *testing.T) {
 	s := &survey{pages: 80, facts: 8, least: 2_000, most: 8_000, model: "claude-haiku-4-5"}
 	a := s.agent(s.provider(t, "anthropic"), history.Window(native()))
 	cleared := 0
@@ -131,7 +139,7 @@ func TestWindowNativeDurable(t *testing.T) {
 }
 
 // Another provider gets the record in place of the summary, and the first its summary again.
-func TestWindowNativeMoves(t *testing.T) {
+func nativeMoves(t *testing.T) {
 	s := &survey{pages: 100, least: 2_000, most: 8_000, window: wide, model: "claude-sonnet-5-5"}
 	res, err := s.run(t, "anthropic", history.Window(native()))
 	if err != nil || len(summaries(res.Messages)) == 0 {
@@ -157,7 +165,7 @@ func TestWindowNativeMoves(t *testing.T) {
 }
 
 // Control: the provider refuses a summary that was changed.
-func TestWindowNativeControl(t *testing.T) {
+func nativeControl(t *testing.T) {
 	s := &survey{pages: 100, least: 2_000, most: 8_000, window: wide, model: "claude-sonnet-5-5"}
 	res, err := s.run(t, "anthropic", history.Window(native()))
 	if err != nil {

@@ -154,6 +154,7 @@ func TestWindowAsksWithin(t *testing.T) {
 // A parent grows by the results of its eight workers alone. Each worker takes about a hundred steps
 // in a window of its own.
 func TestWindowWorkers(t *testing.T) {
+	soak.Sequential(t)
 	const workers = 8
 	o := options()
 	inner := make([]*survey, workers)
