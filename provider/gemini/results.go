@@ -54,14 +54,18 @@ func fromResults(e *encoder, messages []llm.Message, i int) int {
 		}
 	}
 	var media []beside
+	open := answers // from the first that is not used
 	for _, at := range e.calls {
+		for len(open) > 0 && open[0].used {
+			open = open[1:]
+		}
 		c := at.call(messages)
-		n := slices.IndexFunc(answers, func(a answer) bool { return !a.used && a.result(messages).CallID == c.ID })
+		n := slices.IndexFunc(open, func(a answer) bool { return !a.used && a.result(messages).CallID == c.ID })
 		if n < 0 {
 			e.Fail(invalid("messages", "message %d has no result of the call %s of %s; Gemini wants one for each call", i, c.ID, c.Name))
 			continue
 		}
-		a := &answers[n]
+		a := &open[n]
 		a.used = true
 		e.part("user")
 		r := a.result(messages)
