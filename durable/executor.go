@@ -112,7 +112,7 @@ func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, to
 	if err := s.admit(ctx, t.Key); err != nil {
 		return err
 	}
-	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: digestOf(tool.Spec())}
+	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
 	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
 		body.Key = v.IdempotencyKey()
 	}

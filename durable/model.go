@@ -66,6 +66,7 @@ type model struct {
 	name   string // of the model in requests; "" means its own name
 
 	tools offered
+	sent  []sentMessage
 	wire  []byte // the previous request as it was sent; nil means not stored
 }
 
@@ -95,7 +96,7 @@ func (m *model) HoldsOutput(req *llm.Request) bool {
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		s := m.s
-		conversation, rest := digest(req)
+		conversation, rest := m.digest(req)
 		stored := s.h.replies[req.Key]
 		err := m.again(ctx, req, stored)
 		if err == nil {
@@ -288,21 +289,46 @@ func runOf(key llm.Key) string {
 	return k[:max(strings.LastIndex(k, "/"), 0)]
 }
 
-// digest returns the digests of the conversation, and of the rest of the request without its tools.
-func digest(req *llm.Request) (conversation, rest string) {
-	var all [sha256.Size]byte
-	for _, msg := range req.Messages {
-		all = sha256.Sum256(append(all[:], formOf(msg)...))
-	}
-	return hex.EncodeToString(all[:16]), sum(formOf(llm.Request{Model: req.Model, Choice: req.Choice,
-		Output: req.Output, Settings: req.Settings}))
+// sentMessage is a message that was sent, and the digest of the conversation up to it.
+type sentMessage struct {
+	first  *llm.Part
+	parts  int
+	role   llm.Role
+	digest [sha256.Size]byte
 }
 
-// formOf returns the JSON form of v, or the error of a value that no provider could send.
-func formOf(v any) []byte {
-	form, err := json.Marshal(v)
-	if err != nil {
-		return []byte(err.Error())
+// digest returns the digests of the conversation, and of the rest of the request without its tools.
+// A transcript only grows at its end, so that only the new messages are read.
+func (m *model) digest(req *llm.Request) (conversation, rest string) {
+	n := min(len(m.sent), len(req.Messages))
+	for n > 0 && !m.sent[n-1].is(req.Messages[n-1]) {
+		n-- // searched from the end; otherwise each step would read the whole run
 	}
-	return form
+	m.sent = m.sent[:n]
+	var prev [sha256.Size]byte
+	if n > 0 {
+		prev = m.sent[n-1].digest
+	}
+	for _, msg := range req.Messages[n:] {
+		form, err := json.Marshal(msg)
+		if err != nil {
+			form = []byte(err.Error()) // no provider could send it
+		}
+		prev = sha256.Sum256(append(prev[:len(prev):len(prev)], form...))
+		s := sentMessage{parts: len(msg.Parts), role: msg.Role, digest: prev}
+		if len(msg.Parts) > 0 {
+			s.first = &msg.Parts[0]
+		}
+		m.sent = append(m.sent, s)
+	}
+	form, err := json.Marshal(llm.Request{Model: req.Model, Choice: req.Choice, Output: req.Output,
+		Settings: req.Settings})
+	if err != nil {
+		form = []byte(err.Error())
+	}
+	return hex.EncodeToString(prev[:16]), sum(form)
+}
+
+func (s *sentMessage) is(m llm.Message) bool {
+	return len(m.Parts) > 0 && s.first == &m.Parts[0] && s.parts == len(m.Parts) && s.role == m.Role
 }

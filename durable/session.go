@@ -54,6 +54,8 @@ type session struct {
 	draining bool             // Engine.Drain is closed; guarded by mu
 	acting   map[llm.Key]bool // calls in progress that are not Compose; guarded by mu
 
+	digested map[*llm.ToolSpec]string // the tools so far; guarded by mu
+
 	stop  chan struct{} // ends the heartbeat
 	ended bool          // the end is stored, and the lease released with it
 	done  sync.WaitGroup
@@ -68,7 +70,7 @@ var errOver = errors.New("the run is over")
 // start returns a session with a lease. h is the history so far.
 func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session, context.Context) {
 	s := &session{engine: e, id: l.Run, lease: l, stopped: h.end != nil, began: time.Now(), renewed: time.Now(), h: h,
-		seen: int64(len(h.records)), waiters: map[llm.Key]*gate{},
+		seen: int64(len(h.records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{},
 		committing: make(chan struct{}, 1), stop: make(chan struct{}), acting: map[llm.Key]bool{}}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.gone = ctx.Done()

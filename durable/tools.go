@@ -28,7 +28,7 @@ func (m *model) storeTools(req *llm.Request) error {
 	if !known && !m.tools.started {
 		m.tools.started = true
 		return m.s.add(kindTools, run+"/tools",
-			toolsBody{Tools: digests(req.Tools), Marked: markedOf(req.Tools),
+			toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools),
 				Instructions: sum([]byte(m.agent.Instructions)), Agent: &m.agent, Offered: offeredSpecs(req.Tools)})
 	}
 	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *llm.ToolSpec) bool {
@@ -38,7 +38,7 @@ func (m *model) storeTools(req *llm.Request) error {
 		return nil
 	}
 	step := strings.TrimSuffix(strings.TrimPrefix(string(req.Key), run+"/"), "/model")
-	return m.s.add(kindTools, run+"/tools/"+step, toolsBody{Later: digests(later), Marked: markedOf(later),
+	return m.s.add(kindTools, run+"/tools/"+step, toolsBody{Later: m.s.digests(later), Marked: markedOf(later),
 		Offered: offeredSpecs(later)})
 }
 
@@ -56,7 +56,7 @@ func (m *model) check(req *llm.Request) error {
 		m.tools.first = true
 		return m.checkFirst(run, was, req)
 	}
-	now, before := digests(req.Tools[min(from, len(req.Tools)):]), map[string]string{}
+	now, before := m.s.digests(req.Tools[min(from, len(req.Tools)):]), map[string]string{}
 	for name := range now {
 		if before[name] = was.Later[name]; before[name] == "" {
 			delete(now, name) // it was not offered before the run broke off
@@ -74,7 +74,7 @@ func (m *model) check(req *llm.Request) error {
 
 // checkFirst compares the agent and the tools of the first request.
 func (m *model) checkFirst(run string, was toolsBody, req *llm.Request) error {
-	b := acceptBody{Run: run, toolsBody: toolsBody{Tools: digests(req.Tools), Marked: markedOf(req.Tools),
+	b := acceptBody{Run: run, toolsBody: toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools),
 		Offered: offeredSpecs(req.Tools)}}
 	if what := m.agent.difference(was); what != "" {
 		if !m.s.engine.AcceptChanges {
@@ -123,19 +123,29 @@ func byName(all []offeredTool) map[string]*offeredTool {
 }
 
 // digests returns digests by name, of everything that a model and the pipeline know of a tool.
-func digests(tools []*llm.ToolSpec) map[string]string {
+func (s *session) digests(tools []*llm.ToolSpec) map[string]string {
 	out := make(map[string]string, len(tools))
 	for _, t := range tools {
-		out[t.Name] = digestOf(t)
+		out[t.Name] = s.digest(t)
 	}
 	return out
 }
 
-// digestOf returns the digest of one tool.
-func digestOf(spec *llm.ToolSpec) string {
+// digest returns the digest of one tool, which does not change during a run.
+func (s *session) digest(spec *llm.ToolSpec) string {
 	t := toolOf(spec)
-	return sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()),
-		fmt.Append(nil, t.Passive))
+
+	s.mu.Lock()
+	d, ok := s.digested[spec]
+	s.mu.Unlock()
+	if !ok {
+		d = sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()),
+			fmt.Append(nil, t.Passive))
+		s.mu.Lock()
+		s.digested[spec] = d
+		s.mu.Unlock()
+	}
+	return d
 }
 
 // toolOf returns the tool that a request offers as spec. A middleware may make a spec without a
