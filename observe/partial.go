@@ -86,7 +86,7 @@ func (p *Partial[T]) add(e pawl.Event) (v T, ok bool) {
 		text = text[i:]
 	}
 	p.buf = append(p.buf, text...)
-	if len(p.buf) <= max(p.shown+p.shown/8, p.read+p.read/1024) {
+	if len(p.buf) <= max(p.shown+p.shown/8, p.read+p.read/32) {
 		return v, false
 	}
 	p.read = len(p.buf)
