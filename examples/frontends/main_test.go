@@ -121,11 +121,11 @@ func (w *walker) say(text string) {
 	w.check(w.Press(w.ctx, "Enter"))
 }
 
-// press clicks the last button of a class.
+// press clicks the last button of a class when it is enabled.
 func (w *walker) press(class string) {
 	w.t.Helper()
-	w.check(w.Until(w.ctx, fmt.Sprintf(`document.querySelector('button.%s') !== null`, class)))
-	w.check(w.Eval(w.ctx, fmt.Sprintf(`[...document.querySelectorAll('button.%s')].at(-1).click()`, class), nil))
+	w.check(w.Until(w.ctx, fmt.Sprintf(`document.querySelector('button.%s:enabled') !== null`, class)))
+	w.check(w.Eval(w.ctx, fmt.Sprintf(`[...document.querySelectorAll('button.%s:enabled')].at(-1).click()`, class), nil))
 }
 
 // edit replaces the arguments of the question.

@@ -8,6 +8,9 @@ import { createRoot } from 'react-dom/client';
 const api = '/v1/ui/clerk';
 const id = (location.hash ||= '#' + crypto.randomUUID()).slice(1);
 
+const works = (chat) => chat.status === 'submitted' || chat.status === 'streaming';
+
+// A question can be answered when the stream that contains it has ended.
 function Question({ part, chat }) {
 	const [args, change] = useState(JSON.stringify(part.input, null, 1));
 	const [fault, complain] = useState('');
@@ -25,8 +28,8 @@ function Question({ part, chat }) {
 			<textarea aria-label="arguments" rows={args.split('\n').length} value={args} onChange={(e) => change(e.target.value)} />
 			{fault && <div className="error">{fault}</div>}
 			<div className="row">
-				<button className="yes" onClick={approve}>Approve</button>
-				<button className="no" onClick={() => chat.addToolApprovalResponse({ id, approved: false, reason: 'not now' })}>Deny</button>
+				<button className="yes" disabled={works(chat)} onClick={approve}>Approve</button>
+				<button className="no" disabled={works(chat)} onClick={() => chat.addToolApprovalResponse({ id, approved: false, reason: 'not now' })}>Deny</button>
 			</div>
 		</>
 	);
@@ -59,7 +62,6 @@ function Page({ messages }) {
 		transport: new DefaultChatTransport({ api }),
 		sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
 	});
-	const works = chat.status === 'submitted' || chat.status === 'streaming';
 	const send = (e) => {
 		e.preventDefault();
 		if (text) chat.sendMessage({ text });
@@ -76,7 +78,7 @@ function Page({ messages }) {
 			</div>
 			<form onSubmit={send}>
 				<input aria-label="message" placeholder="Pay invoice 7" value={text} onChange={(e) => write(e.target.value)} />
-				{works ? <button type="button" onClick={() => fetch(`${api}/${id}/stop`, { method: 'POST' })}>Stop</button> : <button>Send</button>}
+				{works(chat) ? <button type="button" onClick={() => fetch(`${api}/${id}/stop`, { method: 'POST' })}>Stop</button> : <button>Send</button>}
 			</form>
 		</>
 	);
