@@ -54,7 +54,7 @@ var ceilings = []ceiling{
 	{dir: "sandbox", goal: 2150, now: 2830},
 	{dir: "mcp", goal: 3000, now: 3520},
 	{dir: "store", goal: 3500, now: 3645},
-	{dir: "durable", goal: 2650, now: 3750},
+	{dir: "durable", goal: 2650, now: 3800},
 	{dir: "durable/temporal", goal: 2150, now: 2650},
 	{dir: "server", goal: 3900, now: 6360},
 	{dir: "server/uistream", goal: 830, now: 1260},
