@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
@@ -24,6 +25,7 @@ func writer(turn script.Turn) (*script.Model, llm.Model) {
 // Notes of a model stand in the record, count as requests, and are part of the transcript: a run
 // that is killed and resumed sends the same requests.
 func TestWindowNotes(t *testing.T) {
+	soak.Sequential(t)
 	m, w := writer(script.Say("Found: the mill has 12 wheels."))
 	var last string
 	spy := pawl.Middleware{Model: func(m llm.Model) llm.Model { return &spying{m, &last} }}
@@ -53,6 +55,7 @@ func TestWindowNotes(t *testing.T) {
 // Notes that fail, are cut, are empty, call tools or obey an injection change nothing else: the run
 // goes on, nothing is lost, no call is made, and after three failures they are not asked for again.
 func TestWindowNotesFail(t *testing.T) {
+	soak.Sequential(t)
 	for name, turn := range map[string]script.Turn{
 		"error":     script.Fail(&llm.ProviderError{Code: llm.CodeServer, Message: "down"}),
 		"cut":       {Parts: []llm.Part{llm.Text{Text: "Found: the"}}, Finish: llm.FinishReasonLength},

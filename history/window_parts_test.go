@@ -79,6 +79,7 @@ func (f modelFunc) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 // Three files that do not fit into the window together are read in turn, without an end. The model
 // is warned, and the run stops with the cause. Other seeds read other sizes in other orders.
 func TestWindowThrash(t *testing.T) {
+	soak.Sequential(t)
 	for seed := range soak.N(20, 200) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		files := []string{}

@@ -46,6 +46,7 @@ func ends(t *testing.T, s *survey, wire string, refusals int, o *history.WindowO
 
 // A turn of 500 pages in a window of 32k tokens ends with every fact, over each API.
 func TestWindowSurvey(t *testing.T) {
+	soak.Sequential(t)
 	for _, wire := range wires {
 		t.Run(wire, func(t *testing.T) {
 			pages := soak.N(120, 500)
@@ -68,6 +69,7 @@ func TestWindowSurvey(t *testing.T) {
 
 // The same with results of 1 to 40 KB, 10 MB in all, of which the longest are stored.
 func TestWindowLargeResults(t *testing.T) {
+	soak.Sequential(t)
 	for _, wire := range soak.N(wires[:1], wires) {
 		pages := soak.N(150, 500)
 		s := &survey{pages: pages, facts: pages / 10, least: 1_000, most: 40_000, window: small, shelf: true}
@@ -126,6 +128,7 @@ func TestWindowShare(t *testing.T) {
 // Controls: without the middleware, and with the bound for one round alone, the run dies. Each tier
 // alone does the work.
 func TestWindowTiers(t *testing.T) {
+	soak.Sequential(t)
 	base := survey{pages: 150, facts: 15, least: 2_000, most: 8_000, window: small}
 	for name, ws := range map[string][]pawl.Middleware{
 		"nothing":        nil,
@@ -152,6 +155,7 @@ func TestWindowTiers(t *testing.T) {
 
 // A window that is stated twice too large, or not at all, is learned from at most two refusals.
 func TestWindowLearns(t *testing.T) {
+	soak.Sequential(t)
 	for name, o := range map[string]history.WindowOptions{
 		"twice too large": {Tokens: 2 * small, Reserve: 4_096},
 		"unknown":         {},
@@ -171,6 +175,7 @@ func TestWindowLearns(t *testing.T) {
 
 // Tokens may be short or long, and the provider may report no usage.
 func TestWindowTokens(t *testing.T) {
+	soak.Sequential(t)
 	for _, per := range []float64{2.2, 4.5} {
 		s := &survey{pages: 100, facts: 10, least: 2_000, most: 8_000, window: small, bytesPerToken: per}
 		o := options()
@@ -199,6 +204,7 @@ func TestWindowRound(t *testing.T) {
 
 // 200 tools of a kilobyte count from the first request on.
 func TestWindowTools(t *testing.T) {
+	soak.Sequential(t)
 	s := &survey{pages: 100, facts: 10, least: 4_000, most: 12_000, window: 131_072}
 	a := s.agent(s.provider(t, "chat"), history.Window(&history.WindowOptions{Tokens: 131_072}))
 	for i := range 200 {
@@ -216,6 +222,7 @@ func TestWindowTools(t *testing.T) {
 
 // The record names every call with an effect, with its outcome and its id, after many folds.
 func TestWindowWrites(t *testing.T) {
+	soak.Sequential(t)
 	s := &survey{pages: soak.N(350, 500), least: 2_000, most: 8_000, window: small, writes: 10}
 	var last string
 	spy := pawl.Middleware{Model: func(m llm.Model) llm.Model { return &spying{m, &last} }}
