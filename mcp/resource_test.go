@@ -91,7 +91,8 @@ func TestServiceTellsOfChanges(t *testing.T) {
 	}}
 	clients(t, o, func(t *testing.T, c *sdk.ClientSession, opened *atomic.Int32) {
 		p := &sdk.SubscribeParams{URI: "pawl://doors/d001"}
-		if c.InitializeResult().ProtocolVersion >= "2026-07-28" { // a subscription is a request that lasts
+		if c.InitializeResult().ProtocolVersion >= "2026-07-28" {
+			// a subscription is a request that lasts
 			done := make(chan error)
 			go func() { done <- c.Subscribe(t.Context(), p) }()
 			for tick := time.Tick(10 * time.Millisecond); ; opened.Add(1) {
