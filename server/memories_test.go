@@ -3,10 +3,8 @@ package server_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -151,34 +149,18 @@ func TestForgetErases(t *testing.T) {
 				o.Journal = db
 			}
 		})
-		hits := func(words ...string) (n int) {
-			files, err := os.ReadDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, f := range files {
-				b, err := os.ReadFile(filepath.Join(dir, f.Name()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, word := range words {
-					n += strings.Count(string(b), word)
-				}
-			}
-			return n
-		}
 		vector := store.Vector{Model: "m", Values: []float32{0.123456789, 0.987654321}}
 		id := remembered(t, db, store.Scope{}, store.Memory{Text: "The user plays the xylophone.", Vector: vector})
 		remembered(t, db, store.Scope{}, store.Memory{Text: "The user was a cellist.", Source: store.Source{Run: "r"}})
 		first, second := []string{"xylophon", "\xea\xd6\xfc\x3d"}, []string{"cellist"}
-		if hits(first...) < 2 || hits(second...) == 0 {
+		if hits(t, dir, first...) < 2 || hits(t, dir, second...) == 0 {
 			t.Fatal("the files have no trace of the memories: nothing is tested")
 		}
 		v.do("DELETE", "/v1/memories/"+id, "", 200, nil)
-		for end := time.After(30 * time.Second); hits(first...) > 0; {
+		for end := time.After(30 * time.Second); hits(t, dir, first...) > 0; {
 			select {
 			case <-end:
-				t.Fatalf("%d places have the text of the memory", hits(first...))
+				t.Fatalf("%d places have the text of the memory", hits(t, dir, first...))
 			case <-time.After(10 * time.Millisecond):
 			}
 		}
@@ -186,7 +168,7 @@ func TestForgetErases(t *testing.T) {
 		if err := v.s.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		if n := hits(second...); n > 0 {
+		if n := hits(t, dir, second...); n > 0 {
 			t.Errorf("%d places have the text of the memory of the run", n)
 		}
 	}
