@@ -102,6 +102,15 @@ func (j slow) AppendJournal(ctx context.Context, l store.Lease, c *store.Journal
 	return j.Journal.AppendJournal(ctx, l, c, records...)
 }
 
+func (j slow) RenewJournal(ctx context.Context, l store.Lease, until time.Time) (store.JournalRun, error) {
+	select {
+	case <-time.After(j.takes):
+		return j.Journal.RenewJournal(ctx, l, until)
+	case <-ctx.Done():
+		return store.JournalRun{}, ctx.Err()
+	}
+}
+
 // A sync of two seconds delays the call, and the call does not start before it. A sync longer than
 // the lease drops the run before the call starts.
 func TestSlowDisk(t *testing.T) {

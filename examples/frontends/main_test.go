@@ -124,8 +124,7 @@ func (w *walker) say(text string) {
 // press clicks the last button of a class when it is enabled.
 func (w *walker) press(class string) {
 	w.t.Helper()
-	w.check(w.Until(w.ctx, fmt.Sprintf(`document.querySelector('button.%s:enabled') !== null`, class)))
-	w.check(w.Eval(w.ctx, fmt.Sprintf(`[...document.querySelectorAll('button.%s:enabled')].at(-1).click()`, class), nil))
+	w.check(w.Until(w.ctx, fmt.Sprintf(`(b => b && (b.click(), true))([...document.querySelectorAll('button.%s:enabled')].at(-1))`, class)))
 }
 
 // edit replaces the arguments of the question.

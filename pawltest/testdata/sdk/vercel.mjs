@@ -9,7 +9,7 @@ const baseURL = root + '/v1';
 const openai = createOpenAI({ baseURL, apiKey });
 const compatible = createOpenAICompatible({ name: 'pawl', baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true });
 const all = {};
-let invoice = 0;
+let invoice = 0; // two providers send equal requests: a repetition within a minute has one run
 
 async function thrown(f) {
 	try {
@@ -48,7 +48,7 @@ for (const [api, model] of Object.entries({ chat: openai.chat, responses: openai
 		all[mode + 'steps again'] = { ...read(await ask({ messages, tools, stopWhen: stepCountIs(4) })), ran };
 		all[mode + 'object'] = (await ask({ prompt: 'object', output: Output.object({ schema: z.object({ city: z.string() }) }) })).output;
 		all[mode + 'no model'] = await thrown(() => ask({ model: model('nobody'), prompt: 'x' }));
-		all[mode + 'needs a yes'] = await thrown(() => ask({ prompt: 'pay 7' }));
+		all[mode + 'needs a yes'] = await thrown(() => ask({ prompt: 'pay ' + ++invoice }));
 		all[mode + 'fails after a write'] = await thrown(() => ask({ prompt: 'refund ' + ++invoice }));
 		if (stream) all[mode + 'pieces'] = (await ask({ prompt: 'hello ' + 'a word and another '.repeat(50) })).pieces > 3;
 	}
