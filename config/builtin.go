@@ -308,11 +308,7 @@ func (b *builtin) knowledge() (pawl.Toolset, error) {
 		}
 	}
 	return b.db.toolset(false, func(db store.Store) (pawl.Toolset, error) {
-		scope := b.scope
-		if scope != nil { // the conversation that is under way is not searched
-			scope = &store.Scope{Tenant: scope.Tenant, User: scope.User, Thread: b.db.Thread}
-		}
-		return knowledge.New(db, &knowledge.Options{Scope: scope, Threads: db, Embedder: e,
+		return knowledge.New(db, &knowledge.Options{Scope: b.scope, Threads: db, Embedder: e,
 			Shared: b.agent.Store.Shared}), nil
 	})
 }

@@ -49,10 +49,6 @@ func (s Store) path(env func(string) string) (string, error) {
 
 // Database is a store that is opened at its first use. Close it. It may be used concurrently.
 type Database struct {
-	// Thread is the current conversation, set before the first run. Empty means that none is
-	// stored.
-	Thread string
-
 	at     Store
 	env    func(string) string
 	create bool

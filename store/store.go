@@ -149,6 +149,19 @@ func RunFrom(ctx context.Context) string {
 	return id
 }
 
+type threadKey struct{}
+
+// WithThread returns a context of a run that continues the conversation with the given ID.
+func WithThread(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, threadKey{}, id)
+}
+
+// ThreadFrom returns the ID of the conversation of ctx. Empty means none.
+func ThreadFrom(ctx context.Context) string {
+	id, _ := ctx.Value(threadKey{}).(string)
+	return id
+}
+
 // ActingScope returns the scope that a tool uses: fixed or, if fixed is nil, the scope of ctx. It
 // returns false if there is none.
 func ActingScope(ctx context.Context, fixed *Scope) (Scope, bool) {

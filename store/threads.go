@@ -42,7 +42,7 @@ type Threads interface {
 	Thread(ctx context.Context, s Scope, id string) (Thread, error)
 	// Threads lists threads by ID.
 	Threads(ctx context.Context, s Scope, p Page) ([]Thread, error)
-	// DeleteThread deletes a thread with its messages.
+	// DeleteThread deletes a thread with its messages and its summary among the memories.
 	DeleteThread(ctx context.Context, s Scope, id string) error
 	// AppendMessages adds all messages or none to a thread that has have messages. It returns
 	// ErrConflict if the thread has another number of messages.

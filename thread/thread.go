@@ -128,7 +128,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			yield(pawl.Event{}, err)
 			return
 		}
-		ctx, cancel := context.WithCancelCause(ctx)
+		ctx, cancel := context.WithCancelCause(store.WithThread(ctx, r.ID))
 		defer cancel(nil)
 		gone := false
 		for e, err := range r.Agent.ResumeStream(ctx, from, msgs...) {

@@ -62,6 +62,9 @@ func (c *memoryListCmd) Run(sys *cli.System) error {
 			return err
 		}
 		return cli.List(sys.Out, c.JSON, all, "MEMORY|SINCE|WHAT", func(m store.Memory) []any {
+			if of := m.Source.Thread; of != "" {
+				m.Text = "(conversation " + of + ") " + m.Text
+			}
 			if m.Source.Unconfirmed {
 				m.Text = "(unconfirmed) " + m.Text
 			}

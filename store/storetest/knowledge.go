@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -173,7 +174,7 @@ func (s *suite) memories() {
 	}
 	own, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea.", Source: store.Source{Agent: "clerk"}})
 	s.ok(err)
-	again, twice, err := s.db.AddMemory(s.ctx, alice, own)
+	again, twice, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: own.Text, Source: own.Source})
 	if s.ok(err); !added || own.ID == m.ID || twice || again.ID != own.ID {
 		s.Errorf("a memory of one agent is that of all agents, or is stored twice: %+v, %v", own, added)
 	}
@@ -214,6 +215,73 @@ func (s *suite) memories() {
 	}
 	if again, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea."}); err != nil || again.ID == m.ID {
 		s.Errorf("learnt again it is %+v, %v; an ID is not used twice", again, err)
+	}
+}
+
+// summaries of conversations: one each, which goes with its thread.
+func (s *suite) summaries() {
+	about := func(thread, text, agent string) store.Memory {
+		m, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: text, Source: store.Source{Thread: thread, Agent: agent}})
+		s.ok(err)
+		return m
+	}
+	for _, id := range []string{"t1", "t2"} {
+		must(s.db.PutThread(s.ctx, alice, store.Thread{ID: id}))
+		about(id, "About apples.", "")
+	}
+	fact, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "About apples."})
+	if s.ok(err); !added {
+		s.Errorf("a fact with the text of a summary is %+v", fact)
+	}
+	old, _, err := s.db.AddMemory(s.ctx, bob, store.Memory{Text: "About plums.", Source: store.Source{Thread: "t1"}})
+	s.ok(err)
+	first := about("t1", "About pears.", "")
+	next, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "About pears.", Source: store.Source{Thread: "t1", Agent: "clerk"}})
+	if s.ok(err); added || next.Text != "About pears." || next.ID == first.ID {
+		s.Errorf("the next summary is %+v, added %v", next, added)
+	}
+	list := must(s.db.Memories(s.ctx, alice, store.Page{}))
+	if len(list) != 3 || list[0].Source.Thread != "t2" || list[1].ID != fact.ID {
+		s.Errorf("after four summaries of two threads there are %+v", list)
+	}
+	s.same(next, list[2])
+	for text, n := range map[string]int{"apples": 2, "pears": 1, "plums": 0} {
+		if hits := must(s.db.SearchMemories(s.ctx, alice, store.Query{Text: text})); len(hits) != n {
+			s.Errorf("%s finds %+v", text, hits)
+		}
+	}
+	s.ok(s.db.DeleteThread(s.ctx, alice, "t1"))
+	list = must(s.db.Memories(s.ctx, alice, store.Page{}))
+	if len(list) != 2 || list[0].Source.Thread != "t2" || list[1].ID != fact.ID {
+		s.Errorf("without the thread t1 there are %+v", list)
+	}
+	s.same(old, must(s.db.Memory(s.ctx, bob, old.ID)))
+}
+
+// confirmed is what a person has seen: a memory that was forgotten or replaced in between stays gone,
+// also if both happen at once.
+func (s *suite) confirmed() {
+	for i := range 40 {
+		m, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: fmt.Sprint("claim ", i),
+			Source: store.Source{Unconfirmed: true, Thread: strings.Repeat("t", i%2)}})
+		s.ok(err)
+		yes, done := m, make(chan error)
+		yes.Source.Unconfirmed = false
+		go func() { done <- s.db.ForgetMemory(s.ctx, alice, m.ID) }()
+		_, added, err := s.db.AddMemory(s.ctx, alice, yes)
+		s.ok(<-done)
+		if _, again, gone := s.db.AddMemory(s.ctx, alice, yes); added || again || !errors.Is(gone, store.ErrNotFound) ||
+			err != nil && !errors.Is(err, store.ErrNotFound) {
+			s.Errorf("confirmed while it is forgotten: %v; afterwards: %v; added %v, %v", err, gone, added, again)
+		}
+		s.is(second(s.db.AddMemory(s.ctx, bob, m)), store.ErrNotFound, "Bob confirms for Alice")
+	}
+	if list := must(s.db.Memories(s.ctx, alice, store.Page{})); len(list) > 0 {
+		s.Errorf("%d forgotten memories are stored again: %+v", len(list), list[0])
+	}
+	// The control: without the ID, the same text is a new memory.
+	if _, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "claim 0"}); err != nil || !added {
+		s.Errorf("a text without an ID is not stored: %v", err)
 	}
 }
 

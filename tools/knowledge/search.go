@@ -64,6 +64,7 @@ func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) 
 	if !ok {
 		return llm.ToolResult{}, errors.New("nothing is searched here: the program did not say whose documents these are")
 	}
+	scope.Thread = cmp.Or(store.ThreadFrom(ctx), scope.Thread)
 	found, err := s.Find(ctx, scope, a.Query, int(min(a.Limit, mostHits)))
 	if err != nil {
 		return llm.ToolResult{}, err

@@ -30,6 +30,7 @@ const (
 	recent      = 50   // messages in which an earlier recall still counts
 	halfLife    = 90 * 24 * time.Hour
 	maxProposed = 5
+	maxSummary  = 600
 )
 
 // model recalls memories before the first request of a turn, and proposes memories after an answer.
@@ -105,8 +106,9 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 			}
 		}
 	}
+	thread := store.ThreadFrom(ctx)
 	all = slices.DeleteFunc(all, func(m store.MemoryHit) bool {
-		return m.Score == 0 && !m.Source.Always || strings.Contains(known.String(), strconv.Quote(m.ID))
+		return m.Score == 0 && !m.Source.Always || thread != "" && m.Source.Thread == thread || strings.Contains(known.String(), strconv.Quote(m.ID))
 	})
 	slices.SortStableFunc(all, func(a, b store.MemoryHit) int { return always(b) - always(a) })
 	size := 0
@@ -155,27 +157,62 @@ const proposal = `From the message of the user and the answer below, name what w
 
 Write at most 5 lines, each "- " and one sentence that will be understood without this conversation, from the words of the user alone. Leave out secrets and what is only true for today. Write "none" if there is nothing.`
 
-// propose asks for memories by the message of the user and the answer. It returns the IDs of the
-// new memories.
+// about asks for the summary of the conversation in addition.
+const about = `
+
+Then write one more line, "= " and at most three short sentences: what the whole conversation is about so far, what was decided, and what is left open. It will be found again in other conversations.`
+
+// propose asks for memories by the message of the user and the answer: facts, and the summary of
+// the conversation. It returns the IDs of the new memories.
+//
+// An answer may repeat a result from outside. After such a result the request has the words of the
+// user alone, so that the summary comes of nothing else.
 func (m *model) propose(ctx context.Context, req *llm.Request, answer string) (
 	asked *llm.Response, ids []string, err error) {
-	said := "The user:\n" + req.Messages[req.Turn].Text() + "\n\nThe answer:\n" + answer
-	asked, err = llm.Complete(ctx, m.inner, &llm.Request{Key: req.Key + "/memory", Model: req.Model,
-		Messages: []llm.Message{llm.System(proposal), llm.User(said)}, Settings: req.Settings})
+	asked = new(llm.Response)
+	p, err := m.set.place(ctx)
 	if err != nil {
 		return asked, nil, err
 	}
-	p, err := m.set.place(ctx)
 	from := store.Source{Kind: "user", Run: store.RunFrom(ctx), Key: req.Key, Outside: m.set.outside(req.Messages)}
+	whole := from
+	whole.Kind, whole.Thread, whole.Unconfirmed = "model", store.ThreadFrom(ctx), m.set.o.Write == "ask"
 	from.Unconfirmed = from.Outside || m.set.o.Write == "ask"
-	for line := range strings.Lines(asked.Message.Text()) {
-		fact, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
-		if !ok || err != nil || len(fact) > maxContent || len(ids) == maxProposed {
-			continue
+	task, said := proposal, "The user:\n"+req.Messages[req.Turn].Text()
+	if !from.Outside {
+		said += "\n\nThe answer:\n" + answer
+	}
+	if whole.Thread != "" {
+		task += about
+		all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
+		if err != nil {
+			return asked, nil, err
 		}
+		for _, old := range all {
+			if old.Source.Thread == whole.Thread && m.set.ours(old) {
+				said = "The conversation before:\n" + old.Text + "\n\n" + said
+				whole.Always = old.Source.Always
+				whole.Unconfirmed = whole.Unconfirmed || old.Source.Unconfirmed
+			}
+		}
+	}
+	asked, err = llm.Complete(ctx, m.inner, &llm.Request{Key: req.Key + "/memory", Model: req.Model,
+		Messages: []llm.Message{llm.System(task), llm.User(said)}, Settings: req.Settings})
+	for line := range strings.Lines(asked.Message.Text()) {
+		fact, isFact := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		topic, isTopic := strings.CutPrefix(fact, "= ")
 		var stored store.Memory
 		added := false
-		if stored, added, err = m.set.add(ctx, p, store.Memory{Text: fact, Source: from}); added {
+		switch {
+		case err != nil:
+			return asked, ids, err
+		case isTopic && !isFact && whole.Thread != "":
+			stored, _, err = m.set.add(ctx, p, store.Memory{Text: text.Clip(topic, maxSummary), Source: whole})
+			added, whole.Thread = true, ""
+		case isFact && len(fact) <= maxContent && len(ids) < maxProposed:
+			stored, added, err = m.set.add(ctx, p, store.Memory{Text: fact, Source: from})
+		}
+		if added && err == nil {
 			ids = append(ids, stored.ID)
 		}
 	}

@@ -112,5 +112,8 @@ func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult
 
 // line returns the line of a memory for the model.
 func line(m store.Memory) string {
+	if of := m.Source.Thread; of != "" {
+		m.Text = "[conversation " + of + "] " + m.Text
+	}
 	return fmt.Sprintf("%s  %s  %s\n", m.ID, m.Created.Format(time.DateOnly), strings.Join(strings.Fields(m.Text), " "))
 }

@@ -53,6 +53,9 @@ func memoryNumber(id string) int64 {
 	return n
 }
 
+// summaryOf returns what a scope has once for a conversation. No text of a fact is equal to it.
+func summaryOf(thread string) string { return "\n" + thread }
+
 // AddMemory stores a memory unless the scope contains its text already.
 func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (store.Memory, bool, error) {
 	if err := valid(s); err != nil {
@@ -68,7 +71,7 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 		m.Created = db.b.Now()
 	}
 	added := false
-	db.plain(&m.Text, &m.Source.By, &m.Source.Agent)
+	db.plain(&m.Text, &m.Source.By, &m.Source.Agent, &m.Source.Thread)
 	fields := strings.Fields(strings.ToLower(m.Text))
 	for i, w := range fields {
 		fields[i] = strings.Trim(w, `.,;:!?"'()`)
@@ -77,11 +80,25 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 	if m.Source.Agent != "" {
 		words = m.Source.Agent + "\n" + words
 	}
+	id, thread := m.ID, m.Source.Thread
+	if thread != "" {
+		words = summaryOf(thread)
+	}
 	folded := db.b.Fold(words)
+	where, key := "t.folded = ?", folded
+	if id != "" {
+		where, key = "t.n = ?", memoryNumber(id)
+	}
 	err := db.b.Change(ctx, Item{Kind: "memory", Scope: s}, func(tx Conn) error {
-		old, err := one(ctx, tx, "memory", db.scanMemory, "select "+memoryColumns+" from memories t where t.tenant = ? and t.USER = ? and t.thread = ? and t.folded = ?",
-			s.Tenant, s.User, s.Thread, folded)
-		if !errors.Is(err, store.ErrNotFound) {
+		old, err := one(ctx, tx, "memory", db.scanMemory, "select "+memoryColumns+" from memories t where t.tenant = ? and t.USER = ? and t.thread = ? and "+where,
+			s.Tenant, s.User, s.Thread, key)
+		added = err != nil
+		if thread != "" && id == "" && err == nil {
+			err = remove(ctx, tx, "memory "+old.ID, "delete from memories"+ofMemory, memoryNumber(old.ID), s.Tenant, s.User, s.Thread)
+			if err != nil {
+				return err
+			}
+		} else if id != "" || !errors.Is(err, store.ErrNotFound) {
 			if from := old.Source; from.Unconfirmed && !m.Source.Unconfirmed || !from.Always && m.Source.Always {
 				old.Source = m.Source
 			}
@@ -104,10 +121,10 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 		if err != nil {
 			return err
 		}
-		added, m.ID, m.Created = true, memoryID(n), moment(stamp(m.Created))
+		m.ID, m.Created = memoryID(n), moment(stamp(m.Created))
 		return db.b.PutWords(ctx, tx, memories, s, []int64{n}, []string{m.Text})
 	})
-	return m, added, err
+	return m, added && err == nil, err
 }
 
 // Memory returns a memory.

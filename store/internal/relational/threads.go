@@ -55,12 +55,18 @@ func (db *DB) Threads(ctx context.Context, s store.Scope, p store.Page) ([]store
 		s.Tenant, s.User, db.b.Plain(p.After), p.Size())
 }
 
-// DeleteThread deletes a thread with its messages.
+// DeleteThread deletes a thread with its messages and its summary.
 func (db *DB) DeleteThread(ctx context.Context, s store.Scope, id string) error {
 	if err := threadScope(s, id); err != nil {
 		return err
 	}
-	return remove(ctx, db.b.Write(), "thread "+id, "delete"+ofThread, s.Tenant, s.User, id)
+	return db.b.Change(ctx, Item{"thread", s, id}, func(tx Conn) error {
+		if _, err := tx.Exec(ctx, "delete from memories where tenant = ? and USER = ? and folded = ?", s.Tenant, s.User,
+			db.b.Fold(summaryOf(id))); err != nil {
+			return err
+		}
+		return remove(ctx, tx, "thread "+id, "delete"+ofThread, s.Tenant, s.User, id)
+	})
 }
 
 // AppendMessages adds messages to a thread that has have messages.

@@ -47,7 +47,7 @@ export function Memory() {
   // twice asks before f: the first press changes the button
   const twice = (id, name, f) => html`<button class=${sure === id ? "small danger" : "small"} data-do="forget" onClick=${() => (sure === id ? act(f, "Forgotten") : setSure(id))}>${sure === id ? "Yes, " + name.toLowerCase() : name}</button>`;
   const needles = search.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = (list || []).filter((m) => needles.every((n) => (m.id + " " + m.text + " " + (m.source?.run || "") + " " + (m.source?.by || "")).toLowerCase().includes(n)));
+  const found = (list || []).filter((m) => needles.every((n) => (m.id + " " + m.text + " " + (m.source?.run || "") + " " + (m.source?.by || "") + " " + (m.source?.thread || "")).toLowerCase().includes(n)));
   return html`<section class="page narrow" aria-labelledby="h-memory">
     <div class="pagehead"><h1 id="h-memory" tabindex="-1">Memory</h1>${list?.length > 0 && html`<span class="muted">${plural(list.length, "memory", "memories")}</span>`}</div>
     <${Trouble} fault=${fault} onAgain=${load} />
@@ -57,7 +57,7 @@ export function Memory() {
     ${list?.length > 0 && found.length === 0 && html`<p class="muted">No memory fits.</p>`}
     ${found.slice(0, 500).map((m) => html`<article class="card pad memory" key=${m.id} aria-label=${"Memory " + plain(m.id)}>
       <${Long} text=${m.text} kind="prose" label="memory" />
-      <p class="muted"><span class="mono">${visible(m.id)}</span> · ${outOf(m)}${m.source?.by ? html` (${visible(m.source.by)})` : ""} · <${Time} at=${m.created} />${m.source?.run ? html` · <a class="mono" href=${runLink(m.source.run)}>${visible(m.source.run)}</a>` : ""}${m.source?.agent ? html` · <span class="chip">only for ${visible(m.source.agent)}</span>` : ""}${m.source?.always ? html` · <span class="chip">always</span>` : ""}${m.source?.unconfirmed ? html` · <span class="chip">unconfirmed: no model is shown it</span>` : ""}${m.source?.outside ? html` · <span class="chip">a result from outside stood in the run</span>` : ""}</p>
+      <p class="muted"><span class="mono">${visible(m.id)}</span> · ${outOf(m)}${m.source?.by ? html` (${visible(m.source.by)})` : ""} · <${Time} at=${m.created} />${m.source?.run ? html` · <a class="mono" href=${runLink(m.source.run)}>${visible(m.source.run)}</a>` : ""}${m.source?.thread ? html` · <span class="chip">conversation ${visible(m.source.thread)}</span>` : ""}${m.source?.agent ? html` · <span class="chip">only for ${visible(m.source.agent)}</span>` : ""}${m.source?.always ? html` · <span class="chip">always</span>` : ""}${m.source?.unconfirmed ? html` · <span class="chip">unconfirmed: no model is shown it</span>` : ""}${m.source?.outside ? html` · <span class="chip">a result from outside stood in the run</span>` : ""}</p>
       <div class="actions">${m.source?.unconfirmed && html`<button class="small primary" data-do="confirm" onClick=${() => act(() => post(path(m.id, "/confirm")), "Confirmed")}>Confirm</button>`}
         ${twice(m.id, "Forget", () => del(path(m.id)))}
         ${m.source?.run && twice("run " + m.source.run + " " + m.id, "Forget all of this run", () => del("/v1/memories?run=" + encodeURIComponent(m.source.run)))}</div>

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
 )
 
 // ChatCmd is the command chat: a conversation, line by line.
@@ -235,7 +236,6 @@ func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) 
 	if err != nil {
 		return nil, nil, err
 	}
-	s.DB.Thread = stored.ID
 	if c.Messages != "" {
 		past = from
 	}
@@ -286,6 +286,9 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	d.started = time.Now()
 	ctx, stop := t.attended()
 	defer stop()
+	if t.stored != nil {
+		ctx = store.WithThread(ctx, t.stored.ID)
+	}
 	maps.Copy(t.decided, assemble.Decided(msgs))
 	res, truth, err := t.person.Run(ctx, t.setup, from, msgs, d.Show)
 	stop()

@@ -237,7 +237,6 @@ func (t *chat) model(rest string) {
 	if t.stored != nil {
 		if db, err := t.setup.DB.Create(); err == nil {
 			t.stored.DB = db
-			t.setup.DB.Thread = t.stored.ID
 		}
 	}
 	t.notice("the model is %s from now on", t.setup.Model)
@@ -266,7 +265,7 @@ func (t *chat) switchTo(name string, from *pawl.Result) {
 		cli.Report(t.sys.Err, err)
 		return
 	}
-	t.stored, t.res, t.setup.DB.Thread = stored, past, stored.ID
+	t.stored, t.res = stored, past
 	t.notice("the conversation is %s%s", stored.ID, lengthOf(stored))
 	t.recall()
 }
