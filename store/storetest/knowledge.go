@@ -221,7 +221,8 @@ func (s *suite) memories() {
 // summaries of conversations: one each, which goes with its thread.
 func (s *suite) summaries() {
 	about := func(thread, text, agent string) store.Memory {
-		m, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: text, Source: store.Source{Thread: thread, Agent: agent}})
+		m, _, err := s.db.AddMemory(s.ctx, alice,
+			store.Memory{Text: text, Source: store.Source{Thread: thread, Agent: agent}})
 		s.ok(err)
 		return m
 	}
@@ -236,7 +237,8 @@ func (s *suite) summaries() {
 	old, _, err := s.db.AddMemory(s.ctx, bob, store.Memory{Text: "About plums.", Source: store.Source{Thread: "t1"}})
 	s.ok(err)
 	first := about("t1", "About pears.", "")
-	next, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "About pears.", Source: store.Source{Thread: "t1", Agent: "clerk"}})
+	next, added, err := s.db.AddMemory(s.ctx, alice,
+		store.Memory{Text: "About pears.", Source: store.Source{Thread: "t1", Agent: "clerk"}})
 	if s.ok(err); added || next.Text != "About pears." || next.ID == first.ID {
 		s.Errorf("the next summary is %+v, added %v", next, added)
 	}
@@ -258,8 +260,8 @@ func (s *suite) summaries() {
 	s.same(old, must(s.db.Memory(s.ctx, bob, old.ID)))
 }
 
-// confirmed is what a person has seen: a memory that was forgotten or replaced in between stays gone,
-// also if both happen at once.
+// confirmed is what a person has seen: a memory that was forgotten or replaced in between stays
+// gone, also if both happen at once.
 func (s *suite) confirmed() {
 	for i := range 40 {
 		m, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: fmt.Sprint("claim ", i),

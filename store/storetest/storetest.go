@@ -22,7 +22,9 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		test func(*suite)
 	}{
 		{"threads", (*suite).threads}, {"documents", (*suite).documents}, {"search", (*suite).search}, {"vectors", (*suite).vectors}, {"hybrid", (*suite).hybrid},
-		{"memories", (*suite).memories}, {"summaries", (*suite).summaries}, {"confirmed", (*suite).confirmed}, {"skills", (*suite).skills}, {"schedules", (*suite).schedules}, {"occurrences", (*suite).occurrences},
+		{"memories", (*suite).memories},
+		{"summaries", (*suite).summaries}, {"confirmed", (*suite).confirmed},
+		{"skills", (*suite).skills}, {"schedules", (*suite).schedules}, {"occurrences", (*suite).occurrences},
 		{"race for an occurrence", (*suite).race}, {"traces", (*suite).traces}, {"artifacts", (*suite).artifacts},
 		{"too many artifacts", (*suite).full}, {"scopes", (*suite).scopes}, {"what scopes see, as a property", (*suite).property}, {"bad input", (*suite).bad}, {"a context that ended", (*suite).ended},
 	} {

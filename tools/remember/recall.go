@@ -108,7 +108,8 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 	}
 	thread := store.ThreadFrom(ctx)
 	all = slices.DeleteFunc(all, func(m store.MemoryHit) bool {
-		return m.Score == 0 && !m.Source.Always || thread != "" && m.Source.Thread == thread || strings.Contains(known.String(), strconv.Quote(m.ID))
+		own := thread != "" && m.Source.Thread == thread
+		return m.Score == 0 && !m.Source.Always || own || strings.Contains(known.String(), strconv.Quote(m.ID))
 	})
 	slices.SortStableFunc(all, func(a, b store.MemoryHit) int { return always(b) - always(a) })
 	size := 0
