@@ -22,7 +22,8 @@ func remembers(t *testing.T, texts ...string) (*shop, *sqlite.DB) {
 	for i, text := range texts {
 		from := store.Source{Kind: "user"}
 		if i%2 == 1 {
-			from = store.Source{Kind: "model", By: text, Agent: text, Run: "r/" + text, Outside: true, Unconfirmed: true}
+			from = store.Source{Kind: "model", By: text, Agent: text, Thread: text, Run: "r/" + text, Outside: true,
+				Unconfirmed: true}
 		}
 		_, _, err := db.AddMemory(t.Context(), store.Scope{}, store.Memory{Text: text, Source: from})
 		must(t, err)
@@ -51,6 +52,7 @@ func TestMemoryPage(t *testing.T) {
 	press("g", "m")
 	until(`document.querySelectorAll(".memory").length === 3 && document.querySelector(".memory").textContent.includes("Oslo")`)
 	until(`document.querySelectorAll(".memory")[1].textContent.includes("unconfirmed: no model is shown it")`)
+	until(`document.querySelectorAll(".memory")[1].textContent.includes("conversation Anna wants")`)
 	at := func(memory int, do string) {
 		t.Helper()
 		must(t, p.Eval(ctx, fmt.Sprintf(`document.querySelectorAll(".memory")[%d].querySelector('[data-do="%s"]').focus()`, memory, do), nil))
