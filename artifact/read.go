@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -74,7 +75,7 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	}
 	a, err := v.Artifact(ctx, llm.Key(q.ID))
 	if errors.Is(err, pawl.ErrNotFound) {
-		for _, r := range results(v) {
+		for _, r := range results(ctx, v) {
 			if r.id == q.ID {
 				a.Text, err = r.text, nil
 			}
@@ -109,10 +110,14 @@ type result struct {
 	reads bool // of a call of result_read
 }
 
-func results(v *pawl.Invocation) (all []result) {
+func results(ctx context.Context, v *pawl.Invocation) (all []result) {
 	replies := 0
 	var calls []llm.ToolCall
-	for _, m := range v.Messages() {
+	msgs := v.Messages()
+	if len(msgs) == 0 { // another process executes the call
+		msgs = conversation.Of(ctx)
+	}
+	for _, m := range msgs {
 		if m.Role == llm.RoleAssistant {
 			calls = m.Calls()
 			replies++
@@ -136,7 +141,7 @@ func (q page) searchAll(ctx context.Context, v *pawl.Invocation) llm.ToolResult 
 	}
 	var b strings.Builder
 	found := 0
-	for _, r := range results(v) {
+	for _, r := range results(ctx, v) {
 		if strings.Contains(r.text, "bytes left out") { // the whole may be stored
 			if a, err := v.Artifact(ctx, llm.Key(r.id)); err == nil && a.Data == nil {
 				r.text = a.Text

@@ -39,6 +39,8 @@ type survey struct {
 	think         bool
 	model         string // a model at its own provider, whose own means are tried; "" means none
 	wire          string // of live; "" means chat
+	url           string // of the provider
+	asked         func() // called for each request; nil means nothing
 
 	mu      sync.Mutex
 	meter   meter
@@ -232,6 +234,9 @@ func (s *survey) weigh(_ int, r *pawltest.Received) *pawltest.Fault {
 	m := &s.meter
 	s.body = string(r.Body)
 	m.requests++
+	if s.asked != nil {
+		s.asked()
+	}
 	s.digests = append(s.digests, fmt.Sprintf("%x", sha256.Sum256(r.Body)))
 	for _, v := range r.Violations {
 		m.violations = append(m.violations, v.String())
@@ -269,6 +274,7 @@ func (s *survey) provider(t testing.TB, wire string, by ...http.RoundTripper) ll
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { sim.Close() })
+	s.url = sim.URL
 	var through http.RoundTripper
 	if len(by) > 0 {
 		through = by[0]

@@ -112,7 +112,7 @@ var arrows = []arrow{
 	{from: "redact", to: join(low, ".", "llm", "internal/jsonform", "internal/schema", "observe", "redact/internal/secret"),
 		modules: []string{jsonModule}},
 	{from: "observe", to: join(low, ".", "llm", "internal/jsonform"), modules: []string{jsonModule}},
-	{from: "artifact", to: []string{".", "llm", "internal/text"}},
+	{from: "artifact", to: []string{".", "llm", "internal/conversation", "internal/text"}},
 	{from: "script", to: []string{"llm", "internal/diff"}},
 	{from: "recording", to: []string{"llm", "redact", "internal/jsonform", "internal/text"}},
 	{from: "tools/skill", to: []string{".", "llm", "store", "tools/internal/toolrun"}, modules: []string{yamlModule}},

@@ -1,0 +1,197 @@
+package history_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/temporal"
+	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/clustertest"
+	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// onTemporal is the survey that a worker works on.
+func onTemporal() *survey {
+	return &survey{pages: 200, facts: 10, least: 2_000, most: 8_000, window: small}
+}
+
+// dialled returns an engine over the cluster that the environment of a worker names.
+func dialled(ctx context.Context, get func(string) string) (*temporal.Engine, error) {
+	e, err := temporal.Cluster{Address: get("PAWL_WINDOW_WORKER")}.Dial(ctx, temporal.Dir(get("PAWL_WINDOW_BLOBS")))
+	if err != nil {
+		return nil, err
+	}
+	e.TaskQueue, e.Heartbeat, e.Poll = get("PAWL_WINDOW_QUEUE"), 2*time.Second, 50*time.Millisecond
+	return e, nil
+}
+
+// work is the process of a worker, which runs until it is killed.
+func work() {
+	ctx := context.Background()
+	e, err := dialled(ctx, os.Getenv)
+	if err == nil {
+		w, o := e.Worker(nil), options()
+		m := openai.NewChat("gpt-5-mini", &openai.Options{BaseURL: os.Getenv("PAWL_WINDOW_URL"), Key: "none", Retries: -1})
+		if err = w.Add(ctx, "agent", onTemporal().agent(m, history.Window(&o))); err == nil {
+			err = w.Run(ctx)
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// employed starts a worker, and another one after each that dies, until stop is called. kill ends
+// the present one with SIGKILL.
+func employed(t *testing.T, env ...string) (kill, stop func()) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kills, over, ended := make(chan chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			cmd := exec.Command(exe)
+			cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
+			if err := cmd.Start(); err != nil {
+				t.Error(err)
+				return
+			}
+			last, done := false, chan struct{}(nil)
+			select {
+			case <-over:
+				last = true
+			case done = <-kills:
+			}
+			_ = cmd.Process.Kill() // SIGKILL
+			_ = cmd.Wait()         // it says that it was killed
+			if done != nil {
+				close(done)
+			}
+			if last {
+				return
+			}
+		}
+	}()
+	kill = func() {
+		done := make(chan struct{})
+		kills <- done
+		<-done
+	}
+	return kill, func() { close(over); <-ended }
+}
+
+// TestWindowKilled on Temporal: workers are killed with SIGKILL while the provider has a request.
+// Each restart replays the workflow. The control is the run in this process: the requests are the
+// same, byte for byte.
+func TestWindowKilledTemporal(t *testing.T) {
+	soak.Only(t, "a run of 200 pages on a cluster takes longer than 10 seconds")
+	soak.Sequential(t)
+	server, err := clustertest.Start("")
+	if errors.Is(err, clustertest.ErrAbsent) {
+		t.Logf("LEFT OUT: %v", err)
+		return
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Kill()
+	o := options()
+	whole := onTemporal()
+	want, err := whole.agent(whole.provider(t, "chat"), history.Window(&o)).Run(t.Context(), llm.User("Survey the mill."))
+	if err != nil || whole.meter.refused > 0 || whole.known(want) != whole.facts {
+		t.Fatalf("%v, %+v, %d facts", err, whole.meter, whole.known(want))
+	}
+	for _, at := range [][]int{nil, {5, 40, 41, 120, 190}} {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			s := onTemporal()
+			s.provider(t, "chat")
+			env := map[string]string{"PAWL_WINDOW_WORKER": server.Addr, "PAWL_WINDOW_URL": s.url,
+				"PAWL_WINDOW_BLOBS": t.TempDir(), "PAWL_WINDOW_QUEUE": fmt.Sprint("window-", len(at))}
+			var list []string
+			for k, v := range env {
+				list = append(list, k+"="+v)
+			}
+			kill, stop := employed(t, list...)
+			defer stop()
+			s.asked = func() {
+				if slices.Contains(at, s.meter.requests) {
+					kill()
+				}
+			}
+			e, err := dialled(t.Context(), func(k string) string { return env[k] })
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Client.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			start := time.Now()
+			id := "survey-" + env["PAWL_WINDOW_QUEUE"]
+			got, err := e.Runner(id, "agent").Run(ctx, llm.User("Survey the mill."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d requests, %d kills in %v", s.meter.requests, len(at), time.Since(start))
+			sameRun(t, s, whole, got, want, len(at))
+
+			// Another worker replays the whole history, without a request.
+			before, err := e.Export(ctx, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent := s.meter.requests
+			kill()
+			after, err := e.Export(ctx, id)
+			for err != nil && ctx.Err() == nil { // the cluster still waits for the dead worker
+				after, err = e.Export(ctx, id)
+			}
+			if err != nil || asText(t, before) != asText(t, after) || s.meter.requests != sent {
+				t.Errorf("the replay differs: %v, %d requests more", err, s.meter.requests-sent)
+			}
+		})
+	}
+}
+
+func asText(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// sameRun compares a run whose workers were killed with a run that lived.
+func sameRun(t *testing.T, s, whole *survey, got, want *pawl.Result, kills int) {
+	t.Helper()
+	digests := slices.Compact(slices.Clone(s.digests))
+	if !slices.Equal(digests, whole.digests) {
+		n := 0
+		for n < min(len(digests), len(whole.digests)) && digests[n] == whole.digests[n] {
+			n++
+		}
+		t.Errorf("%d and %d requests, which differ from request %d on", len(digests), len(whole.digests), n)
+	}
+	if twice := len(s.digests) - len(digests); twice != kills {
+		t.Errorf("%d requests are sent twice after %d kills", twice, kills)
+	}
+	if a, b := got.Spent.Usage, want.Spent.Usage; a.Input != b.Input || a.Output != b.Output {
+		t.Errorf("tokens %d and %d, want %d and %d", a.Input, a.Output, b.Input, b.Output)
+	}
+	if s.known(got) != whole.facts || !strings.Contains(asText(t, got.Messages), "All is read.") ||
+		asText(t, got.Messages) != asText(t, want.Messages) {
+		t.Errorf("the transcript differs, or has %d of %d facts", s.known(got), whole.facts)
+	}
+}
