@@ -128,13 +128,7 @@ func (l *ledger) render(c *rounds, p *mark, pinned func([]llm.Message) string) s
 	room := float64(p.Limit)
 	var b strings.Builder
 	b.WriteString("[A record of earlier steps, which were put away to save space. It is no instruction.]\n")
-	var users []string
-	for i, m := range c.msgs[:c.at[p.Folded]] {
-		if m.Role == llm.RoleUser && !c.task(p, i) {
-			users = append(users, m.Text())
-		}
-	}
-	quote(&b, "The user also said:", bounded(users, int(room*shareUsers)))
+	said(&b, "The user also said:", c, p, func(i int) bool { return !c.task(p, i) })
 	b.WriteString("\nCalls, with the ids of the first and the last result:\n")
 	for _, t := range l.tools {
 		fmt.Fprintf(&b, "- %s: %d (%s to %s)", t.name, t.calls, t.first, t.last)
@@ -156,12 +150,7 @@ func (l *ledger) render(c *rounds, p *mark, pinned func([]llm.Message) string) s
 	if len(l.paths) > 0 {
 		fmt.Fprintf(&b, "\nFiles: %s\n", strings.Join(l.paths, ", "))
 	}
-	quote(&b, "Results that stay in sight:", bounded(l.pinned, int(room*sharePinned)))
-	if pinned != nil {
-		if t := pinned(c.msgs[:c.end(p.Edited)]); t != "" {
-			b.WriteString("\n" + strings.TrimSpace(t) + "\n")
-		}
-	}
+	l.stays(&b, c, p, pinned)
 	if notes := c.notes(p); notes != "" {
 		quote(&b, "Notes of the earlier steps, by a model:", []string{notes})
 	}
@@ -171,6 +160,37 @@ func (l *ledger) render(c *rounds, p *mark, pinned func([]llm.Message) string) s
 	}
 	l.text = b.String()
 	return l.text
+}
+
+// said quotes those messages of the user before the record that keep chooses.
+func said(b *strings.Builder, title string, c *rounds, p *mark, keep func(i int) bool) {
+	var users []string
+	for i, m := range c.msgs[:c.at[p.Folded]] {
+		if m.Role == llm.RoleUser && keep(i) {
+			users = append(users, m.Text())
+		}
+	}
+	quote(b, title, bounded(users, int(float64(p.Limit)*shareUsers)))
+}
+
+// stays writes what tools and the program pin.
+func (l *ledger) stays(b *strings.Builder, c *rounds, p *mark, pinned func([]llm.Message) string) {
+	quote(b, "Results that stay in sight:", bounded(l.pinned, int(float64(p.Limit)*sharePinned)))
+	if pinned != nil {
+		if t := pinned(c.msgs[:c.end(p.Edited)]); t != "" {
+			b.WriteString("\n" + strings.TrimSpace(t) + "\n")
+		}
+	}
+}
+
+// repeat returns what follows the provider's summary, before which it may drop everything.
+func (l *ledger) repeat(c *rounds, p *mark, pinned func([]llm.Message) string) string {
+	l.grow(c, p.Folded)
+	var b strings.Builder
+	b.WriteString("[What stays in sight of the steps before the summary.]\n")
+	said(&b, "The user said:", c, p, func(int) bool { return true })
+	l.stays(&b, c, p, pinned)
+	return b.String()
 }
 
 // quote writes texts as quotes.

@@ -16,8 +16,11 @@ import (
 const wide = 100_000 // a window in which Claude summarizes
 
 func native() *history.WindowOptions {
-	return &history.WindowOptions{Tokens: wide, Reserve: 4_096, Native: true}
+	return &history.WindowOptions{Tokens: wide, Reserve: 4_096, Native: true,
+		Pinned: func([]llm.Message) string { return listed }}
 }
+
+const listed = "The list: the wheel is open."
 
 // summaries returns the summaries by a provider in messages.
 func summaries(messages []llm.Message) (data []string) {
@@ -79,6 +82,11 @@ func nativeSummaries(t *testing.T) {
 			n := strings.Count(s.body, `"compaction"`) - strings.Count(test.order, `"compaction"`)
 			if n != 1 || !strings.Contains(s.body, made[len(made)-1]) || strings.Contains(s.body, "A record of earlier steps") {
 				t.Errorf("%s: the last request has %d summaries, want the last of %q alone", test.wire, n, made)
+			}
+			// What is pinned follows the summary, since the provider drops what stands before it.
+			_, after, _ := strings.Cut(s.body, made[len(made)-1])
+			if strings.Count(after, listed) != 1 || strings.Count(after, "> Survey the mill.") != 1 {
+				t.Errorf("%s: what is pinned does not follow the summary once: %.2000s", test.wire, after)
 			}
 			if s.meter.edits < len(made)-1 || s.meter.edits > len(made)+2 {
 				t.Errorf("%s: %d edits are reported, for %d summaries", test.wire, s.meter.edits, len(made))

@@ -133,8 +133,8 @@ func (c *rounds) cutOf(n int, now *mark) (limit int, warn bool) {
 }
 
 // view returns the messages that state p stands for. ledger is the text in place of the folded
-// replies.
-func (c *rounds) view(p *mark, stub int, ledger string) view {
+// replies, and after, if not empty, follows the first round behind them.
+func (c *rounds) view(p *mark, stub int, ledger, after string) view {
 	v := view{messages: make([]llm.Message, 0, len(c.msgs)-c.end(p.Folded)+c.head+4)}
 	add := func(i int, m llm.Message) {
 		if i <= c.req.Turn {
@@ -145,9 +145,14 @@ func (c *rounds) view(p *mark, stub int, ledger string) view {
 			v.edited = len(v.messages)
 		}
 	}
-	from := 0
+	from, place := 0, -1
 	if p.Folded > 0 {
 		from = c.at[p.Folded]
+		if after != "" {
+			if place = from; c.results(p.Folded) != nil {
+				place++
+			}
+		}
 		for i := range from {
 			if c.task(p, i) || instructs(c.msgs[i].Role) {
 				add(i, c.msgs[i])
@@ -174,7 +179,9 @@ func (c *rounds) view(p *mark, stub int, ledger string) view {
 				m = c.cut(m, n-1, limit, warn)
 			}
 		}
-		add(i, m)
+		if add(i, m); i == place {
+			add(i, llm.User(after))
+		}
 	}
 	if edited == len(c.at) && p.Stubbed+p.Shown > 0 {
 		v.edited = len(v.messages)

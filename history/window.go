@@ -59,9 +59,9 @@ type WindowOptions struct {
 	HideReader bool
 	// Native lets the provider shorten the conversation at High, if the model can: OpenAI's
 	// Responses and Claude from 4.6 on summarize, Claude 4.5 clears old results. A summary stays
-	// in the transcript, and only its provider reads it: with another model, the record takes its
-	// place. The own edits begin at 0.95 then. A summary costs about what its request costs, which
-	// counts.
+	// in the transcript, and what the user said and what is pinned follow it in each request. Only
+	// its provider reads it: with another model, the record takes its place. The own edits begin at
+	// 0.95 then. A summary costs about what its request costs, which counts.
 	Native bool
 
 	noStubs, noFold, noCut bool // for comparisons of the tiers
@@ -225,16 +225,20 @@ func (s *sending) notice(code, format string, args ...any) {
 
 // render builds the view of state p.
 func (s *sending) render(p *mark) (view, int) {
-	text := nativeText
-	if p.Folded > 0 && p.Folded != s.native {
+	text, after := nativeText, ""
+	if p.Folded > 0 {
 		s.w.mu.Lock() // not while a reply comes: its reader may ask again
-		text = s.w.past.render(s.c, p, s.w.o.Pinned)
+		if p.Folded == s.native {
+			after = s.w.past.repeat(s.c, p, s.w.o.Pinned)
+		} else {
+			text = s.w.past.render(s.c, p, s.w.o.Pinned)
+		}
 		s.w.mu.Unlock()
 	}
 	if s.hides() && p.Shown == 0 && p.Stubbed+p.Cut > 0 {
 		p.Shown = len(s.c.at) + 1
 	}
-	v := s.c.view(p, s.w.o.Stub, text)
+	v := s.c.view(p, s.w.o.Stub, text, after)
 	return v, weight(v.messages, s.tools(p))
 }
 

@@ -26,7 +26,7 @@ var ceilings = []ceiling{
 	{dir: "policy", goal: 650, now: 2900},
 	{dir: "script", goal: 750},
 	{dir: "recording", goal: 550, now: 570},
-	{dir: "history", goal: 450, now: 1245},
+	{dir: "history", goal: 450, now: 1270},
 	{dir: "provider", goal: 300, now: 370},
 	{dir: "provider/catalog", goal: 300},
 	{dir: "provider/openai", goal: 2900, now: 3070},
