@@ -24,6 +24,7 @@ const (
 	windowStated = 10 * time.Minute // for a request that states that it is a repetition
 	windowLost   = time.Minute      // for an equal request after an answer that was not delivered
 	windowFailed = 15 * time.Second // for an equal request after an error within a stream
+	windowPage   = 2 * time.Second  // for an equal request of a web page; see open
 	windowSize   = 10_000           // requests that are remembered
 )
 
@@ -49,7 +50,7 @@ type sent struct {
 }
 
 // enter returns the earlier request that this one repeats, or a new one (fresh).
-func (w *window) enter(r *sent, repeats, states bool) (s *sent, fresh bool) {
+func (w *window) enter(r *sent, repeats, states, page bool) (s *sent, fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.order) > 0 && (r.at.Sub(w.order[0].at) > windowStated || len(w.order) > windowSize) {
@@ -57,12 +58,13 @@ func (w *window) enter(r *sent, repeats, states bool) (s *sent, fresh bool) {
 		w.order = w.order[1:]
 	}
 	old := w.known[r.print]
-	if old != nil && (repeats || !states && old.readers == 0 && (old.lost && r.at.Sub(old.ended) < windowLost ||
-		old.failed && r.at.Sub(old.ended) < windowFailed)) {
-		old.readers++
-		return old, false
-	}
 	if old != nil {
+		within := func(d time.Duration) bool { return r.at.Sub(old.ended) < d }
+		if repeats || page && (old.readers > 0 || old.lost && within(windowPage)) || !states && old.readers == 0 &&
+			(old.lost && within(windowLost) || old.failed && within(windowFailed)) {
+			old.readers++
+			return old, false
+		}
 		r.n = old.n + 1
 	}
 	if w.known == nil {
@@ -102,10 +104,13 @@ func (w *window) deserted(r *sent) bool {
 func (c *call) open(prefix string, in asked) (*turn, error) {
 	key := c.r.Header.Get("Idempotency-Key")
 	count, err := strconv.Atoi(c.r.Header.Get("X-Stainless-Retry-Count"))
-	states, repeats := err == nil, err == nil && count > 0 || key != ""
+	states, repeats := err == nil && !c.langChain(), err == nil && count > 0 || key != ""
+	// A browser repeats a request by itself when its connection breaks before the answer begins. It
+	// is not known to its client, and may arrive before the server notices the end of the first.
+	page := !in.stream && c.r.Header.Get("Origin") != ""
 	for {
 		r := &sent{print: c.print(key), body: c.body, at: c.s.o.Now(), opened: make(chan struct{})}
-		s, fresh := c.s.window.enter(r, repeats, states)
+		s, fresh := c.s.window.enter(r, repeats, states, page)
 		if !fresh {
 			select {
 			case <-s.opened:

@@ -103,7 +103,7 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 			s.o.Pages.ServeHTTP(w, r)
 			return
 		}
-		c := &call{s: s, w: w}
+		c := &call{s: s, w: w, r: r}
 		switch r.URL.Path {
 		case "/v1/embeddings":
 			c.openAIError(fault("not_found", "agents have no embeddings", "ask the provider of an embedding model"))

@@ -38,6 +38,9 @@ func (c *call) openAIError(e *Error) {
 	if e.Code == "needs_decision" {
 		e.Status = http.StatusLocked
 	}
+	if c.langChain() && e.Status >= http.StatusUnprocessableEntity && e.Status <= http.StatusFailedDependency {
+		e.Status = http.StatusConflict // the status for states that it does not repeat
+	}
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		kind = "authentication_error"
@@ -53,6 +56,10 @@ func (c *call) openAIError(e *Error) {
 	}
 	writeBytes(c.w, e.Status, openAIFault(e, kind, c.s.o.Secrets))
 }
+
+// langChain reports whether the client is LangChain's in JavaScript. It repeats requests by itself,
+// after all but a few statuses of its own, and always states that it does not.
+func (c *call) langChain() bool { return strings.HasPrefix(c.r.UserAgent(), "langchainjs") }
 
 func openAIFault(e *Error, kind string, secrets *redact.Redactor) []byte {
 	message := e.Message

@@ -150,6 +150,9 @@ func (c *call) responses() error {
 		m := v.form("failed", []any{})
 		m["error"] = object{"code": e.Code, "message": c.s.o.Secrets.String(e.Message)}
 		v.tell("response.failed", object{"response": m})
+		// OpenAI's agents SDK takes a failed response for an empty one and asks again; clients of
+		// OpenAI throw an event with the member error
+		v.tell("error", object{"code": e.Code, "message": c.s.o.Secrets.String(e.Message), "param": nil, "error": m["error"]})
 		return nil
 	}
 	v.end(out)

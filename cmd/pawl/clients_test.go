@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pawl-go/pawl/internal/test/browser"
+	"github.com/pawl-go/pawl/internal/test/edge"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -32,7 +33,8 @@ type serving struct {
 	t     *testing.T
 	dir   string // of the agent's file, and of the command
 	url   string
-	token string // the token that curl sends
+	edge  *edge.Edge // of the scripts
+	token string     // the token that curl sends
 	bank  *bank
 	stop  func() // ends the process with Ctrl-C and waits for it; the end of the test does the same
 }
@@ -44,6 +46,7 @@ type bank struct {
 	paid atomic.Int64
 	back atomic.Int64  // refunds, which need no approval
 	gate chan struct{} // closing it answers /wait
+	edge *edge.Edge    // has the state of /hold
 }
 
 func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -56,6 +59,10 @@ func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/refund":
 		b.back.Add(1)
 		fmt.Fprint(w, "refunded")
+	case "/hold":
+		if b.edge.Hold(r.Context(), r.FormValue("name")) == nil {
+			fmt.Fprint(w, "held")
+		}
 	case "/wait":
 		select {
 		case <-b.gate:
@@ -81,6 +88,7 @@ approve: {allow: [refund]}
 tools:
   - http: {name: refund, description: Refunds an invoice., method: POST, url: "BANK/refund", input: {type: object, properties: {invoice: {type: integer}}, required: [invoice]}}
   - http: {name: look, description: Looks something up., url: "BANK/look", query: {at: "{at}"}, effect: read, input: {type: object, properties: {at: {type: string}}, required: [at]}}
+  - http: {name: hold, description: Waits., url: "BANK/hold", query: {name: "{name}"}, effect: read, input: {type: object, properties: {name: {type: string}}, required: [name]}}
   - http: {name: wait, description: Waits., url: "BANK/wait", effect: read}
   - http: {name: pay, description: Pays an invoice., method: POST, url: "BANK/pay", input: {type: object, properties: {invoice: {type: integer}}, required: [invoice]}}
 `
@@ -92,14 +100,32 @@ func clerkTurn(req *llm.Request) script.Turn {
 		turn.Usage = &llm.Usage{Input: 30, Output: 12}
 		return turn
 	}
-	if res := script.Results(req); res != nil {
-		if strings.HasPrefix(res[0].Text(), "refunded") {
-			return script.Fail(&llm.ProviderError{Status: 400, Message: "made to fail"})
+	asked := ""
+	for _, m := range req.Messages {
+		if m.Role == llm.RoleUser {
+			asked = m.Text()
 		}
-		return say("Done: " + res[0].Text())
 	}
-	word, rest, _ := strings.Cut(req.Messages[len(req.Messages)-1].Text(), " ")
+	word, rest, _ := strings.Cut(asked, " ")
+	if res := script.Results(req); res != nil {
+		said := res[0].Text()
+		switch {
+		case word == "prose":
+			return say(`{"city":"Oslo"}`)
+		case word == "refund":
+			return script.Fail(&llm.ProviderError{Status: 400, Message: "made to fail"})
+		case len(res) > 1:
+			said += "; " + res[1].Text()
+		}
+		return say("Done: " + said)
+	}
 	switch word {
+	case "both":
+		return script.Together(script.Call("look", `{"at":"`+rest+`"}`), script.Call("look", `{"at":"Rome"}`))
+	case "prose":
+		return script.Together(script.Say("Let me look first."), script.Call("look", `{"at":"Oslo"}`))
+	case "slow":
+		return script.Together(script.Call("refund", `{"invoice":1}`), script.Call("hold", `{"name":"`+rest+`"}`))
 	case "look":
 		return script.Call("look", `{"at":"`+rest+`"}`)
 	case "pay", "refund":
@@ -184,18 +210,19 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	if v.url == "" {
 		t.Fatalf("pawl serve says %q, %v", line, err)
 	}
+	v.edge = edge.New(t, v.url)
+	v.bank.edge = v.edge
 	return v
 }
 
-// node runs a script of the official clients and returns its findings. false means that the clients
-// are not installed.
-func (v *serving) node(file string, needs ...string) (map[string]json.RawMessage, bool) {
+// node runs a script of the official clients, of a kind, and returns its findings. false means that
+// the clients are not installed.
+func (v *serving) node(file, kind string, needs ...string) (map[string]json.RawMessage, bool) {
 	v.t.Helper()
-	dir := filepath.Join("..", "..", "pawltest", "testdata", "sdk")
 	node, err := exec.LookPath("node")
 	for _, name := range needs {
 		if err == nil {
-			_, err = os.Stat(filepath.Join(dir, "node_modules", filepath.FromSlash(name), "package.json"))
+			_, err = os.Stat(filepath.Join(sdkFolder, "node_modules", filepath.FromSlash(name), "package.json"))
 		}
 	}
 	if err != nil {
@@ -204,8 +231,8 @@ func (v *serving) node(file string, needs ...string) (map[string]json.RawMessage
 	}
 	ctx, cancel := context.WithTimeout(v.t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, node, file, v.url, servedToken)
-	cmd.Dir = dir
+	cmd := exec.CommandContext(ctx, node, file, v.edge.URL, servedToken, kind)
+	cmd.Dir = sdkFolder
 	cmd.Env = append(os.Environ(), "PAWL_DIR="+v.dir, "PAWL="+filepath.Join(v.dir, "pawl"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -240,12 +267,13 @@ func same(t *testing.T, got map[string]json.RawMessage, want map[string]string) 
 // over several steps, continued conversations, objects and errors, streamed and whole.
 func TestVercelsSDK(t *testing.T) {
 	v := serveClerk(t)
-	got, ok := v.node("vercel.mjs", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod")
+	got, ok := v.node("vercel.mjs", "", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod")
 	if !ok {
 		return
 	}
 	want := map[string]string{}
 	const failed = `"the run failed: run/1/model: openai-chat: invalid_request (400): made to fail"`
+	first := func(end string) string { return strings.Replace(end, "run/1", "run/0", 1) }
 	for _, api := range []string{"chat ", "responses ", "compatible "} {
 		for _, mode := range []string{"whole ", "streamed "} {
 			at := mode + api
@@ -255,27 +283,42 @@ func TestVercelsSDK(t *testing.T) {
 			want[at+"next"] = `{"text":"You said: hello again","finish":"stop","steps":1,"usage":true}`
 			want[at+"steps again"] = `{"text":"Done: Rome","finish":"stop","steps":2,"usage":true,"ran":2}`
 			want[at+"object"] = `{"city":"Oslo"}`
+			want[at+"prose"] = `{"city":"Oslo"}`
+			want[at+"parallel tools"] = `{"text":"Done: found Oslo; found Rome","finish":"stop","steps":1,"usage":true}`
 			want[at+"no model"] = `{"name":"AI_APICallError","status":404,"says":"no agent"}`
 			want[at+"needs a yes"] = `{"name":"AI_APICallError","status":423,"says":"waits for a decision"}`
 			want[at+"fails after a write"] = `{"name":"AI_APICallError","status":424,"says":` + failed + `}`
+			want[at+"fails"] = first(want[at+"fails after a write"])
 			if mode == "streamed " { // the status was sent before; each provider invents its own
 				want[at+"pieces"] = "true"
 				want[at+"needs a yes"] = `{"name":"AI_APICallError","status":500,"says":"waits for a decision"}`
 				want[at+"fails after a write"] = `{"name":"AI_APICallError","status":500,"says":` + failed + `}`
+				want[at+"fails"] = first(want[at+"fails after a write"])
 			}
 		}
 	}
 	want["streamed compatible needs a yes"] = `{"name":null,"status":null,"says":"waits for a decision"}`
 	want["streamed compatible fails after a write"] = `{"name":null,"status":null,"says":` + failed + `}`
+	want["streamed compatible fails"] = first(want["streamed compatible fails after a write"])
 	same(t, got, want)
 	v.once(6, 6)
+	posts := map[string]int{}
+	for n := range 6 {
+		for _, word := range []string{"pay ", "fail ", "refund "} {
+			posts[word+strconv.Itoa(n+1)] = 1
+			if n == 1 || n == 3 { // streams of chat and responses that begin with an error
+				posts[word+strconv.Itoa(n+1)] = 3
+			}
+		}
+	}
+	v.requests(posts)
 }
 
 // The official client of OpenAI uses an agent as a model: text, tools of the agent, tools of the
 // client, continued conversations and errors, streamed and whole.
 func TestOpenAIsClient(t *testing.T) {
 	v := serveClerk(t)
-	got, ok := v.node("agents.mjs", "openai")
+	got, ok := v.node("agents.mjs", "", "openai")
 	if !ok {
 		return
 	}
@@ -296,64 +339,67 @@ func TestOpenAIsClient(t *testing.T) {
 		want[mode+"responses next"] = `{"text":"Done: found back","calls":[],"finish":"completed","usage":true}`
 		want[mode+"responses again"] = `{"text":"Done: Rome","status":"completed","gone":404}`
 	}
+	for _, mode := range []string{"whole ", "streamed "} {
+		want[mode+"chat parallel tools"] = `{"text":"Done: found Oslo; found Rome","calls":[],"finish":"stop","usage":true}`
+		want[mode+"chat prose"] = `{"text":"{\"city\":\"Oslo\"}","calls":[],"finish":"stop","usage":true}`
+	}
+	want["whole chat fails"] = `{"status":424,"name":"APIError","code":"model_failed"}`
+	want["streamed chat fails"] = `{"status":null,"name":"APIError","code":"model_failed"}`
 	want["whole chat needs a yes"] = `{"status":423,"name":"APIError","code":"needs_decision"}`
 	want["streamed chat needs a yes"] = `{"status":null,"name":"APIError","code":"needs_decision"}`
 	for _, api := range []string{"chat", "responses"} {
 		want["whole "+api+" fails after a write"] = `{"status":424,"name":"APIError","code":"model_failed"}`
 		want["streamed "+api+" fails after a write"] = `{"status":null,"name":"APIError","code":"model_failed"}`
 	}
-	want["streamed responses fails after a write"] = `{"nothing":"model_failed"}`
 	same(t, got, want)
 	v.once(2, 4)
+	v.requests(map[string]int{"pay 7": 2, "fail 7": 2, "refund 7": 2, "refund 8": 2})
 }
 
 // The official client of OpenAI works in a web page of an origin that is named, and no page of
 // another origin reaches the server, not even one of this machine.
 func TestOpenAIsClientInAPage(t *testing.T) {
-	modules := filepath.Join("..", "..", "pawltest", "testdata", "sdk", "node_modules")
-	path := browser.Find()
-	if _, err := os.Stat(filepath.Join(modules, "openai", "index.mjs")); err != nil || path == "" {
-		t.Skip("left out: the client or Chromium is not installed (make test does it)")
-	}
-	page := http.NewServeMux()
-	page.Handle("/modules/", http.StripPrefix("/modules/", http.FileServer(http.Dir(modules))))
-	page.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<title>page</title>") })
-	named, other := httptest.NewServer(page), httptest.NewServer(page)
-	defer named.Close()
-	defer other.Close()
-	v := serveClerk(t, "--origin", named.URL)
-	b, err := browser.Start(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	for url, want := range map[string]string{named.URL: "You said: hello Done: found Oslo 424 1", other.URL: "Connection error."} {
-		p, err := b.Page(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Open(t.Context(), url); err != nil {
-			t.Fatal(err)
-		}
+	b := startPages(t)
+	named, other := b.serve(t), b.serve(t)
+	v := serveClerk(t, "--origin", named)
+	const object = `{"city":"Oslo"}`
+	for url, want := range map[string]string{
+		named: "You said: hello|Done: found Oslo|Done: found Oslo; found Rome|Done: Rome 1|" + object + "|424 model_failed|424 model_failed|423 needs_decision|1",
+		other: "Connection error."} {
 		var got string
-		err = p.Eval(t.Context(), `(async () => {
+		err := b.eval(t, url, `(async () => {
 			const { default: OpenAI } = await import('/modules/openai/index.mjs');
-			const client = new OpenAI({ apiKey: '`+servedToken+`', baseURL: '`+v.url+`/v1', dangerouslyAllowBrowser: true });
-			const ask = (content, more) => client.chat.completions.create({ model: 'clerk', messages: [{ role: 'user', content }], ...more });
+			const client = new OpenAI({ apiKey: '`+servedToken+`', baseURL: '`+v.edge.URL+`/v1', dangerouslyAllowBrowser: true });
+			const ask = async (content, more) => (await client.chat.completions.create({ model: 'clerk', messages: [{ role: 'user', content }], ...more })).choices[0].message.content;
+			const streamed = async (content) => {
+				let text = '';
+				const body = { model: 'clerk', messages: [{ role: 'user', content }], stream: true };
+				for await (const chunk of await client.chat.completions.create(body)) text += chunk.choices[0].delta.content ?? '';
+				return text.trim();
+			};
+			const located = async () => {
+				let ran = 0;
+				const locate = { name: 'locate', description: 'd', parameters: { type: 'object' }, parse: JSON.parse, function: () => (ran++, 'Rome') };
+				const runner = client.chat.completions.runTools({ model: 'clerk', messages: [{ role: 'user', content: 'locate me' }], tools: [{ type: 'function', function: locate }] });
+				return (await runner.finalContent()) + ' ' + ran;
+			};
+			const city = { name: 'city', schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } };
+			const failure = (content) => ask(content).catch((e) => e.status + ' ' + e.code);
 			try {
-				let text = (await ask('hello')).choices[0].message.content + ' ';
-				for await (const chunk of await ask('look Oslo', { stream: true })) text += chunk.choices[0].delta.content ?? '';
-				const failed = await ask('refund 9').catch((e) => e);
-				return text + ' ' + failed.status + ' ' + (await client.models.list()).data.length;
+				const all = [(await ask('hello')).trim(), await streamed('look Oslo'), await ask('both Oslo'), await located()];
+				all.push(await ask('prose', { response_format: { type: 'json_schema', json_schema: city } }));
+				for (const content of ['fail 9', 'refund 9', 'pay 9']) all.push(await failure(content));
+				return [...all, (await client.models.list()).data.length].join('|');
 			} catch (e) {
 				return e.message;
 			}
 		})()`, &got)
-		if err != nil || strings.Join(strings.Fields(got), " ") != want {
+		if err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", url, got, err, want)
 		}
 	}
-	v.once(0, 1)
+	v.once(1, 1)
+	v.requests(map[string]int{"fail 9": 1, "refund 9": 1, "pay 9": 1})
 }
 
 // once checks that the requests of a client, which repeats them at its default settings, acted and
@@ -374,11 +420,19 @@ func (v *serving) once(asked, refunds int) {
 	}
 }
 
+// requests checks how often the clients sent their tasks.
+func (v *serving) requests(want map[string]int) {
+	v.t.Helper()
+	if diff := cmp.Diff(v.edge.Posts(), want); diff != "" {
+		v.t.Errorf("requests by task: got -, want +\n%s", diff)
+	}
+}
+
 // The official MCP client calls the agent at /mcp. The client asks the person the agent's
 // questions, and each call is a stored run.
 func TestTheMCPClient(t *testing.T) {
 	v := serveClerk(t)
-	got, ok := v.node("mcp.mjs", "@modelcontextprotocol/sdk")
+	got, ok := v.node("mcp.mjs", "", "@modelcontextprotocol/sdk")
 	if !ok {
 		return
 	}
@@ -417,7 +471,7 @@ func TestTheMCPClientReads(t *testing.T) {
 		{"name":"b","token":"bbbbbbbbbbbbbbbb","scopes":["all"],"tenant":"b"}, {"name":"c","token":"cccccccccccccccc","scopes":["tools"],"tenant":"a"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, ok := serveClerk(t, "--tokens", file).node("mcp_data.mjs", "@modelcontextprotocol/sdk")
+	got, ok := serveClerk(t, "--tokens", file).node("mcp_data.mjs", "", "@modelcontextprotocol/sdk")
 	if !ok {
 		return
 	}

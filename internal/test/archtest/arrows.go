@@ -92,6 +92,7 @@ var arrows = []arrow{
 	{from: "internal/test/pgtest"},
 	{from: "internal/test/clustertest"},
 	{from: "internal/test/browser"},
+	{from: "internal/test/edge"},
 	{from: "internal/test/runtest", to: []string{"."}},
 	{from: "internal/test/answertest", to: []string{".", "llm", "store", "durable", "script"}},
 	{from: "internal/test/longreply", to: []string{".", "llm", "pawltest", "provider/openai", "script"}},

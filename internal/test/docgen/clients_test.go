@@ -14,6 +14,8 @@ var clients = []struct{ name, script, file, test string }{
 	{"`openai`, Node", "pawltest/testdata/sdk/agents.mjs", "cmd/pawl/clients_test.go", "TestOpenAIsClient"},
 	{"`openai`, Chromium", "cmd/pawl/clients_test.go", "cmd/pawl/clients_test.go", "TestOpenAIsClientInAPage"},
 	{"`ai`, three providers", "pawltest/testdata/sdk/vercel.mjs", "cmd/pawl/clients_test.go", "TestVercelsSDK"},
+	{"LangChain, JavaScript", "pawltest/testdata/sdk/frameworks.mjs", "cmd/pawl/frameworks_test.go", "TestFrameworks"},
+	{"`@openai/agents`", "pawltest/testdata/sdk/frameworks.mjs", "cmd/pawl/frameworks_test.go", "TestFrameworks"},
 	{"`useChat`", "server/testdata/ui/ai.mjs", "server/ui_test.go", "TestUseChat"},
 	{"`@ag-ui/client`", "server/testdata/ui/agui.mjs", "server/agui_test.go", "TestAGUI"},
 	{"MCP's TypeScript SDK", "pawltest/testdata/sdk/mcp.mjs", "cmd/pawl/clients_test.go", "TestTheMCPClient"},
@@ -23,44 +25,64 @@ var clients = []struct{ name, script, file, test string }{
 const notThere = "not in the protocol"
 
 // seen is the outcome of a scenario with a client. The proof stands in the client's script, or in
-// the named file and test.
-type seen struct{ outcome, proof, file, test string }
+// the named file. Of another test than the client's own, note says what it shows.
+type seen struct{ outcome, proof, file, test, note string }
 
 // shown is an outcome with its proof in the client's own script.
 func shown(outcome, proof string) seen { return seen{outcome: outcome, proof: proof} }
 
 // sent is an outcome that a test shows with the requests of the client, without the client.
-func sent(outcome, file, test string) seen { return seen{outcome, "func " + test + "(", file, test} }
+func sent(outcome, file, test string) seen {
+	return seen{outcome, "func " + test + "(", file, test, "requests as the client sends them"}
+}
+
+// lost is an outcome of the clients whose connections break.
+func lost(outcome, proof string) seen {
+	return seen{outcome, proof, "pawltest/testdata/sdk/lost.mjs", "TestLostConnections", "the client, whose connections break"}
+}
 
 var scenarios = []struct {
 	name  string
 	cells []seen // one for each client
 }{
-	{"text", []seen{shown("answer", "chat text"), shown("answer", "You said: hello"), shown("answer", "'text'"), shown("answer", "scene('text'"),
+	{"text", []seen{shown("answer", "chat text"), shown("answer", "ask('hello')"), shown("answer", "'text'"), shown("answer", "'text'"), shown("answer", "'text'"), shown("answer", "scene('text'"),
 		shown("answer", "scene('text'"), shown("answer", "all.looks"), shown("answer", "out.text")}},
 	{"tool of the agent", []seen{shown("answer", "chat own tool"), shown("answer", "look Oslo"), shown("answer", "'own tool'"),
+		shown("answer", "'own tool'"), shown("answer", "'own tool'"),
 		shown("card", "two tools, one fails"), shown("card", "two tools, one fails"), shown("answer, progress", "all.progress"), shown("answer", "'look Oslo'")}},
-	{"parallel tools", []seen{{}, {}, {}, shown("two cards", "two tools, one fails"), shown("two calls", "two tools, one fails"), {}, {}}},
-	{"tool of the client", []seen{shown("executed once", "runTools"), {}, shown("executed once", "'steps'"), shown("executed once", "tool of the page"),
+	{"parallel tools", []seen{shown("answer", "chat parallel tools"), shown("answer", "both Oslo"), shown("answer", "'parallel tools'"),
+		shown("answer", "'parallel tools'"), shown("answer", "'parallel tools'"), shown("two cards", "two tools, one fails"), shown("two calls", "two tools, one fails"), {}, {}}},
+	{"tool of the client", []seen{shown("executed once", "runTools"), shown("executed once", "locate me"), shown("executed once", "'steps'"),
+		shown("executed once", "'client tool'"), shown("executed once", "'client tool'"), shown("executed once", "tool of the page"),
 		shown("executed once", "tool of the page"), {outcome: notThere}, sent("text is the result", "server/a2a_test.go", "TestA2AConversation")}},
-	{"approval, yes", []seen{shown("error 423, asked once", "chat needs a yes"), {}, shown("error, asked once", "'needs a yes'"), shown("one write", "scene('approve'"),
+	{"approval, yes", []seen{shown("error 423, asked once", "chat needs a yes"), shown("error 423, asked once", "'pay 9'"),
+		shown("error, asked once", "'needs a yes'"), shown("error 409, asked once", "'needs a yes'"), shown("error 423, asked once", "'needs a yes'"),
+		shown("one write", "scene('approve'"),
 		shown("one write", "scene('approve'"), shown("one write", "all.pays"), shown("one write", "out.approved")}},
-	{"approval, no", []seen{{outcome: notThere}, {outcome: notThere}, {outcome: notThere}, shown("no write", "scene('deny'"), shown("no write", "scene('deny'"),
+	{"approval, no", []seen{{outcome: notThere}, {outcome: notThere}, {outcome: notThere}, {outcome: notThere}, {outcome: notThere},
+		shown("no write", "scene('deny'"), shown("no write", "scene('deny'"),
 		shown("no write", "all.denied"), shown("no write", "out.denied")}},
-	{"approval, edited", []seen{{outcome: notThere}, {outcome: notThere}, {outcome: notThere}, shown("one write, as edited", "scene('edited'"),
+	{"approval, edited", []seen{{outcome: notThere}, {outcome: notThere}, {outcome: notThere}, {outcome: notThere}, {outcome: notThere},
+		shown("one write, as edited", "scene('edited'"),
 		shown("one write, as edited", "scene('edited'"), {outcome: notThere}, shown("one write, as edited", "out.edited")}},
-	{"structured output after prose", []seen{sent("the output alone", "server/attach_test.go", "TestStructuredOutputAlone"), {},
-		sent("the output alone", "server/attach_test.go", "TestStructuredOutputAlone"), {}, {}, {}, {}}},
-	{"provider error before a write", []seen{sent("one run", "server/attach_test.go", "TestStatusesAreNotRepeated"), {}, {}, shown("error", "failing model'"),
+	{"structured output after prose", []seen{shown("the output alone", "chat prose"), shown("the output alone", "'prose'"),
+		shown("the output alone", "'prose'"), shown("the output alone", "'prose'"), shown("the output alone", "'prose'"), {}, {}, {}, {}}},
+	{"provider error before a write", []seen{shown("error 424, one request", "chat fails'"), shown("error 424, one request", "'fail 9'"),
+		shown("error, one run", "'fails'"), shown("error 409, one request", "'fails'"), shown("error 424, one request", "'fails'"), shown("error", "failing model'"),
 		shown("error", "failing model'"), {}, shown("failed task", "out.failed")}},
 	{"provider error after a write", []seen{shown("error 424, one write", "chat fails after a write"), shown("error 424, one write", "refund 9"),
-		shown("error, one write", "fails after a write"), shown("error, one write", "failing model behind a write"),
+		shown("error, one write", "fails after a write"), shown("error 409, one write", "fails after a write"),
+		shown("error 424, one write", "fails after a write"), shown("error, one write", "failing model behind a write"),
 		shown("error, one write", "failing model behind a write"), {}, {}}},
-	{"disconnect", []seen{sent("cancelled", "server/attach_test.go", "TestAClientThatDoesNotReturn"), {}, {}, shown("continues", "reload while it works"),
+	{"disconnect", []seen{lost("error, cancelled", "lose-stream"), lost("error, cancelled", "lose-stream"), lost("the same run, or cancelled", "lose-stream"),
+		lost("error, cancelled", "lose-stream"), lost("error, cancelled", "lose-stream"), shown("continues", "reload while it works"),
 		shown("cancelled, if asked", "gone client"), {}, {}}},
-	{"reconnect", []seen{sent("the same run", "server/attach_test.go", "TestAClientThatReturns"), {}, {}, shown("the same message", "reload while it works"),
+	{"reconnect", []seen{lost("the same run", "lose-whole"), lost("the same run", "lose-whole"), lost("the same run", "lose-whole"),
+		lost("the same run", "lose-whole"), lost("the same run", "lose-whole"), shown("the same message", "reload while it works"),
 		shown("the same run", "stop and attach"), {}, shown("the same task", "out.subscribed")}},
-	{"stop", []seen{sent("cancelled, by disconnecting", "server/attach_test.go", "TestAClientThatDoesNotReturn"), {}, {}, shown("cancelled", "scene('stop'"), shown("cancelled", "scene('cancel'"), {}, shown("cancelled", "out.cancelled")}},
+	{"stop", []seen{lost("cancelled", "slow stop-"), lost("cancelled", "slow stop-"), lost("cancelled", "slow stop-"),
+		lost("cancelled", "slow stop-"), lost("cancelled", "slow stop-"), shown("cancelled", "scene('stop'"),
+		shown("cancelled", "scene('cancel'"), {}, shown("cancelled", "out.cancelled")}},
 }
 
 // TestClients writes the page of clients. Each outcome names a proof that exists.
@@ -74,7 +96,7 @@ func TestClients(t *testing.T) {
 	}
 	b.WriteString("\n|" + strings.Repeat("---|", len(clients)+1) + "\n")
 	other := map[string]string{}
-	var order []string
+	var order []seen
 	for _, s := range scenarios {
 		if len(s.cells) != len(clients) {
 			t.Fatalf("%s has %d cells, want %d", s.name, len(s.cells), len(clients))
@@ -87,7 +109,7 @@ func TestClients(t *testing.T) {
 			mark := ""
 			if c.test != "" {
 				if other[c.test] == "" {
-					order = append(order, c.test)
+					order = append(order, c)
 					other[c.test] = fmt.Sprintf(" (%d)", len(order))
 				}
 				mark = other[c.test]
@@ -103,8 +125,8 @@ func TestClients(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | `%s` in `%s` |\n", c.name, c.test, c.file)
 	}
-	for i, test := range order {
-		fmt.Fprintf(&b, "| (%d) requests as the client sends them | `%s` |\n", i+1, test)
+	for i, c := range order {
+		fmt.Fprintf(&b, "| (%d) %s | `%s` |\n", i+1, c.note, c.test)
 	}
 	if !t.Failed() {
 		current(t, clientsPage, b.String())

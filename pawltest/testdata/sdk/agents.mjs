@@ -3,6 +3,7 @@ import OpenAI from 'openai';
 
 const client = new OpenAI({ apiKey: process.argv[3], baseURL: process.argv[2] + '/v1' }); // defaults: it repeats requests
 const schema = { type: 'object', properties: { at: { type: 'string' } } };
+const city = { type: 'json_schema', json_schema: { name: 'city', schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } } };
 const all = {};
 
 async function thrown(f) {
@@ -40,6 +41,9 @@ for (const stream of [false, true]) {
 	all[mode + 'chat result'] = readChat(told);
 	messages.push(told.choices[0].message, { role: 'user', content: 'hello again' });
 	all[mode + 'chat next'] = readChat(await chat(messages, { tools }));
+	all[mode + 'chat parallel tools'] = readChat(await chat([{ role: 'user', content: 'both Oslo' }]));
+	all[mode + 'chat prose'] = readChat(await chat([{ role: 'user', content: 'prose' }], { response_format: city }));
+	all[mode + 'chat fails'] = await thrown(() => chat([{ role: 'user', content: 'fail 7' }]));
 	all[mode + 'chat no model'] = await thrown(() => client.chat.completions.create({ model: 'nobody', messages, stream }));
 	all[mode + 'chat needs a yes'] = await thrown(() => chat([{ role: 'user', content: 'pay 7' }]));
 	all[mode + 'chat fails after a write'] = await thrown(() => chat([{ role: 'user', content: 'refund 7' }]));

@@ -47,9 +47,12 @@ for (const [api, model] of Object.entries({ chat: openai.chat, responses: openai
 		messages.push({ role: 'assistant', content: 'What else?' }, { role: 'user', content: 'locate me' });
 		all[mode + 'steps again'] = { ...read(await ask({ messages, tools, stopWhen: stepCountIs(4) })), ran };
 		all[mode + 'object'] = (await ask({ prompt: 'object', output: Output.object({ schema: z.object({ city: z.string() }) }) })).output;
+		all[mode + 'prose'] = (await ask({ prompt: 'prose', output: Output.object({ schema: z.object({ city: z.string() }) }) })).output;
+		all[mode + 'parallel tools'] = read(await ask({ prompt: 'both Oslo' }));
 		all[mode + 'no model'] = await thrown(() => ask({ model: model('nobody'), prompt: 'x' }));
-		all[mode + 'needs a yes'] = await thrown(() => ask({ prompt: 'pay ' + ++invoice }));
-		all[mode + 'fails after a write'] = await thrown(() => ask({ prompt: 'refund ' + ++invoice }));
+		const n = ++invoice; // ai repeats a stream that begins with an error after 2 s and 4 s: together they wait once
+		const failing = { 'needs a yes': 'pay ', 'fails': 'fail ', 'fails after a write': 'refund ' };
+		await Promise.all(Object.entries(failing).map(async ([name, word]) => (all[mode + name] = await thrown(() => ask({ prompt: word + n })))));
 		if (stream) all[mode + 'pieces'] = (await ask({ prompt: 'hello ' + 'a word and another '.repeat(50) })).pieces > 3;
 	}
 }
