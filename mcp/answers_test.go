@@ -29,7 +29,7 @@ func TestAnswerTable(t *testing.T) {
 			tills = append(tills, answertest.NewTill(t))
 			a := tills[i].Agent(5+i, within)
 			s.Agents = append(s.Agents, mcp.Offer{Agent: a, Description: "Pays.",
-				Runner: func() pawl.Runner { return eng.Runner(a.Name, a) }})
+				Runner: func(string) pawl.Runner { return eng.Runner(a.Name, a) }})
 		}
 		h, err := s.Handler(ctx, nil)
 		if err != nil {
@@ -92,7 +92,7 @@ func TestAnswerTable(t *testing.T) {
 					default:
 					}
 					calls.Go(func() {
-						_, w := call(state, sdk.InputResponseMap{string(d.Key): &sdk.ElicitResult{Action: "accept",
+						_, w := call(state, sdk.InputResponseMap{d.Digest: &sdk.ElicitResult{Action: "accept",
 							Content: map[string]any{"approve": d.Approve}}})
 						word <- w
 					})

@@ -41,12 +41,19 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		}).Stop()
 	}
 
+	if h.service.Task != nil && b.runner != nil && declares(r) {
+		var leave context.CancelFunc
+		life, leave = context.WithTimeoutCause(life, taskAfter, errTask)
+		defer leave()
+	}
+
 	id := r.Params.Name + "\x00" + string(canonical(r.Params.Arguments))
 	var events events
 	var run pawl.Runner
+	runID := taskPrefix + strings.ToLower(rand.Text()[:20])
 	if r.Params.RequestState == "" {
 		if b.runner != nil {
-			run = b.runner()
+			run = b.runner(runID)
 		}
 		events = b.stream(life, run, nil)
 	} else {
@@ -55,27 +62,26 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			return failure("Not run: the question that this answers is not open any more. Make the call again."), nil
 		}
 		from := asked.res
-		run = asked.run
+		run, runID = asked.run, asked.runID
 		events = b.stream(life, run, from, llm.DecisionMessage(decisions(from.Pending, r.Params.InputResponses)...))
 	}
 	for range maxRounds {
 		res, err := h.follow(life, r, events)
 		switch {
+		case res == nil && context.Cause(life) == errTask:
+			*ctx.Value(madeKey{}).(*string) = runID
+			return &sdk.CallToolResult{}, nil
 		case res == nil:
 			return failure(err.Error()), nil
 		case res.Stop != pawl.StopPending:
 			return b.answer(res, err), nil
 		}
-		if why := unaskable(r, res.Pending); why != "" {
+		if why := unaskable(r.ClientCapabilities(), res.Pending); why != "" {
 			return failure("Not run: " + why + giveUp(life, run)), nil
 		}
 		if r.ProtocolVersion() >= roundTrips {
-			ask := sdk.InputRequestMap{}
-			for _, w := range res.Pending {
-				ask[string(w.Key)] = question(w)
-			}
-			return &sdk.CallToolResult{InputRequests: ask,
-				RequestState: h.open.put(asked{id: id, run: run, res: res})}, nil
+			return &sdk.CallToolResult{InputRequests: questionsOf(res.Pending),
+				RequestState: h.open.put(asked{id: id, run: run, runID: runID, res: res})}, nil
 		}
 		answers := sdk.InputResponseMap{}
 		for _, w := range res.Pending { // one after another, because a person reads one at a time
@@ -83,7 +89,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			if err != nil {
 				a = &sdk.ElicitResult{Action: "cancel"}
 			}
-			answers[string(w.Key)] = a
+			answers[w.Digest] = a
 		}
 		events = b.stream(life, run, res, llm.DecisionMessage(decisions(res.Pending, answers)...))
 	}
@@ -92,12 +98,10 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 
 // giveUp cancels a stored run that gets no answer. The returned text says why that failed.
 func giveUp(ctx context.Context, run pawl.Runner) string {
-	durable, ok := run.(interface{ Cancel(context.Context) error })
-	if !ok {
-		return ""
-	}
-	if err := durable.Cancel(ctx); err != nil {
-		return " Its run could not be cancelled and is pending: " + err.Error()
+	if durable, ok := run.(interface{ Cancel(context.Context) error }); ok {
+		if err := durable.Cancel(ctx); err != nil {
+			return " Its run could not be cancelled and is pending: " + err.Error()
+		}
 	}
 	return ""
 }
@@ -145,15 +149,14 @@ func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events events
 //
 //lint:ignore SA1019 clients of older protocols ask for it
 func (h *host) log(ctx context.Context, r *sdk.CallToolRequest, level sdk.LoggingLevel, text string) {
-	text = h.service.Secrets.String(text)
 	//lint:ignore SA1019 as above
-	_ = r.Session.Log(ctx, &sdk.LoggingMessageParams{Level: level, Logger: r.Params.Name, Data: text})
+	_ = r.Session.Log(ctx, &sdk.LoggingMessageParams{Level: level, Logger: r.Params.Name,
+		Data: h.service.Secrets.String(text)})
 }
 
 // unaskable returns the reason why no person can be asked about the pending calls. Empty means that
 // a person can be asked.
-func unaskable(r *sdk.CallToolRequest, waiting []pawl.PendingCall) string {
-	caps := r.ClientCapabilities()
+func unaskable(caps *sdk.ClientCapabilities, waiting []pawl.PendingCall) string {
 	var names []string
 	for _, w := range waiting {
 		if w.Passive {
@@ -165,6 +168,15 @@ func unaskable(r *sdk.CallToolRequest, waiting []pawl.PendingCall) string {
 		return strings.Join(names, ", ") + " needs a person's approval, and this client cannot ask for it (it has no elicitation)."
 	}
 	return ""
+}
+
+// questionsOf returns the requests for approval of calls by their digests, which do not repeat.
+func questionsOf(waiting []pawl.PendingCall) sdk.InputRequestMap {
+	ask := sdk.InputRequestMap{}
+	for _, w := range waiting {
+		ask[w.Digest] = question(w)
+	}
+	return ask
 }
 
 // question returns the request for approval of one call.
@@ -188,7 +200,7 @@ func question(w pawl.PendingCall) *sdk.ElicitParams {
 func decisions(waiting []pawl.PendingCall, answers sdk.InputResponseMap) []llm.Decision {
 	var out []llm.Decision
 	for _, w := range waiting {
-		a, _ := answers[string(w.Key)].(*sdk.ElicitResult)
+		a, _ := answers[w.Digest].(*sdk.ElicitResult)
 		if a != nil && a.Action == "accept" && a.Content["approve"] == true {
 			out = append(out, w.Approve("the MCP client's person"))
 			continue
@@ -210,10 +222,11 @@ type questions struct {
 }
 
 type asked struct {
-	id  string
-	run pawl.Runner // nil means that the run is resumed from res
-	res *pawl.Result
-	at  time.Time
+	id    string
+	run   pawl.Runner // nil means that the run is resumed from res
+	runID string
+	res   *pawl.Result
+	at    time.Time
 }
 
 const (

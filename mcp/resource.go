@@ -154,10 +154,15 @@ func (h *host) values(ctx context.Context, r Resource, prefix string) (values []
 	return values, h.service.Secrets.Error(err)
 }
 
-// listing is a middleware that adds the data of templates to the list of resources.
-func (h *host) listing(next sdk.MethodHandler) sdk.MethodHandler {
+// results is a middleware that adds the data of templates to the list of resources, and returns a
+// task instead of the result of a call that takes long.
+func (h *host) results(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		res, err := next(ctx, method, r)
+		made := ""
+		res, err := next(context.WithValue(ctx, madeKey{}, &made), method, r)
+		if made != "" {
+			res, _, err = h.task(ctx, made, "task", nil)
+		}
 		if list, ok := res.(*sdk.ListResourcesResult); ok && err == nil && list.NextCursor == "" {
 			for _, t := range h.service.Resources {
 				values, errList := h.values(ctx, t, "")

@@ -41,6 +41,11 @@ type Service struct {
 	Middleware []pawl.Middleware // wraps the calls of Tools; agents have their own
 
 	Secrets *redact.Redactor // hides secrets in resources and logs; nil means that there are none
+
+	// Task returns the run of an agent's call by the ID that Offer.Runner got; another process may
+	// have started it. With it, a call of an Offer with a Runner becomes a task after 5 s, for a
+	// client that declares the extension io.modelcontextprotocol/tasks. Nil means no tasks.
+	Task func(id string) Task
 }
 
 // Offer is an agent as a tool for MCP clients. The tool's name is the agent's name.
@@ -49,17 +54,18 @@ type Offer struct {
 	Title       string // for people; empty means none
 	Description string // for the clients' models
 
-	// Runner creates the run of a call if it is more than the agent in memory. The run gets the
-	// task, and Decisions when it is pending, as durable runs do. Approvals then come from the
-	// agent's own middleware alone. If the Runner has a method Cancel(context.Context) error, it is
-	// called when no person can be asked. Nil means that the agent runs in this process.
-	Runner func() pawl.Runner
+	// Runner creates the run of a call if it is more than the agent in memory. id is random, and
+	// the run may take it as its ID. The run gets the task, and Decisions when it is pending, as
+	// durable runs do. Approvals then come from the agent's own middleware alone. If the Runner has
+	// a method Cancel(context.Context) error, it is called when no person can be asked. Nil means
+	// that the agent runs in this process.
+	Runner func(id string) pawl.Runner
 }
 
 // begun is a call that was started for a client, with a function that starts it, and resumes it
 // from a result after an answer. run is the result of Offer.Runner, or nil.
 type begun struct {
-	runner func() pawl.Runner
+	runner func(id string) pawl.Runner
 	stream func(ctx context.Context, run pawl.Runner, from *pawl.Result, answer ...llm.Message) events
 	answer func(res *pawl.Result, err error) *sdk.CallToolResult
 }
@@ -85,19 +91,22 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
+	//lint:ignore SA1019 clients of older protocols ask for logs
+	caps := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Logging: &sdk.LoggingCapabilities{},
+		Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}
 	h.sdk = sdk.NewServer(&sdk.Implementation{Name: cmp.Or(s.Name, "pawl"), Version: cmp.Or(s.Version, "0")},
 		&sdk.ServerOptions{Instructions: s.Instructions, CompletionHandler: h.complete, SubscribeHandler: h.subscribe,
-			UnsubscribeHandler: h.unsubscribe,
-			//lint:ignore SA1019 clients of older protocols ask for logs
-			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Logging: &sdk.LoggingCapabilities{},
-				Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}})
+			UnsubscribeHandler: h.unsubscribe, Capabilities: caps})
+	if s.Task != nil {
+		h.offerTasks(caps)
+	}
 	for _, r := range s.Resources {
 		h.offer(r)
 	}
 	for _, p := range slices.Backward(s.Prompts) { // the SDK replaces the first of two
 		h.offerPrompt(p)
 	}
-	h.sdk.AddReceivingMiddleware(h.listing)
+	h.sdk.AddReceivingMiddleware(h.results)
 	h.sdk.AddSendingMiddleware(h.onlyChanged)
 	taken := map[string]bool{}
 	for _, t := range tools {
@@ -245,30 +254,30 @@ func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 				}
 				return a.ResumeStream(ctx, from, d...)
 			},
-			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {
-				if res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished {
-					text := a.Name + " stopped without an answer: " + why(res, err)
-					if last := res.Text(); last != "" {
-						text += "\nIts last words: " + last
-					}
-					return failure(text)
-				}
-				r := llm.TextResult(res.Text())
-				r.Data = res.Output
-				return h.toResult(r)
-			},
+			answer: func(res *pawl.Result, err error) *sdk.CallToolResult { return h.agentAnswer(a.Name, res, err) },
 		}
 	}
 }
 
+// agentAnswer returns the end of an agent's run for clients.
+func (h *host) agentAnswer(name string, res *pawl.Result, err error) *sdk.CallToolResult {
+	if res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished {
+		text := name + " stopped without an answer: " + why(res, err)
+		if last := res.Text(); last != "" {
+			text += "\nIts last words: " + last
+		}
+		return failure(text)
+	}
+	r := llm.TextResult(res.Text())
+	r.Data = res.Output
+	return h.toResult(r)
+}
+
 func why(res *pawl.Result, err error) string {
-	switch {
-	case res.Cause != "":
-		return res.Cause
-	case err != nil:
+	if res.Cause == "" && err != nil {
 		return err.Error()
 	}
-	return string(res.Stop)
+	return cmp.Or(res.Cause, string(res.Stop))
 }
 
 // silent is a model with empty answers.

@@ -83,7 +83,7 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 				writeError(w, fail)
 				return
 			}
-			ctx := context.WithValue(store.WithScope(r.Context(), who.scope()), mayRead{}, who.may(ScopeRead))
+			ctx := context.WithValue(store.WithScope(r.Context(), who.scope()), asker{}, who)
 			s.o.MCP.ServeHTTP(w, r.WithContext(ctx))
 		})
 	}

@@ -3,6 +3,7 @@ package server
 // inspect.go: the endpoints that read a run without changing it, the inbox and the schedules.
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -121,12 +122,18 @@ func (s *Server) Export(ctx context.Context, id string) (*durable.Export, error)
 	return x.Redacted(hide), nil
 }
 
-type mayRead struct{}
+type asker struct{} // the key of the client of a request to Options.MCP
 
 // MayRead reports whether ctx is of a request to Options.MCP whose token has the scope ScopeRead.
 func MayRead(ctx context.Context) bool {
-	may, _ := ctx.Value(mayRead{}).(bool)
-	return may
+	return asks(ctx).may(ScopeRead)
+}
+
+// asks returns the client of a request to Options.MCP, or a client without scopes for code of this
+// process.
+func asks(ctx context.Context) *client {
+	who, _ := ctx.Value(asker{}).(*client)
+	return cmp.Or(who, &client{Token: Token{Name: "server"}})
 }
 
 // hides returns the Redactor for the secrets of the server and of a run, whose tools may no longer

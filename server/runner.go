@@ -9,6 +9,8 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -30,8 +32,9 @@ var _ pawl.Runner = (*Runner)(nil)
 // Runner returns the run with that ID of an agent; an empty agent means the only one. It serves
 // code in the server's process, such as an MCP server or a scheduler. The run is in the journal,
 // and clients can list, watch and answer it like their own runs. by is the name recorded with
-// decisions that arrive through the Runner. The run belongs to the scope in Stream's context
-// (store.WithScope); without one it has no owner.
+// decisions that arrive through the Runner; empty means the client of the request to Options.MCP
+// whose context it is. The run belongs to the scope in Stream's context (store.WithScope); without
+// one it has no owner.
 func (s *Server) Runner(id, agent, by string) *Runner {
 	return &Runner{ID: id, Agent: agent, s: s, by: by}
 }
@@ -93,6 +96,22 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 	}
 }
 
+// State returns the end of the run or its pending calls, without secrets; while the run works it
+// returns a Result without Stop. Of the messages the Result has the last one. The error is
+// pawl.ErrNotFound if there is no such run in the scope of ctx.
+func (r *Runner) State(ctx context.Context) (res *pawl.Result, created, updated time.Time, err error) {
+	run, err := r.call(ctx).get(r.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		err = pawl.ErrNotFound
+	}
+	res = &pawl.Result{Cause: run.Cause, Pending: run.Pending, Output: r.s.o.Secrets.JSON(run.Output),
+		Messages: []llm.Message{llm.Assistant(llm.Text{Text: r.s.o.Secrets.String(run.Answer)})}}
+	if slices.Contains([]string{store.JournalWaiting, store.JournalOver, store.JournalFailed}, run.State) {
+		res.Stop = cmp.Or(run.Stop, pawl.StopFailed)
+	}
+	return res, run.Created, run.Updated, err
+}
+
 // Cancel cancels the run. It is idempotent.
 func (r *Runner) Cancel(ctx context.Context) error {
 	c := r.call(ctx)
@@ -103,7 +122,8 @@ func (r *Runner) Cancel(ctx context.Context) error {
 // call returns a request of this process.
 func (r *Runner) call(ctx context.Context) *call {
 	scope, _ := store.ScopeFrom(ctx)
-	me := &client{Token: Token{Name: cmp.Or(r.by, "server"), Scopes: []Scope{ScopeAll}, Tenant: scope.Tenant, User: scope.User}}
+	me := &client{Token: Token{Name: cmp.Or(r.by, asks(ctx).Name), Scopes: []Scope{ScopeAll}, Tenant: scope.Tenant,
+		User: scope.User}}
 	return &call{s: r.s, r: new(http.Request).WithContext(ctx), client: me}
 }
 

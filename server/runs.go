@@ -308,17 +308,26 @@ func (c *call) may(open []pawl.PendingCall, ds []llm.Decision) error {
 
 // tell answers with the state of a run.
 func (c *call) tell(status int, id string) error {
-	head, open, err := c.waiting(id)
+	run, err := c.get(id)
 	if err != nil {
 		return err
 	}
-	run := c.s.toRun(head)
+	return c.write(status, run)
+}
+
+// get returns the state of a run.
+func (c *call) get(id string) (run Run, err error) {
+	head, open, err := c.waiting(id)
+	if err != nil {
+		return run, err
+	}
+	run = c.s.toRun(head)
 	if run.State == queued {
 		run.Ahead = c.s.hub.ahead(place{head.Scope, id})
 	}
-	x, err := c.s.engine.Export(c.ctx(), id)
+	x, d, err := c.storedRun(id)
 	if err != nil {
-		return err
+		return run, err
 	}
 	if run.State == store.JournalOver || run.State == store.JournalFailed || run.State == store.JournalWaiting {
 		run.Answer = answerOf(x)
@@ -327,18 +336,14 @@ func (c *call) tell(status int, id string) error {
 		}
 	}
 	if run.Pending, err = c.shown(id, open); err != nil {
-		return err
-	}
-	d, err := c.s.dressOf(c.ctx(), place{c.client.scope(), id})
-	if err != nil {
-		return err
+		return run, err
 	}
 	if d != nil {
 		run.Thread = d.Thread
 	}
 	run.Forked = x.Forked
 	run.Waits = len(run.Pending)
-	return c.write(status, run)
+	return run, nil
 }
 
 // queued is the state of a run that waits for room to execute.

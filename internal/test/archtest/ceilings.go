@@ -52,7 +52,7 @@ var ceilings = []ceiling{
 	{dir: "tools/internal/toolrun", goal: 110},
 	{dir: "tools/internal/webpage", goal: 380},
 	{dir: "sandbox", goal: 2150, now: 2830},
-	{dir: "mcp", goal: 3000, now: 3520},
+	{dir: "mcp", goal: 3000, now: 3640},
 	{dir: "store", goal: 3500, now: 3670},
 	{dir: "durable", goal: 2650, now: 3800},
 	{dir: "durable/temporal", goal: 2150, now: 2650},

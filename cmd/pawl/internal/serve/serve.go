@@ -3,7 +3,6 @@ package serve
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -137,16 +136,12 @@ func (c *Cmd) Run(sys *cli.System) error {
 // mcp returns the handler of /mcp, which offers the agents as tools, with the data of their files
 // and of the client's runs. The agents have rules of their own.
 func (c *Cmd) mcp(ctx context.Context, all *served, db store.Store, s func() *server.Server) (http.Handler, error) {
-	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
-		error) {
-		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
-	}, Secrets: all.secrets, Resources: data(db, s)}
+	service := &mcp.Service{Name: "pawl", Secrets: all.secrets, Resources: data(db, s),
+		Task: func(id string) mcp.Task { return s().Runner(id, "", "") }}
 	for i, a := range all.agents {
 		does := cmp.Or(all.files[i].Description, offered)
 		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Title: all.files[i].Title, Description: does,
-			Runner: func() pawl.Runner {
-				return s().Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
-			}})
+			Runner: func(id string) pawl.Runner { return s().Runner(id, a.Name, "") }})
 		if err := all.files[i].Offer(service); err != nil {
 			return nil, err
 		}
