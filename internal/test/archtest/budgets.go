@@ -22,7 +22,7 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{"product", "lines of code without tests, equipment and examples", 94700, 85000, productLines},
+	{"product", "lines of code without tests, equipment and examples", 94850, 85000, productLines},
 	{"root files", "Go files of the root without tests", 26, 26, fileCount(".")},
 	{"root lines", "all lines of these files", 7000, 7000, allLines(".")},
 	{"largest root file", "all lines of one of these files", 500, 500, largestFile(".")},
