@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -237,4 +238,39 @@ func TestGuard(t *testing.T) {
 	o.Lookup = loopback
 	want(t, call(t, set(t, o, fmt.Sprintf(named, "")), "a", `{}`), pawl.OutcomeError, "intern.example is refused: the name stands for")
 	want(t, call(t, set(t, o, fmt.Sprintf(named, "intern.example")), "a", `{}`), pawl.OutcomeOK)
+}
+
+// A connection that ends after the request was sent, and an answer that is late, leave it open
+// whether a write has happened: the result says so, and the request is sent once, also over a
+// connection that served a call before. What was not sent, and what reads, has only failed.
+func TestMayHaveHappened(t *testing.T) {
+	var asked atomic.Int64
+	host, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+		switch asked.Add(1); r.URL.Path {
+		case "/cut":
+			panic(http.ErrAbortHandler)
+		case "/late":
+			<-r.Context().Done()
+		}
+	})
+	const maybe = ". What the call does may have happened."
+	for _, c := range []struct{ method, more, at, want string }{
+		{"POST", ", body: {text: x}", "cut", "the connection ended before the answer did" + maybe},
+		{"POST", "", "cut", "the connection ended before the answer did" + maybe},
+		{"DELETE", "", "cut", "the connection ended before the answer did" + maybe},
+		{"POST", "", "late", "did not answer in full within 300ms" + maybe},
+		{"GET", "", "late", "did not answer in full within 300ms"},
+	} {
+		s := set(t, options(), `[{http: {name: a, description: d, method: `+c.method+`, url: "http://`+host+`/{at}", timeout: 300ms`+c.more+`}}]`)
+		want(t, call(t, s, "a", `{"at":"ok"}`), pawl.OutcomeOK)
+		asked.Store(0)
+		x := call(t, s, "a", `{"at":"`+c.at+`"}`)
+		if text := x.Result.Text(); x.Outcome != pawl.OutcomeError || !strings.HasSuffix(text, c.want) || asked.Load() != 1 {
+			t.Errorf("%s: sent %d times: %s %s, want %s", c.method, asked.Load(), x.Outcome, text, c.want)
+		}
+	}
+	x := call(t, set(t, options(), `[{http: {name: a, description: d, method: POST, url: "http://127.0.0.1:1/"}}]`), "a", `{}`)
+	if text := x.Result.Text(); !strings.HasSuffix(text, "connection refused") {
+		t.Errorf("what was not sent: %s", text)
+	}
 }

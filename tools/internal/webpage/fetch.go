@@ -22,8 +22,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/idna"
@@ -88,8 +91,8 @@ func failed(err error, format string, args ...any) error {
 	return &Error{fmt.Sprintf(format, args...), err}
 }
 
-// Fetch sends the request and reads the response of any status. The error is an *Error or,
-// if ctx has ended, the error of ctx.
+// Fetch sends the request once and reads the response of any status. The error is an *Error or,
+// if ctx has ended, the error of ctx. Its text says if what a request does may have happened.
 func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	target, err := parse(q.URL)
 	if err != nil {
@@ -99,8 +102,18 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	within, cancel := context.WithTimeout(ctx, timeout)
+	var sent atomic.Bool
+	within, cancel := context.WithTimeout(httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}), timeout)
 	defer cancel()
+	reads := slices.Contains([]string{"", "GET", "HEAD"}, q.Method)
+	fault := func(err error) error {
+		err = explain(ctx, within, err, target, timeout)
+		if own, ok := errors.AsType[*Error](err); ok && sent.Load() && !reads {
+			return failed(own.Err, "%s. What the call does may have happened.", own.Text)
+		}
+		return err
+	}
 	var body io.Reader
 	if q.Body != "" {
 		body = strings.NewReader(q.Body)
@@ -110,7 +123,10 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 		return nil, failed(err, "the request cannot be made: %v", err)
 	}
 	for name, values := range q.Header {
-		req.Header[http.CanonicalHeaderKey(name)] = values
+		if name = http.CanonicalHeaderKey(name); name == "Idempotency-Key" {
+			name = "idempotency-key" // in its usual form net/http would repeat the request by itself
+		}
+		req.Header[name] = values
 	}
 	if agent := f.UserAgent; req.Header.Get("User-Agent") == "" {
 		agent = cmp.Or(agent, userAgent)
@@ -122,12 +138,12 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	}}
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, explain(ctx, within, err, target, timeout)
+		return nil, fault(err)
 	}
 	defer res.Body.Close()
 	out.URL, out.Status, out.Header = res.Request.URL.String(), res.StatusCode, res.Header
 	if err := out.read(res, f.MaxBody); err != nil {
-		return nil, explain(ctx, within, err, target, timeout)
+		return nil, fault(err)
 	}
 	return out, nil
 }
