@@ -170,7 +170,12 @@ func (c *call) attach(s *sent) (*turn, error) {
 // begun starts the run of a new request, unless an earlier process started it.
 func (c *call) begun(prefix string, in asked, s *sent, key string, repeats, states bool) (*turn, error) {
 	if id, results, more := trailing(in.messages); id != "" {
-		return c.resume(id, results, more)
+		t, err := c.resume(id, results, more, func(changed time.Time) bool {
+			return repeats || !states && changed.Before(c.s.started) && s.at.Sub(c.s.started) < windowLost
+		})
+		if t != nil || err != nil {
+			return t, err
+		}
 	}
 	span := s.at.Unix() / int64(windowStated.Seconds())
 	spans := []int64{span, span - 1}

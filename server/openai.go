@@ -294,8 +294,10 @@ func trailing(msgs []llm.Message) (id string, results []llm.ToolResult, more []l
 	return id, results, more
 }
 
-// resume resumes a run whose passive calls got their results.
-func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (*turn, error) {
+// resume resumes a run whose passive calls got their results. Nil means that they had them before,
+// and a new run begins with the conversation: its user writes again, or the run is over. A run that
+// failed continues. old means that the request may be one that an earlier process has answered.
+func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message, old func(time.Time) bool) (*turn, error) {
 	p := place{c.client.scope(), id}
 	head, open, err := c.waiting(id)
 	if err != nil {
@@ -311,13 +313,25 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (
 		t.spent = sum.Spent
 	}
 	var ds []llm.Decision
+	answered := ""
 	for _, r := range results {
 		i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return callID(id, w.Key) == r.CallID })
 		if i < 0 {
-			return nil, fault("conflict", "the call "+r.CallID+" does not wait for a result", "it was answered before, or its run has ended: send the conversation as a new one, without it")
+			answered = r.CallID
+			continue
 		}
 		r.CallID = open[i].Call.ID
 		ds = append(ds, open[i].Answer("", r))
+	}
+	again := answered != "" && len(ds) == 0 && !old(head.Updated)
+	switch {
+	case again && (len(more) > 0 || head.State == store.JournalOver):
+		return nil, nil
+	case again && head.State == store.JournalFailed:
+		t.live, err = c.takeUp(p, head.Agent)
+		return t, err
+	case answered != "":
+		return nil, fault("conflict", "the call "+answered+" does not wait for a result", "it was answered before: wait for the end of its run, or send another message of the user")
 	}
 	if err := c.may(open, ds); err != nil {
 		return nil, err

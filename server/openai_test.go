@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 )
@@ -131,7 +132,11 @@ func TestAClientsResultsReachTheRun(t *testing.T) {
 	if len(list.Runs) != 1 || list.Runs[0].State != "over" {
 		t.Errorf("runs: %+v", list.Runs)
 	}
-	next.do("POST", "/v1/chat/completions", answer, 422, nil)
+	again := request(t, "POST", serve(t, func(o *server.Options) { o.Journal = journal }).url+"/v1/chat/completions", answer)
+	again.Header.Set("X-Stainless-Retry-Count", "1") // the first try was answered by another process
+	if res, err := next.client.Do(again); err != nil || res.StatusCode != 422 {
+		t.Errorf("repeated: %v, %v", res, err)
+	}
 	next.do("POST", "/v1/chat/completions", strings.Replace(answer, id, "call_chat_nobody_1-0", 2), 404, nil)
 	for _, bad := range []string{`{"model":"clerk"}`, `{"model":"clerk","messages":[{"role":"x"}]}`, `{"model":"clerk","n":2,"messages":[{"role":"user","content":"x"}]}`, `{"model":"clerk","messages":[{"role":"user","content":5}]}`,
 		`{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"pay"}}]}`, `{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web"}]}`,
@@ -141,4 +146,96 @@ func TestAClientsResultsReachTheRun(t *testing.T) {
 	for _, bad := range []string{`{"model":"clerk"}`, `{"model":"clerk","input":[{"type":"item_reference"}]}`, `{"model":"clerk","input":[{}]}`, `{"model":"clerk","input":"x","background":true}`} {
 		next.do("POST", "/v1/responses", bad, 400, nil)
 	}
+}
+
+// A conversation goes on after the client gave its results: a run that failed continues, and does
+// not call again; if the user writes again, or wants another answer, a new run begins.
+func TestConversationAfterResults(t *testing.T) {
+	gate := make(chan struct{})
+	defer close(gate)
+	broken, paid := false, 0
+	model := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
+		last := req.Messages[len(req.Messages)-1]
+		switch res := script.Results(req); {
+		case last.Role == llm.RoleUser && last.Text() != "begin":
+			return script.Say("heard " + last.Text())
+		case res == nil:
+			return script.Call("locate", nil)
+		case res[0].Text() == "slow":
+			return script.Call("wait", nil)
+		case res[0].Text() == "paid" && broken:
+			return script.Fail(&llm.ProviderError{Status: 400, Message: "made to fail"})
+		case res[0].Text() == "paid":
+			return script.Say("Done.")
+		}
+		return script.Call("pay", nil)
+	})))
+	pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) { paid++; return "paid", nil })
+	wait := pawl.Func("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+		}
+		return "waited", ctx.Err()
+	})
+	v := serve(t, func(o *server.Options) {
+		o.Agents = []*pawl.Agent{{Name: "clerk", Model: model, Tools: []pawl.Toolset{pay, wait}}}
+	})
+	type reply struct {
+		ID      string
+		Choices []struct {
+			Message struct {
+				Content   string
+				ToolCalls []struct{ ID string } `json:"tool_calls"`
+			}
+		}
+	}
+	ask := func(status int, messages string) (r reply) {
+		t.Helper()
+		v.do("POST", "/v1/chat/completions", `{"model":"clerk","messages":[`+messages+`],"tools":[{"type":"function","function":{"name":"locate"}}]}`, status, &r)
+		return r
+	}
+	begin := func(result string) (messages string, first reply) {
+		t.Helper()
+		first = ask(200, `{"role":"user","content":"begin"}`)
+		id := first.Choices[0].Message.ToolCalls[0].ID
+		return `{"role":"user","content":"begin"},{"role":"assistant","tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"locate","arguments":"{}"}}]},{"role":"tool","tool_call_id":"` + id + `","content":"` + result + `"}`, first
+	}
+	const more = `,{"role":"user","content":"more"}`
+	check := func(name string, r reply, text string, runs, payments int) {
+		t.Helper()
+		var list server.Runs
+		v.do("GET", "/v1/runs", "", 200, &list)
+		if got := r.Choices[0].Message.Content; got != text || len(list.Runs) != runs || paid != payments {
+			t.Errorf("%s: %q in %d runs with %d payments, want %q, %d, %d", name, got, len(list.Runs), paid, text, runs, payments)
+		}
+	}
+	broken = true
+	messages, first := begin("Rome")
+	ask(424, messages)
+	broken = false
+	second := ask(200, messages)
+	check("a failed run", second, "Done.", 1, 1)
+	if first.ID == second.ID {
+		t.Errorf("two answers have the id %s", first.ID)
+	}
+	check("another answer", ask(200, messages), "Done.", 2, 2)
+	check("another message", ask(200, messages+more), "heard more", 3, 2)
+	broken = true
+	messages, _ = begin("Rome")
+	ask(424, messages)
+	check("another message after a failure", ask(200, messages+more), "heard more", 5, 3)
+
+	messages, first = begin("slow")
+	ctx, leave := context.WithCancel(t.Context())
+	body := `{"model":"clerk","stream":true,"messages":[` + messages + `]}`
+	res, err := v.client.Do(request(t, "POST", v.url+"/v1/chat/completions", body).WithContext(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	res.Body.Close()
+	check("another message while the run still works", ask(200, messages+more), "heard more", 7, 3)
+	v.do("POST", "/v1/runs/"+strings.Replace(first.ID, "chatcmpl-", "chat_", 1)+"/cancel", "", 200, nil)
+	check("after the user stopped it", ask(200, messages+more), "heard more", 8, 3)
 }
