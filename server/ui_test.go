@@ -148,28 +148,29 @@ func TestUseChat(t *testing.T) {
 				posts int
 				shows []string
 			}{
-				"text":                           {1, []string{"text:You said: hello"}},
-				"reasoning":                      {1, []string{"reasoning:Let me see. | text:Seen."}},
-				"second message":                 {2, []string{"text:You said: one", "text:You said: two"}},
-				"two tools, one fails":           {1, []string{`text:I call. | look({"at":"Oslo"}) output-available "found Oslo" | fail({}) output-error it is broken | text:Done: found Oslo; it is broken`}},
-				"question":                       {1, []string{"text:I call. | " + pay(1, "approval-requested")}},
-				"approve":                        {2, []string{"text:I call. | " + paid(2) + " | text:Done: paid 2"}},
-				"deny":                           {2, []string{"text:I call. | " + pay(3, "output-denied") + " | text:Done: Denied: too much"}},
-				"one yes, one no":                {2, []string{"text:I call. | " + paid(4) + " | " + pay(5, "output-denied") + " | text:Done: paid 4; Denied: too much"}},
-				"edited":                         {2, []string{"text:I call. | " + pay(6, `output-available "`+quoted+`"`) + " | text:Done: " + changed + "\npaid 60"}},
-				"asks twice":                     {3, []string{"text:I call. | " + paid(7) + " | text:I call. | " + paid(8) + " | text:Done: paid 8"}},
-				"user writes instead":            {2, []string{"text:I call. | " + pay(9, "approval-requested"), "text:You said: hello"}},
-				"tool of the agent for the page": {2, []string{`text:I call. | ask({}) output-available "blue" | text:Done: blue`}},
-				"tool of the page":               {2, []string{`text:I call. | locate({}) output-available {"city":"Rome"} | text:Done: {"city":"Rome"}`}},
-				"regenerate":                     {3, []string{fmt.Sprintf("text:Number %d.", number)}},
-				"edit":                           {3, []string{"text:You said: one", "text:You said: zwei"}},
-				"reload while it waits":          {2, []string{`text:I call. | look({"at":"a"}) output-available "found a" | ` + paid(10) + " | text:Done: found a; paid 10"}},
-				"reload while it works":          {1, []string{`text:I call. | wait({}) output-available "waited" | text:Done: waited`}},
-				"stop":                           {1, []string{"text:I call. | wait({}) output-error context canceled"}},
-				"history":                        {3, []string{"text:You said: one", "text:I call. | " + paid(11) + " | text:Done: paid 11"}},
-				"failing model":                  {1, []string{""}},
-				"failing model behind a write":   {2, []string{"text:I call. | " + paid(12)}},
-				"end behind a tool":              {1, []string{`text:I call. | end({}) output-available "over"`}},
+				"text":                            {1, []string{"text:You said: hello"}},
+				"reasoning":                       {1, []string{"reasoning:Let me see. | text:Seen."}},
+				"second message":                  {2, []string{"text:You said: one", "text:You said: two"}},
+				"two tools, one fails":            {1, []string{`text:I call. | look({"at":"Oslo"}) output-available "found Oslo" | fail({}) output-error it is broken | text:Done: found Oslo; it is broken`}},
+				"question":                        {1, []string{"text:I call. | " + pay(1, "approval-requested")}},
+				"approve":                         {2, []string{"text:I call. | " + paid(2) + " | text:Done: paid 2"}},
+				"deny":                            {2, []string{"text:I call. | " + pay(3, "output-denied") + " | text:Done: Denied: too much"}},
+				"one yes, one no":                 {2, []string{"text:I call. | " + paid(4) + " | " + pay(5, "output-denied") + " | text:Done: paid 4; Denied: too much"}},
+				"edited":                          {2, []string{"text:I call. | " + pay(6, `output-available "`+quoted+`"`) + " | text:Done: " + changed + "\npaid 60"}},
+				"asks twice":                      {3, []string{"text:I call. | " + paid(7) + " | text:I call. | " + paid(8) + " | text:Done: paid 8"}},
+				"user writes instead":             {2, []string{"text:I call. | " + pay(9, "approval-requested"), "text:You said: hello"}},
+				"tool of the agent for the page":  {2, []string{`text:I call. | ask({}) output-available "blue" | text:Done: blue`}},
+				"tool of the page":                {2, []string{`text:I call. | locate({}) output-available {"city":"Rome"} | text:Done: {"city":"Rome"}`}},
+				"tool of the page and a question": {2, []string{`text:I call. | locate({}) output-available {"city":"Rome"} | ` + paid(20) + ` | text:Done: {"city":"Rome"}; paid 20`}},
+				"regenerate":                      {3, []string{fmt.Sprintf("text:Number %d.", number)}},
+				"edit":                            {3, []string{"text:You said: one", "text:You said: zwei"}},
+				"reload while it waits":           {2, []string{`text:I call. | look({"at":"a"}) output-available "found a" | ` + paid(10) + " | text:Done: found a; paid 10"}},
+				"reload while it works":           {1, []string{`text:I call. | wait({}) output-available "waited" | text:Done: waited`}},
+				"stop":                            {1, []string{"text:I call. | wait({}) output-error context canceled"}},
+				"history":                         {3, []string{"text:You said: one", "text:I call. | " + paid(11) + " | text:Done: paid 11"}},
+				"failing model":                   {1, []string{""}},
+				"failing model behind a write":    {2, []string{"text:I call. | " + paid(12)}},
+				"end behind a tool":               {1, []string{`text:I call. | end({}) output-available "over"`}},
 				// the control: without the mark of executed calls the page posts again and again
 				"end without the mark": {5, nil},
 			} {
@@ -192,8 +193,8 @@ func TestUseChat(t *testing.T) {
 			if string(got["nothing to resume"]) != "204" {
 				t.Errorf("nothing to resume: got %s", got["nothing to resume"])
 			}
-			if n := w.paid.Load(); n != 8 { // approve, mixed, edited, twice 2, reload, history, 12
-				t.Errorf("%d payments, want 8", n)
+			if n := w.paid.Load(); n != 9 { // approve, mixed, edited, twice 2, both, reload, history, 12
+				t.Errorf("%d payments, want 9", n)
 			}
 		})
 	}

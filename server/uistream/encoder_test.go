@@ -145,7 +145,10 @@ func misordered(p uistream.Protocol, frames [][]byte) string {
 	open, calls, step := map[string]bool{}, map[string]int{}, false
 	var now []string // calls of the step
 	for i, b := range frames {
-		var f struct{ Type, ID, ToolCallID string }
+		var f struct {
+			Type, ID, ToolCallID string
+			ProviderExecuted     *bool
+		}
 		if err := json.Unmarshal(b, &f); err != nil {
 			return err.Error()
 		}
@@ -167,18 +170,27 @@ func misordered(p uistream.Protocol, frames [][]byte) string {
 			}
 			delete(open, id)
 		case "tool-input-start":
+			if calls[f.ToolCallID] == 2 && f.ProviderExecuted != nil && !*f.ProviderExecuted {
+				calls[f.ToolCallID] = 3 // a question takes the mark from the call
+				continue
+			}
 			if calls[f.ToolCallID] > 0 {
 				return fmt.Sprintf("frame %d begins a call again: %s", i, b)
 			}
 			calls[f.ToolCallID] = 1
 			now = append(now, f.ToolCallID)
 		case "tool-input-delta":
-			if calls[f.ToolCallID] != 1 {
+			if calls[f.ToolCallID]%2 != 1 {
 				return fmt.Sprintf("frame %d continues no open call: %s", i, b)
 			}
 		case "tool-input-available":
 			calls[f.ToolCallID] = 2
-		case "tool-output-available", "tool-output-error", "tool-output-denied", "tool-approval-request":
+		case "tool-approval-request":
+			if calls[f.ToolCallID] != 3 {
+				return fmt.Sprintf("frame %d asks about a call that has the mark: %s", i, b)
+			}
+			calls[f.ToolCallID] = 2
+		case "tool-output-available", "tool-output-error", "tool-output-denied":
 			if calls[f.ToolCallID] != 2 {
 				return fmt.Sprintf("frame %d is about an unknown call: %s", i, b)
 			}

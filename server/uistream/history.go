@@ -43,7 +43,7 @@ func (h *History) encode(f *frame) []object {
 	var p object
 	if f.call != nil {
 		p = h.part("toolCallId", f.call.key)
-		p["providerExecuted"] = !f.call.client
+		p["providerExecuted"] = !f.call.client && f.kind != question
 	}
 	switch f.kind {
 	case stepStarted:

@@ -85,6 +85,12 @@ await scene('tool of the page', async () => {
 		chat: { onToolCall: ({ toolCall }) => { chat.addToolOutput({ tool: 'locate', toolCallId: toolCall.toolCallId, output: { city: 'Rome' } }); } } });
 	return say(chat, 'call locate');
 });
+await scene('tool of the page and a question', async () => {
+	const chat = open('both', { body: { tools: [{ type: 'function', function: { name: 'locate', parameters: { type: 'object' } } }] },
+		chat: { onToolCall: ({ toolCall }) => { chat.addToolOutput({ tool: toolCall.toolName, toolCallId: toolCall.toolCallId, output: { city: 'Rome' } }); } } });
+	await say(chat, 'call locate, pay 20');
+	return answer(chat, yes);
+});
 await scene('regenerate', async () => {
 	const chat = await say(open('again'), 'count');
 	await chat.regenerate();
