@@ -253,7 +253,8 @@ func (c *call) chat() error {
 	}
 	defer leave()
 	reply := func(object string, choice map[string]any) map[string]any {
-		m := map[string]any{"id": "chatcmpl-" + strings.TrimPrefix(responseID(t.id, t.skip), "chat_"), "object": object, "created": t.created(), "model": baseName(t.agent), "choices": []any{}}
+		id := "chatcmpl-" + strings.TrimPrefix(responseID(t.id, t.skip), "chat_")
+		m := map[string]any{"id": id, "object": object, "created": t.created(), "model": baseName(t.agent), "choices": []any{}}
 		if choice != nil {
 			choice["index"] = 0
 			m["choices"] = []any{choice}

@@ -296,8 +296,10 @@ func trailing(msgs []llm.Message) (id string, results []llm.ToolResult, more []l
 
 // resume resumes a run whose passive calls got their results. Nil means that they had them before,
 // and a new run begins with the conversation: its user writes again, or the run is over. A run that
-// failed continues. old means that the request may be one that an earlier process has answered.
-func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message, old func(time.Time) bool) (*turn, error) {
+// failed continues. old reports whether an earlier process may have answered the request, for the
+// time of the run's last change.
+func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
+	old func(time.Time) bool) (*turn, error) {
 	p := place{c.client.scope(), id}
 	head, open, err := c.waiting(id)
 	if err != nil {

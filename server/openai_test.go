@@ -133,7 +133,7 @@ func TestAClientsResultsReachTheRun(t *testing.T) {
 		t.Errorf("runs: %+v", list.Runs)
 	}
 	again := request(t, "POST", serve(t, func(o *server.Options) { o.Journal = journal }).url+"/v1/chat/completions", answer)
-	again.Header.Set("X-Stainless-Retry-Count", "1") // the first try was answered by another process
+	again.Header.Set("X-Stainless-Retry-Count", "1") // another process answered the first try
 	if res, err := next.client.Do(again); err != nil || res.StatusCode != 422 {
 		t.Errorf("repeated: %v, %v", res, err)
 	}

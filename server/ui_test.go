@@ -193,7 +193,7 @@ func TestUseChat(t *testing.T) {
 			if string(got["nothing to resume"]) != "204" {
 				t.Errorf("nothing to resume: got %s", got["nothing to resume"])
 			}
-			if n := w.paid.Load(); n != 9 { // approve, mixed, edited, twice 2, both, reload, history, 12
+			if n := w.paid.Load(); n != 9 { // "asks twice" has two
 				t.Errorf("%d payments, want 9", n)
 			}
 		})

@@ -121,8 +121,8 @@ func (a *aisdk) call(f *frame) []object {
 	case question:
 		o["type"], o["approvalId"], o["approvalDescriptor"] = "tool-approval-request", ApprovalID(f.ask), questionOf(f.ask)
 		o["reason"] = f.ask.Why
-		// A call with the mark counts as complete, so a page whose own call of the reply is complete
-		// would repeat its request for ever. A part that begins again loses the mark.
+		// A call with the mark counts as complete, so a page whose own call of the reply is
+		// complete would repeat its request for ever. A part that begins again loses the mark.
 		again := a.call(&frame{kind: callStarted, call: s})[0]
 		again["providerExecuted"] = false
 		return []object{again, frameOf("tool-input-delta", "toolCallId", s.key, "inputTextDelta", cmp.Or(string(f.ask.Call.Args), "{}")), o}

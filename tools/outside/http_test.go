@@ -265,7 +265,8 @@ func TestMayHaveHappened(t *testing.T) {
 		want(t, call(t, s, "a", `{"at":"ok"}`), pawl.OutcomeOK)
 		asked.Store(0)
 		x := call(t, s, "a", `{"at":"`+c.at+`"}`)
-		if text := x.Result.Text(); x.Outcome != pawl.OutcomeError || !strings.HasSuffix(text, c.want) || asked.Load() != 1 {
+		text := x.Result.Text()
+		if x.Outcome != pawl.OutcomeError || !strings.HasSuffix(text, c.want) || asked.Load() != 1 {
 			t.Errorf("%s: sent %d times: %s %s, want %s", c.method, asked.Load(), x.Outcome, text, c.want)
 		}
 	}

@@ -124,7 +124,7 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	}
 	for name, values := range q.Header {
 		if name = http.CanonicalHeaderKey(name); name == "Idempotency-Key" {
-			name = "idempotency-key" // in its usual form net/http would repeat the request by itself
+			name = "idempotency-key" // net/http repeats requests with the usual form
 		}
 		req.Header[name] = values
 	}
