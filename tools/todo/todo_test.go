@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +172,50 @@ func TestResume(t *testing.T) {
 	if list, err := todo.Of(res.Values); err != nil || list.String() != "[ ] ask the user" {
 		t.Errorf("the resumed run has %q, %v", list, err)
 	}
+}
+
+// What was sent never changes: each request begins with the one before, byte for byte, also where
+// the list is recited. The control recites it at the end of each request, and breaks this.
+func TestRecitalKeepsThePrefix(t *testing.T) {
+	for _, control := range []bool{false, true} {
+		turns := []script.Turn{script.Call("todo", json.RawMessage(items("open", "oil the wheel")))}
+		for range 45 {
+			turns = append(turns, script.Together(script.Call("look", nil), script.Call("look", nil)))
+		}
+		m := script.New(append(turns, script.Say("Done."))...)
+		a := agent(m)
+		if control {
+			a.Middleware = append(a.Middleware, pawl.Middleware{Model: func(inner llm.Model) llm.Model { return &late{inner} }})
+		}
+		res, err := a.Run(t.Context(), llm.User("go"))
+		tooltest.Must(t, err)
+		recitals, broken, before := 0, 0, "["
+		for _, step := range res.Steps {
+			for _, x := range step.Executions {
+				recitals += strings.Count(x.Result.Text(), "Open: ")
+			}
+		}
+		for _, req := range m.Requests() {
+			b, err := json.Marshal(req.Messages)
+			tooltest.Must(t, err)
+			if !strings.HasPrefix(string(b), before) {
+				broken++
+			}
+			before = strings.TrimSuffix(string(b), "]")
+		}
+		if recitals != 4 || (broken > 0) != control {
+			t.Errorf("control %v: %d recitals, and %d of %d requests change what was sent", control, recitals, broken, len(m.Requests()))
+		}
+	}
+}
+
+// late recites at the end of each request.
+type late struct{ inner llm.Model }
+
+func (l *late) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	r := *req
+	r.Messages = append(slices.Clone(req.Messages), llm.User("Open: oil the wheel"))
+	return l.inner.Stream(ctx, &r)
 }
 
 func TestDefinition(t *testing.T) {
