@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// With history: all, an agent that reads more than its window fails, and the hint names the key that
-// helps. The control: with that key the same task ends.
+// With history: all, an agent that reads more than its window fails, and the hint names the key
+// that helps. The control: with that key the same task ends.
 func TestHistoryAllNamesTheWindow(t *testing.T) {
 	dir := t.TempDir()
 	write := writer(t, dir)
@@ -46,9 +46,10 @@ func TestHistoryAllNamesTheWindow(t *testing.T) {
 		c.Dir = dir
 		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "OPENAI_API_KEY=none", "GORACE=atexit_sleep_ms=0"}
 		out, _ := c.CombinedOutput() // the exit status is compared
-		hinted := strings.Contains(string(out), "pawl: hint: ") && strings.Contains(string(out), "history: window in the agent's file")
-		if c.ProcessState.ExitCode() != status || hinted != (status == 1) || strings.Contains(string(out), "All read.") == (status == 1) {
-			t.Errorf("history: %s: status %d\n%s", key, c.ProcessState.ExitCode(), out)
+		said, got := string(out), c.ProcessState.ExitCode()
+		hinted := strings.Contains(said, "pawl: hint: ") && strings.Contains(said, "history: window in the agent's file")
+		if got != status || hinted != (status == 1) || strings.Contains(said, "All read.") != (status == 0) {
+			t.Errorf("history: %s: status %d\n%s", key, got, said)
 		}
 	}
 }

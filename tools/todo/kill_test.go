@@ -32,7 +32,8 @@ type mortal struct {
 	at, count int
 }
 
-func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, rs ...store.Record) (int64, error) {
+func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	rs ...store.Record) (int64, error) {
 	if j.count++; j.at > 0 && j.count >= j.at {
 		j.kill(errKilled)
 		return 0, errKilled
@@ -40,7 +41,8 @@ func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.Jour
 	return j.Journal.AppendJournal(ctx, l, c, rs...)
 }
 
-func (j *mortal) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now, until time.Time) (store.Lease, error) {
+func (j *mortal) ClaimJournal(ctx context.Context, s store.Scope, id, owner string,
+	now, until time.Time) (store.Lease, error) {
 	return j.Journal.ClaimJournal(ctx, s, id, owner, now.Add(j.ahead), until.Add(j.ahead))
 }
 
@@ -99,8 +101,8 @@ func live(t *testing.T, at int) (l lived) {
 			tooltest.Must(t, err)
 			l.list, l.notes = list.String(), string(b)
 			return l
-		case errors.As(err, &stop) && stop.Result.Stop == pawl.StopPending: // a person looks, and lets it write again
-			l.asked++
+		case errors.As(err, &stop) && stop.Result.Stop == pawl.StopPending:
+			l.asked++ // a person looks, and lets it write again
 			msgs = []llm.Message{llm.DecisionMessage(stop.Result.Pending[0].Approve("anna"))}
 		case n > 0 || !errors.Is(err, errKilled) && !errors.Is(err, context.Canceled):
 			t.Fatalf("killed at %d, process %d: %v", at, n, err)

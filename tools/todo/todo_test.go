@@ -185,7 +185,8 @@ func TestRecitalKeepsThePrefix(t *testing.T) {
 		m := script.New(append(turns, script.Say("Done."))...)
 		a := agent(m)
 		if control {
-			a.Middleware = append(a.Middleware, pawl.Middleware{Model: func(inner llm.Model) llm.Model { return &late{inner} }})
+			recite := func(inner llm.Model) llm.Model { return &late{inner} }
+			a.Middleware = append(a.Middleware, pawl.Middleware{Model: recite})
 		}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		tooltest.Must(t, err)
