@@ -32,6 +32,20 @@ const (
 )
 
 func newRepository(t *testing.T) *repository {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":       "module calc\n\ngo 1.20\n",
+		"calc.go":      faulty,
+		"calc_test.go": "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(2, 3) != 5 {\n\t\tt.Error(\"Add(2, 3) is not 5\")\n\t}\n}\n",
+		"AGENTS.md":    "Tests are run with go test -vet=off.\n",
+	} {
+		writer(t, dir)(name, text)
+	}
+	return repositoryIn(t, dir)
+}
+
+// repositoryIn makes the folder dir a repository with the agent.
+func repositoryIn(t *testing.T, dir string) *repository {
 	soak.Sequential(t)
 	for _, program := range []string{"go", "git", "bash"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -41,15 +55,7 @@ func newRepository(t *testing.T) *repository {
 	if err := sandbox.Check(sandbox.Strict); err != nil {
 		t.Skip(err)
 	}
-	r := &repository{t, t.TempDir(), t.TempDir()}
-	for name, text := range map[string]string{
-		"go.mod":       "module calc\n\ngo 1.20\n",
-		"calc.go":      faulty,
-		"calc_test.go": "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(2, 3) != 5 {\n\t\tt.Error(\"Add(2, 3) is not 5\")\n\t}\n}\n",
-		"AGENTS.md":    "Tests are run with go test -vet=off.\n",
-	} {
-		writer(t, r.dir)(name, text)
-	}
+	r := &repository{t, dir, t.TempDir()}
 	r.pawl(nil, 0, "init", "--kind", "coding", "agent.yaml")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
 		c := exec.Command("git", args...)
@@ -196,6 +202,52 @@ func TestCodingAgent(t *testing.T) {
 	got = r.run(map[string][][2]string{"PAWL_MODEL": {{"shell_exec", string(reach)}, {"", "done"}}}, "--sandbox", "none")
 	if len(got) != 1 || got[0] != "outsidenet" {
 		t.Errorf("without the sandbox: %q", got)
+	}
+}
+
+// A coding task in a module of other people, which the module cache has: an edit breaks its tests,
+// the agent finds the line, edits it by a diff, the tests pass, and undo returns each state. The
+// control is the failure in between, with the names of the module's own tests.
+func TestCodingAgentOnAModule(t *testing.T) {
+	const module = "github.com/prometheus/otlptranslator"
+	found, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(strings.TrimSpace(string(found)))); err != nil {
+		t.Fatal(err)
+	}
+	r := repositoryIn(t, dir)
+	whole := r.read("metric_namer.go")
+	diff := `{"path":"metric_namer.go","edits":[{"old":"\"min\": \"%s\"","new":"\"min\": \"%s\""}]}`
+	test := `{"command":"go test ./..."}`
+	begun := time.Now()
+	got := r.run(map[string][][2]string{"PAWL_MODEL": {
+		{"file_edit", fmt.Sprintf(diff, "minutes", "moments")},
+		{"shell_exec", test},
+		{"file_search", `{"pattern":"moments"}`},
+		{"file_read", `{"path":"metric_namer.go","offset":37,"limit":3}`},
+		{"git_diff", `{}`},
+		{"file_edit", fmt.Sprintf(diff, "moments", "minutes")},
+		{"shell_exec", test},
+		{"git_status", `{}`},
+		{"", "The tests pass."},
+	}})
+	t.Log(time.Since(begun).Round(time.Millisecond))
+	for i, want := range []string{"moments", "--- FAIL: TestMetricNamer_Build", "metric_namer.go\n38: ", "moments",
+		"-\t\"min\": \"minutes\",\n+\t\"min\": \"moments\",", "minutes", "ok  \t" + module, ""} {
+		if i >= len(got) || !strings.Contains(got[i], want) {
+			t.Fatalf("call %d: want %q in\n%s", i, want, strings.Join(got[min(i, len(got)-1):], "\n---\n"))
+		}
+	}
+	if r.read("metric_namer.go") != whole || strings.Contains(got[7], "metric_namer.go") {
+		t.Errorf("after the run the file differs: %s", got[7])
+	}
+	for _, want := range []string{strings.Replace(whole, `"minutes"`, `"moments"`, 1), whole} {
+		if r.pawl(nil, 0, "undo", "agent.yaml"); r.read("metric_namer.go") != want {
+			t.Error("undo does not bring the file back")
+		}
 	}
 }
 
