@@ -75,15 +75,13 @@ func (h *host) offerTasks(caps *sdk.ServerCapabilities) {
 					Message: "the request does not declare the extension " + tasks,
 					Data:    json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasks + `":{}}}}`)}
 			}
-			id := r.Params.ID
-			out, open, err := h.task(ctx, id, "complete", r.ClientCapabilities())
-			if err == nil && method != "tasks/get" {
-				out.fields = map[string]any{"resultType": "complete"}
-				if run := h.service.Task(id); method == "tasks/cancel" {
-					err = run.Cancel(ctx)
-				} else {
-					err = answer(ctx, run, open, r.Params.Responses)
-				}
+			out, open, err := h.task(ctx, r.Params.ID, "complete", r.ClientCapabilities())
+			run, ack := h.service.Task(r.Params.ID), &taskResult{fields: map[string]any{"resultType": "complete"}}
+			switch {
+			case err == nil && method == "tasks/update":
+				out, err = ack, answer(ctx, run, open, r.Params.Responses)
+			case err == nil && method == "tasks/cancel":
+				out, err = ack, run.Cancel(ctx)
 			}
 			switch {
 			case errors.Is(err, pawl.ErrNotFound):
@@ -118,7 +116,8 @@ func (h *host) task(ctx context.Context, id, kind string, caps *sdk.ClientCapabi
 	case pawl.StopCancelled:
 		f["status"] = "cancelled"
 	default: // a failed run is the result of its call
-		f["status"], f["result"] = "completed", h.agentAnswer("The agent", res, nil)
+		b, _ := json.Marshal(h.agentAnswer("The agent", res, nil)) // invalid JSON fails below
+		f["status"], f["result"] = "completed", json.RawMessage(`{"resultType":"complete",`+strings.TrimPrefix(string(b), "{"))
 	}
 	return &taskResult{fields: f}, res.Pending, nil
 }

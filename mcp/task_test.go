@@ -216,11 +216,11 @@ func TestTaskStates(t *testing.T) {
 			want   string // without the members that are the same for all
 		}{
 			{"working", nil, `"status":"working","statusMessage":"",`},
-			{"answer", done("fine"), `"result":{"content":[{"text":"fine","type":"text"}]},"status":"completed","statusMessage":"",`},
+			{"answer", done("fine"), `"result":{"content":[{"text":"fine","type":"text"}],"resultType":"complete"},"status":"completed","statusMessage":"",`},
 			{"output", &pawl.Result{Stop: pawl.StopAnswer, Output: json.RawMessage(`{"a":1}`)},
-				`"result":{"content":[{"text":"{\"a\":1}","type":"text"}],"structuredContent":{"a":1}},"status":"completed","statusMessage":"",`},
+				`"result":{"content":[{"text":"{\"a\":1}","type":"text"}],"resultType":"complete","structuredContent":{"a":1}},"status":"completed","statusMessage":"",`},
 			{"failed", &pawl.Result{Stop: pawl.StopFailed, Cause: "no model"},
-				`"result":{"content":[{"text":"The agent stopped without an answer: no model","type":"text"}],"isError":true},"status":"completed","statusMessage":"no model",`},
+				`"result":{"content":[{"text":"The agent stopped without an answer: no model","type":"text"}],"isError":true,"resultType":"complete"},"status":"completed","statusMessage":"no model",`},
 			{"cancelled", &pawl.Result{Stop: pawl.StopCancelled, Cause: "by ann"}, `"status":"cancelled","statusMessage":"by ann",`},
 			{"question", &pawl.Result{Stop: pawl.StopPending, Pending: []pawl.PendingCall{paid}}, `"inputRequests":` + form + `,"status":"input_required","statusMessage":"",`},
 			{"passive", &pawl.Result{Stop: pawl.StopPending, Pending: []pawl.PendingCall{given}},

@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -119,18 +121,26 @@ func (m *mortal) until(token, id, status string) (got reply) {
 
 const callClerk = `"name":"clerk","arguments":{"task":"Wait, then pay."},`
 
-// A call that takes over 5 s is a task for a client that declares the extension. The task is a
-// stored run, which survives SIGKILL, asks the client, and belongs to the client's user. Each
-// approval is one payment.
-func TestMCPTasks(t *testing.T) {
-	t.Parallel()
-	const ann, bob, eve = "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"
-	var paid, waits atomic.Int64
+const ann, bob, eve = "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"
+
+// slow is a server of an agent that waits and then pays, with tokens of three users.
+type slow struct {
+	*mortal
+	bank string
+	paid atomic.Int64
+	open func() // ends the waiting
+}
+
+func serveSlow(t *testing.T) *slow {
 	gate := make(chan struct{})
+	s := &slow{open: sync.OnceFunc(func() { close(gate) })}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/pay" {
-			paid.Add(1)
-		} else if waits.Add(1); true {
+		switch r.URL.Path {
+		case "/pay":
+			s.paid.Add(1)
+		case "/open":
+			s.open()
+		default:
 			select {
 			case <-gate:
 			case <-r.Context().Done():
@@ -138,7 +148,7 @@ func TestMCPTasks(t *testing.T) {
 		}
 		fmt.Fprint(w, "ok")
 	}))
-	defer web.Close()
+	t.Cleanup(web.Close)
 	dir := t.TempDir()
 	file, tokens := filepath.Join(dir, "clerk.yaml"), filepath.Join(dir, "tokens.json")
 	ok(t, os.WriteFile(file, []byte(strings.ReplaceAll(slowFile, "BANK", web.URL)), 0o600))
@@ -146,11 +156,48 @@ func TestMCPTasks(t *testing.T) {
 	ok(t, os.WriteFile(tokens, fmt.Appendf(nil, `[{"name":"ann's","token":%q,"scopes":["all"],"tenant":"t","user":"ann"},
 		{"name":"bob's","token":%q,"scopes":["all"],"tenant":"t","user":"bob"}, {"name":"eve's","token":%q,"scopes":["all"],"tenant":"e","user":"ann"}]`, ann, bob, eve), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	m := &mortal{t: t, ctx: ctx, args: []string{"serve", file, "--http", "127.0.0.1:0", "--db", filepath.Join(dir, "runs.db"),
-		"--lease", "1s", "--tokens", tokens}}
-	m.start()
-	defer m.kill(false)
+	t.Cleanup(cancel)
+	s.bank, s.mortal = web.URL, &mortal{t: t, ctx: ctx, args: []string{"serve", file, "--http", "127.0.0.1:0", "--db",
+		filepath.Join(dir, "runs.db"), "--lease", "1s", "--tokens", tokens}}
+	s.start()
+	t.Cleanup(func() { s.kill(false) })
+	return s
+}
+
+// The official client of the extension calls a tool, waits for its task, and answers its question.
+func TestMCPTasksClient(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "mcp", "testdata", "npm")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@modelcontextprotocol", "ext-tasks")); err != nil {
+		t.Skipf("left out: the client is not installed (make test does it): %v", err)
+	}
+	m := serveSlow(t)
+	var all sync.WaitGroup
+	for action, text := range map[string]string{"accept": "done", "decline": "done"} {
+		all.Go(func() {
+			cmd := exec.CommandContext(m.ctx, "node", "tasks.mjs", m.url, ann, m.bank, action)
+			cmd.Dir = dir
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			want := `{"kind":"task","asked":1,"text":"` + text + `","error":false,"methods":["tools/call","tasks/get","tasks/update"]}`
+			if got := strings.TrimSpace(string(out)); err != nil || got != want {
+				t.Errorf("%s: %v: got %s, want %s\n%s", action, err, got, want, stderr.String())
+			}
+		})
+	}
+	if all.Wait(); m.paid.Load() != 1 {
+		t.Errorf("one yes and one no paid %d times", m.paid.Load())
+	}
+}
+
+// A call that takes over 5 s is a task for a client that declares the extension. The task is a
+// stored run, which survives SIGKILL, asks the client, and belongs to the client's user. Each
+// approval is one payment.
+func TestMCPTasks(t *testing.T) {
+	t.Parallel()
+	m := serveSlow(t)
+	ctx, paid := m.ctx, &m.paid
 
 	// The client without the extension waits for the whole call, as the negative control.
 	plain := make(chan error, 1)
@@ -222,7 +269,7 @@ func TestMCPTasks(t *testing.T) {
 	if got := m.until(ann, id, "working").Result; got.CreatedAt != made.CreatedAt {
 		t.Errorf("created %v, want %v", got.CreatedAt, made.CreatedAt)
 	}
-	close(gate)
+	m.open()
 	question := m.until(ann, id, "input_required").Result
 	if len(question.InputRequests) != 1 {
 		t.Fatalf("%+v", question)
