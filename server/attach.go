@@ -26,6 +26,8 @@ const (
 	windowFailed = 15 * time.Second // for an equal request after an error within a stream
 	windowPage   = 2 * time.Second  // for an equal request of a web page; see open
 	windowSize   = 10_000           // requests that are remembered
+
+	foundPoll = 500 * time.Millisecond // between two attempts to get a run of another process
 )
 
 // window remembers the requests to OpenAI's endpoints.
@@ -231,7 +233,8 @@ func (c *call) last(prefix string, print [32]byte, span int64) (last *store.Jour
 	}
 }
 
-// found returns the turn of a run that an earlier process started.
+// found returns the turn of a run that an earlier process started. It waits until that process has
+// released the run, or its lease has ended.
 func (c *call) found(head *store.JournalRun) (*turn, error) {
 	p := place{head.Scope, head.ID}
 	d, err := c.s.dressOf(c.ctx(), p)
@@ -241,8 +244,17 @@ func (c *call) found(head *store.JournalRun) (*turn, error) {
 	if d != nil && !bytes.Equal(d.Print, c.body[:]) {
 		return nil, otherBody()
 	}
-	l, err := c.look(p)
-	return &turn{id: head.ID, agent: head.Agent, live: l}, err
+	for {
+		l, err := c.look(p)
+		if !errors.Is(err, durable.ErrLost) {
+			return &turn{id: head.ID, agent: head.Agent, live: l}, err
+		}
+		select {
+		case <-time.After(foundPoll):
+		case <-c.r.Context().Done():
+			return nil, c.r.Context().Err()
+		}
+	}
 }
 
 func otherBody() error {

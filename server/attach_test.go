@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -352,5 +354,47 @@ func TestEqualRequestsAtOnce(t *testing.T) {
 	all.Wait()
 	if count(t, v) != 1 || w.paid.Load() != 1 {
 		t.Errorf("got %d runs and %d payments", count(t, v), w.paid.Load())
+	}
+}
+
+// contested reports the first attempt to claim a run that another process has.
+type contested struct {
+	store.Journal
+	once sync.Once
+	met  chan struct{}
+}
+
+func (j *contested) ClaimJournal(ctx context.Context, s store.Scope, id, owner string,
+	now, until time.Time) (store.Lease, error) {
+	l, err := j.Journal.ClaimJournal(ctx, s, id, owner, now, until)
+	if errors.Is(err, store.ErrConflict) {
+		j.once.Do(func() { close(j.met) })
+	}
+	return l, err
+}
+
+// A client repeats its request at a second server while the first one still has the run, as after a
+// crash: the answer is that of the run.
+func TestARepetitionWaitsForTheRun(t *testing.T) {
+	w, j := &world{gate: make(chan struct{})}, new(store.MemoryJournal)
+	first := front(t, j, w, nil)
+	body := chatOf("pay slowly", "")
+	begun := make(chan struct{})
+	go func() {
+		defer close(begun)
+		if res, err := first.client.Do(request(t, "POST", first.url+"/v1/chat/completions", body)); err == nil {
+			res.Body.Close()
+		}
+	}()
+	held := &contested{Journal: j, met: make(chan struct{})}
+	second := front(t, held, w, nil)
+	for w.paid.Load() == 0 {
+		runtime.Gosched()
+	}
+	go func() { <-held.met; close(w.gate) }()
+	var got json.RawMessage
+	second.do("POST", "/v1/chat/completions", body, 200, &got, "X-Stainless-Retry-Count", "1")
+	if <-begun; !strings.Contains(string(got), "It is paid.") || w.paid.Load() != 1 || count(t, second) != 1 {
+		t.Errorf("got %s, %d payments, %d runs", got, w.paid.Load(), count(t, second))
 	}
 }
