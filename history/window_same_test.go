@@ -71,6 +71,7 @@ func ways(t *testing.T, id string, db store.Threads) map[string]way {
 // However a conversation goes on, the same is sent: by Run with its messages, by Resume of a stored
 // result, in a thread, and in a fork from the middle of each turn. The control is another window.
 func TestWindowSameViews(t *testing.T) {
+	soak.Sequential(t)
 	db := tooltest.DB(t, nil)
 	edits := 0
 	for seed := range soak.N(12, 200) {
