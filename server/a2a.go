@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -367,7 +368,7 @@ func (a2aTasks) GetTask(ctx context.Context, r *a2a.GetTaskRequest) (*a2a.Task, 
 	return t, c.a2aError(err)
 }
 
-// ListTasks returns the tasks of the agent that the client may see, by ID.
+// ListTasks returns the tasks of the agent that the client may see, the one that changed last first.
 func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	c := a2aOf(ctx)
 	if err := c.check(ScopeRead); err != nil {
@@ -380,41 +381,46 @@ func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 			return nil, c.a2aError(err)
 		}
 	}
-	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: min(cmp.Or(max(r.PageSize, 0), 50), 100)}
-	history := cmp.Or(r.HistoryLength, new(int))
+	var all []store.JournalRun
 	for p := (store.Page{After: prefix, Limit: 1000}); ; {
 		heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), "", p)
 		if err != nil {
 			return nil, c.a2aError(err)
 		}
 		for _, h := range heads {
-			if p.After = h.ID; !strings.HasPrefix(h.ID, prefix) {
-				return out, nil
+			if p.After = h.ID; strings.HasPrefix(h.ID, prefix) && c.ours(h) && (r.Status == "" || r.Status == state(c.s.toRun(h))) &&
+				(r.StatusTimestampAfter == nil || h.Updated.After(*r.StatusTimestampAfter)) {
+				all = append(all, h)
 			}
-			if !c.ours(h) || r.Status != "" && r.Status != state(c.s.toRun(h)) ||
-				r.StatusTimestampAfter != nil && !h.Updated.After(*r.StatusTimestampAfter) {
-				continue
-			}
-			out.TotalSize++
-			if n := len(out.Tasks); h.ID <= r.PageToken {
-				continue
-			} else if n == out.PageSize {
-				out.NextPageToken = string(out.Tasks[n-1].ID)
-				continue
-			}
-			t, err := c.task(h, history)
-			if err != nil {
-				return nil, c.a2aError(err)
-			}
-			if !r.IncludeArtifacts {
-				t.Artifacts = nil
-			}
-			out.Tasks = append(out.Tasks, t)
 		}
-		if len(heads) < p.Limit {
-			return out, nil
+		if len(heads) < p.Limit || !strings.HasPrefix(p.After, prefix) {
+			break
 		}
 	}
+	place := func(h store.JournalRun) string { // in the list
+		return fmt.Sprintf("%020d.%s", math.MaxInt64-h.Updated.UnixNano(), h.ID)
+	}
+	slices.SortFunc(all, func(a, b store.JournalRun) int { return cmp.Compare(place(a), place(b)) })
+	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all), PageSize: min(cmp.Or(max(r.PageSize, 0), 50), 100)}
+	last := ""
+	for _, h := range all {
+		if place(h) <= r.PageToken {
+			continue
+		}
+		if len(out.Tasks) == out.PageSize {
+			out.NextPageToken = last
+			break
+		}
+		t, err := c.task(h, cmp.Or(r.HistoryLength, new(int)))
+		if err != nil {
+			return nil, c.a2aError(err)
+		}
+		if !r.IncludeArtifacts {
+			t.Artifacts = nil
+		}
+		out.Tasks, last = append(out.Tasks, t), place(h)
+	}
+	return out, nil
 }
 
 // CancelTask cancels a task that has not ended.

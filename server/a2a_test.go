@@ -77,7 +77,8 @@ func TestA2AClient(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			for name, want := range map[string]any{
-				"failed": "failed: ", "text": "completed: You said: hello ", "history": true, "question": "input: pay",
+				"failed": "failed: ", "both": "completed: Done: found Oslo; found Rome", "failedWrite": "failed: ",
+				"text": "completed: You said: hello ", "history": true, "question": "input: pay",
 				"approved": "completed: Done: paid 1", "denied": "completed: Done: Denied: yes",
 				"edited": "completed: Done: (Not run as you asked: the approver changed the arguments to {\"invoice\":30})\npaid 30",
 				"get":    "completed: Done: paid 4", "twice": true, "cancelled": "canceled: ",
@@ -88,16 +89,17 @@ func TestA2AClient(t *testing.T) {
 				}
 			}
 			for name, want := range map[string]map[string]any{
-				"stream":     {"answer": "Done: found Oslo", "seen": "task working completed"},
-				"streamed":   {"answer": "Done: paid 4", "seen": "task working completed"},
-				"subscribed": {"answer": "Done: waited", "seen": "task completed"},
+				"stream":       {"answer": "Done: found Oslo", "seen": "task working completed"},
+				"streamed":     {"answer": "Done: paid 4", "seen": "task working completed"},
+				"subscribed":   {"answer": "Done: waited", "seen": "task completed"},
+				"disconnected": {"answer": "Done: waited", "seen": "task completed"},
 			} {
 				if !reflect.DeepEqual(got[name], map[string]any(want)) {
 					t.Errorf("%s: got %v, want %v", name, got[name], want)
 				}
 			}
-			if n := w.paid.Load(); n != 3 {
-				t.Errorf("%d payments, want 3", n)
+			if n := w.paid.Load(); n != 4 {
+				t.Errorf("%d payments, want 4", n)
 			}
 		})
 	}
@@ -340,21 +342,27 @@ func TestA2AWrongRequests(t *testing.T) {
 	if res, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{}); err != nil || len(res.Tasks) != 0 {
 		t.Errorf("the wrong requests have started %+v, %v", res, err)
 	}
-	for range 3 { // the control, and pages
+	for range 7 { // the control, and pages: by ID they would be in order once in 5,040
 		if _, err := c.SendMessage(t.Context(), a2aSay("hello")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	seen, token := 0, ""
+	seen, token, last := 0, "", time.Now().Add(time.Hour)
 	for page := 0; page == 0 || token != ""; page++ {
 		req := &a2a.ListTasksRequest{PageSize: 2, PageToken: token, Status: a2a.TaskStateCompleted}
 		res, err := c.ListTasks(t.Context(), req)
-		if err != nil || res.TotalSize != 3 || page > 1 {
+		if err != nil || res.TotalSize != 7 || page > 3 {
 			t.Fatalf("page %d is %+v, %v", page, res, err)
+		}
+		for _, task := range res.Tasks { // the last change first
+			if task.Status.Timestamp.After(last) {
+				t.Errorf("page %d: a task of %v follows one of %v", page, task.Status.Timestamp, last)
+			}
+			last = *task.Status.Timestamp
 		}
 		seen, token = seen+len(res.Tasks), res.NextPageToken
 	}
-	if seen != 3 {
-		t.Errorf("%d tasks are listed, want 3", seen)
+	if seen != 7 {
+		t.Errorf("%d tasks are listed, want 7", seen)
 	}
 }

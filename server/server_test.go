@@ -67,7 +67,14 @@ var usage = &llm.Usage{Input: 30, Output: 12}
 
 func clerkTurn(req *llm.Request) script.Turn {
 	if res := script.Results(req); res != nil {
-		turn := script.Say("Done: " + res[0].Text())
+		said := res[0].Text()
+		if said == "paid 13" {
+			return script.Fail(&llm.ProviderError{Provider: "test", Code: llm.CodeServer, Message: "no"})
+		}
+		for _, r := range res[1:] {
+			said += "; " + r.Text()
+		}
+		turn := script.Say("Done: " + said)
 		turn.Usage = usage
 		return turn
 	}
@@ -77,6 +84,8 @@ func clerkTurn(req *llm.Request) script.Turn {
 		return script.Call("pay", `{"invoice":`+rest+`}`)
 	case "look":
 		return script.Call("look", `{"at":"`+rest+`"}`)
+	case "both":
+		return script.Together(script.Call("look", `{"at":"`+rest+`"}`), script.Call("look", `{"at":"Rome"}`))
 	case "wait":
 		return script.Call("wait", `{}`)
 	case "locate":

@@ -41,6 +41,14 @@ func lost(outcome, proof string) seen {
 	return seen{outcome, proof, "pawltest/testdata/sdk/lost.mjs", "TestLostConnections", "the client, whose connections break"}
 }
 
+// held is an outcome while a tool is silent for longer than the proxy allows, or with structured
+// output in the same test.
+func held(outcome, proof, file string) seen {
+	return seen{outcome, proof, file, "TestQuietTools", "the client, at a tool of 40 s (`make test`: three heartbeats) and with structured output"}
+}
+
+const sdkLost, uiQuiet, a2aClient = "pawltest/testdata/sdk/lost.mjs", "server/testdata/ui/quiet.mjs", "server/testdata/a2a/client.mjs"
+
 var scenarios = []struct {
 	name  string
 	cells []seen // one for each client
@@ -51,7 +59,7 @@ var scenarios = []struct {
 		shown("answer", "'own tool'"), shown("answer", "'own tool'"),
 		shown("card", "two tools, one fails"), shown("card", "two tools, one fails"), shown("answer, progress", "all.progress"), shown("answer", "'look Oslo'")}},
 	{"parallel tools", []seen{shown("answer", "chat parallel tools"), shown("answer", "both Oslo"), shown("answer", "'parallel tools'"),
-		shown("answer", "'parallel tools'"), shown("answer", "'parallel tools'"), shown("two cards", "two tools, one fails"), shown("two calls", "two tools, one fails"), {}, {}}},
+		shown("answer", "'parallel tools'"), shown("answer", "'parallel tools'"), shown("two cards", "two tools, one fails"), shown("two calls", "two tools, one fails"), {}, shown("answer", "'both Oslo'")}},
 	{"tool of the client", []seen{shown("executed once", "runTools"), shown("executed once", "locate me"), shown("executed once", "'steps'"),
 		shown("executed once", "'client tool'"), shown("executed once", "'client tool'"), shown("executed once", "tool of the page"),
 		shown("executed once", "tool of the page"), {outcome: notThere}, sent("text is the result", "server/a2a_test.go", "TestA2AConversation")}},
@@ -66,23 +74,28 @@ var scenarios = []struct {
 		shown("one write, as edited", "scene('edited'"),
 		shown("one write, as edited", "scene('edited'"), {outcome: notThere}, shown("one write, as edited", "out.edited")}},
 	{"structured output after prose", []seen{shown("the output alone", "chat prose"), shown("the output alone", "'prose'"),
-		shown("the output alone", "'prose'"), shown("the output alone", "'prose'"), shown("the output alone", "'prose'"), {}, {}, {}, {}}},
+		shown("the output alone", "'prose'"), shown("the output alone", "'prose'"), shown("the output alone", "'prose'"),
+		held("a data part behind the text", "'prose'", uiQuiet), held("the result of the run, behind the text", "'prose'", uiQuiet), {},
+		held("the output alone", "message('prose')", a2aClient)}},
 	{"provider error before a write", []seen{shown("error 424, one request", "chat fails'"), shown("error 424, one request", "'fail 9'"),
 		shown("error, one run", "'fails'"), shown("error 409, one request", "'fails'"), shown("error 424, one request", "'fails'"), shown("error", "failing model'"),
 		shown("error", "failing model'"), {}, shown("failed task", "out.failed")}},
 	{"provider error after a write", []seen{shown("error 424, one write", "chat fails after a write"), shown("error 424, one write", "refund 9"),
 		shown("error, one write", "fails after a write"), shown("error 409, one write", "fails after a write"),
 		shown("error 424, one write", "fails after a write"), shown("error, one write", "failing model behind a write"),
-		shown("error, one write", "failing model behind a write"), {}, {}}},
+		shown("error, one write", "failing model behind a write"), {}, shown("failed task, one write", "out.failedWrite")}},
 	{"disconnect", []seen{lost("error, cancelled", "lose-stream"), lost("error, cancelled", "lose-stream"), lost("the same run, or cancelled", "lose-stream"),
 		lost("error, cancelled", "lose-stream"), lost("error, cancelled", "lose-stream"), shown("continues", "reload while it works"),
-		shown("cancelled, if asked", "gone client"), {}, {}}},
+		shown("cancelled, if asked", "gone client"), {}, shown("continues", "out.disconnected")}},
 	{"reconnect", []seen{lost("the same run", "lose-whole"), lost("the same run", "lose-whole"), lost("the same run", "lose-whole"),
 		lost("the same run", "lose-whole"), lost("the same run", "lose-whole"), shown("the same message", "reload while it works"),
 		shown("the same run", "stop and attach"), {}, shown("the same task", "out.subscribed")}},
 	{"stop", []seen{lost("cancelled", "slow stop-"), lost("cancelled", "slow stop-"), lost("cancelled", "slow stop-"),
 		lost("cancelled", "slow stop-"), lost("cancelled", "slow stop-"), shown("cancelled", "scene('stop'"),
 		shown("cancelled", "scene('cancel'"), {}, shown("cancelled", "out.cancelled")}},
+	{"tool of 40 s, a proxy that cuts at 30 s of silence", []seen{held("answer", "slow quiet-", sdkLost), {}, held("answer", "slow quiet-", sdkLost),
+		held("answer", "slow quiet-", sdkLost), held("answer", "slow quiet-", sdkLost), held("answer", "slow quiet-", uiQuiet),
+		held("answer", "slow quiet-", uiQuiet), {}, held("answer", "slow quiet-", a2aClient)}},
 }
 
 // TestClients writes the page of clients. Each outcome names a proof that exists.

@@ -6,7 +6,8 @@
 //
 //	lose    the first connection breaks; the tool ends when the client repeats the request
 //	stop    nothing: the client may wait for the tool at /edge/held?name=NAME, and disconnect
-//	quiet   the tool ends after Silence, or, if this is 0, after three pieces that follow
+//	quiet   the tool ends after Silence, or, if this is 0, after three signs of life that follow:
+//	        comments of server-sent events
 //
 // All connections that are silent for Patience break.
 package edge
@@ -31,7 +32,7 @@ import (
 type Edge struct {
 	URL      string
 	Patience time.Duration // how long a connection may be silent; New sets 30 s
-	Silence  time.Duration // how long the tool of a quiet task takes; 0 means three pieces
+	Silence  time.Duration // how long the tool of a quiet task takes; 0 means three signs
 
 	mu    sync.Mutex
 	tasks map[string]*task
@@ -132,7 +133,7 @@ func (e *Edge) pass(to http.Handler, w http.ResponseWriter, r *http.Request) {
 		cancel()
 	})
 	defer idle.Stop()
-	p := &pieces{w, func() { idle.Reset(e.Patience) }}
+	p := &pieces{w, func([]byte) { idle.Reset(e.Patience) }}
 	if b, err := io.ReadAll(r.Body); r.Method == "POST" && err == nil {
 		r.Body = io.NopCloser(bytes.NewReader(b))
 		if all := asked.FindAllSubmatch(b, -1); len(all) > 0 {
@@ -153,8 +154,10 @@ func (e *Edge) watch(ctx context.Context, cut func(), text string, p *pieces) {
 	switch {
 	case kind == "quiet" && e.Silence == 0:
 		n, went := 0, p.wrote
-		p.wrote = func() {
-			went()
+		p.wrote = func(b []byte) {
+			if went(b); b[0] != ':' {
+				return
+			}
 			select {
 			case <-k.held:
 				if n++; n == 3 {
@@ -179,12 +182,12 @@ func (e *Edge) watch(ctx context.Context, cut func(), text string, p *pieces) {
 // pieces calls wrote after each piece of a response.
 type pieces struct {
 	http.ResponseWriter
-	wrote func()
+	wrote func([]byte)
 }
 
 func (p *pieces) Write(b []byte) (int, error) {
 	n, err := p.ResponseWriter.Write(b)
-	p.wrote()
+	p.wrote(b)
 	return n, err
 }
 

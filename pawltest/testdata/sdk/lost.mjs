@@ -1,8 +1,8 @@
-// What the clients of OpenAI's APIs do when their connections to pawl serve break, at their default settings: cmd/pawl's test
-// reads it. A page of Chromium executes it
+// What the clients of OpenAI's APIs do when their connections to pawl serve break, at their default settings, or, if argv[4] is
+// quiet, when a tool takes long: the tests of cmd/pawl and server read it. A page of Chromium executes it
 // too, with the arguments in globalThis.args.
 const page = typeof process === 'undefined';
-const [root, token] = page ? globalThis.args : process.argv.slice(2);
+const [root, token, kind] = page ? globalThis.args : process.argv.slice(2);
 const baseURL = root + '/v1';
 
 // A client has ask(text, stream, signal), which returns the text of the answer.
@@ -68,6 +68,10 @@ const thrown = (p) => p.then((text) => (text === 'no end' ? text : 'answer ' + t
 async function walk(name, api) {
 	const ask = await clients[name](api);
 	const of = `${page ? 'page' : name}-${api}`;
+	if (kind === 'quiet') {
+		all[of] = await thrown(ask('slow quiet-' + of, true));
+		return;
+	}
 	const stop = new AbortController();
 	fetch(`${root}/edge/held?name=stop-${of}`).then(() => stop.abort());
 	const ends = await Promise.all([

@@ -3,12 +3,13 @@
 import { randomUUID } from 'node:crypto'
 import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client'
 
-const [base, token, binding] = process.argv.slice(2)
+const [base, token, binding, kind] = process.argv.slice(2)
 const send = (url, init = {}) => fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
 const factory = new ClientFactory({
   transports: [binding === 'rest' ? new RestTransportFactory({ fetchImpl: send }) : new JsonRpcTransportFactory({ fetchImpl: send })],
 })
-const client = await factory.createFromUrl(base)
+const client = await factory.createFromUrl(base, kind && '/a2a/clerk/.well-known/agent-card.json')
+const out = {}
 const states = ['unspecified', 'submitted', 'working', 'completed', 'failed', 'canceled', 'input']
 const part = (content) => ({ content, metadata: undefined, filename: '', mediaType: '' })
 const message = (text, more = {}) => ({
@@ -22,7 +23,6 @@ const texts = (parts) => parts.map((p) => (p.content.$case === 'data' ? JSON.str
 const shown = (task) => `${states[task.status.state]}: ${(task.artifacts ?? []).map((a) => texts(a.parts)).join('')}`
 const asked = (task) => task.status.message.parts.find((p) => p.content.$case === 'data').content.value.pawl
 const failure = async (f) => { try { await f(); return 'none' } catch (e) { return e.constructor.name.replace(/^_/, '') } }
-const out = {}
 const all = async (stream, begun = () => {}) => {
   let answer = '', seen = []
   for await (const e of stream) {
@@ -35,10 +35,18 @@ const all = async (stream, begun = () => {}) => {
   return { answer, seen: seen.join(' ') }
 }
 
+if (kind === 'quiet') { // a server with two agents, one of which has structured output
+  out.quiet = (await all(client.sendMessageStream(message(`slow quiet-a2a-${binding}`)))).answer
+  const finder = await factory.createFromUrl(base, '/a2a/finder/.well-known/agent-card.json')
+  out.prose = shown(await finder.sendMessage(message('prose')))
+  console.log(JSON.stringify(out))
+  process.exit()
+}
 const first = await client.sendMessage(message('hello'))
 out.text = shown(first)
 out.history = (await client.sendMessage(message('again', { message: { contextId: first.contextId } }))).contextId === first.contextId
 out.failed = shown(await client.sendMessage(message('fail')))
+out.both = shown(await client.sendMessage(message('both Oslo')))
 out.stream = await all(client.sendMessageStream(message('look Oslo')))
 let task = await client.sendMessage(message('pay 1'))
 out.question = shown(task) + asked(task).map((a) => a.call.name).join()
@@ -51,6 +59,8 @@ out.edited = shown(await client.sendMessage(message(yes(task, { args: { invoice:
 task = await client.sendMessage(message('pay 4'))
 out.streamed = await all(client.sendMessageStream(message(yes(task), { message: { taskId: task.id } })))
 out.get = shown(await client.getTask({ tenant: '', id: task.id, historyLength: 0 }))
+task = await client.sendMessage(message('pay 13'))
+out.failedWrite = shown(await client.sendMessage(message(yes(task), { message: { taskId: task.id } })))
 const id = randomUUID()
 const twice = await Promise.all([1, 2].map(() => client.sendMessage(message('pay 5', { message: { messageId: id } }))))
 out.twice = twice[0].id === twice[1].id
@@ -58,7 +68,16 @@ out.cancelled = shown(await client.cancelTask({ tenant: '', id: twice[0].id, met
 out.cancelOver = await failure(() => client.cancelTask({ tenant: '', id: twice[0].id, metadata: undefined }))
 out.unknown = await failure(() => client.getTask({ tenant: '', id: 'a2a_none', historyLength: 0 }))
 out.listed = (await client.listTasks({ tenant: '', contextId: first.contextId, status: 0, pageSize: 10, pageToken: '', statusTimestampAfter: undefined, includeArtifacts: false })).tasks.length
-const begun = await client.sendMessage(message('wait', { request: { configuration: { acceptedOutputModes: [], returnImmediately: true, taskPushNotificationConfig: undefined } } }))
+const gone = new AbortController()
+let left
+try {
+  for await (const e of client.sendMessageStream(message('wait'), { signal: gone.signal })) {
+    if (e.payload.$case === 'task') left = e.payload.value.id
+    gone.abort()
+  }
+} catch { /* the client has disconnected */ }
 const release = () => fetch(base + '/test/release', { method: 'POST' })
+out.disconnected = await all(client.resubscribeTask({ tenant: '', id: left }), release)
+const begun = await client.sendMessage(message('wait', { request: { configuration: { acceptedOutputModes: [], returnImmediately: true, taskPushNotificationConfig: undefined } } }))
 out.subscribed = await all(client.resubscribeTask({ tenant: '', id: begun.id }), release)
 console.log(JSON.stringify(out))
