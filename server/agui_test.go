@@ -128,10 +128,6 @@ func TestAGUI(t *testing.T) {
 // If events are lost, repeated or shuffled, the client of each protocol accepts the stream: AG-UI's
 // boundary and verifier, and the chunk schema and the reader of the AI SDK.
 func TestClientsAcceptStreamsOfAnyEvents(t *testing.T) {
-	type stream struct {
-		Protocol uistream.Protocol `json:"protocol"`
-		Frames   []json.RawMessage `json:"frames"`
-	}
 	var streams []stream
 	var names []string
 	for _, file := range []string{"asks", "goes_on"} {
@@ -165,24 +161,12 @@ func TestClientsAcceptStreamsOfAnyEvents(t *testing.T) {
 				r.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
 			}
 			for _, p := range []uistream.Protocol{uistream.AISDK6, uistream.AISDK7, uistream.AGUI0, uistream.AGUI1} {
-				o := uistream.Options{Protocol: p, Run: "ui_x_y", Agent: "clerk", Passive: func(name string) bool { return name == "ask" }}
-				if strings.HasPrefix(string(p), "ag-ui") {
-					o.Thread, o.Request, o.Inner = "t", "r", true
-				}
+				o := streamOf(p)
 				// the AI SDK has the calls in the message before
 				if file == "goes_on" && o.Thread != "" {
 					o.After, o.Open = 3, map[llm.Key]bool{"run/3/0": true, "run/3/1": false, "run/3/1/clerk/1/0": true}
 				}
-				e := uistream.New(o)
-				s := stream{Protocol: p}
-				frames := e.Begin()
-				for _, ev := range some {
-					frames = append(frames, e.Event(ev)...)
-				}
-				for _, f := range append(frames, e.Fail("the events ended")...) {
-					s.Frames = append(s.Frames, f)
-				}
-				streams, names = append(streams, s), append(names, fmt.Sprintf("%s, seed %d, %s", file, seed, p))
+				streams, names = append(streams, framesOf(o, some)), append(names, fmt.Sprintf("%s, seed %d, %s", file, seed, p))
 			}
 		}
 	}
@@ -192,18 +176,7 @@ func TestClientsAcceptStreamsOfAnyEvents(t *testing.T) {
 	for _, p := range []uistream.Protocol{uistream.AISDK6, uistream.AISDK7} {
 		streams = append(streams, stream{p, []json.RawMessage{[]byte(`{"type":"start"}`), []byte(`{"type":"text-delta","id":"1","delta":"x"}`)}})
 	}
-	b, err := json.Marshal(streams)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "streams.json")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var said []string
-	if err := json.Unmarshal(node(t, "verify.mjs", file)["said"], &said); err != nil || len(said) != len(streams) {
-		t.Fatalf("%v: %d of %d streams were read", err, len(said), len(streams))
-	}
+	said := verified(t, streams)
 	faults := 0
 	for i, fault := range said {
 		control := i >= len(names)
@@ -218,4 +191,49 @@ func TestClientsAcceptStreamsOfAnyEvents(t *testing.T) {
 	if faults > 0 {
 		t.Errorf("%d of %d streams have a fault", faults, len(names))
 	}
+}
+
+// stream is a stream of a protocol, for verify.mjs.
+type stream struct {
+	Protocol uistream.Protocol `json:"protocol"`
+	Frames   []json.RawMessage `json:"frames"`
+}
+
+// streamOf returns the options of a stream.
+func streamOf(p uistream.Protocol) uistream.Options {
+	o := uistream.Options{Protocol: p, Run: "ui_x_y", Agent: "clerk", Passive: func(name string) bool { return name == "ask" }}
+	if strings.HasPrefix(string(p), "ag-ui") {
+		o.Thread, o.Request, o.Inner = "t", "r", true
+	}
+	return o
+}
+
+// framesOf encodes events.
+func framesOf(o uistream.Options, events []pawl.Event) stream {
+	e, s := uistream.New(o), stream{Protocol: o.Protocol}
+	frames := e.Begin()
+	for _, ev := range events {
+		frames = append(frames, e.Event(ev)...)
+	}
+	for _, f := range append(frames, e.Fail("the events ended")...) {
+		s.Frames = append(s.Frames, f)
+	}
+	return s
+}
+
+// verified returns the fault that the client of its protocol finds in each stream; "" means none.
+func verified(t *testing.T, streams []stream) (said []string) {
+	t.Helper()
+	b, err := json.Marshal(streams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "streams.json")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(node(t, "verify.mjs", file)["said"], &said); err != nil || len(said) != len(streams) {
+		t.Fatalf("%v: %d of %d streams were read", err, len(said), len(streams))
+	}
+	return said
 }
