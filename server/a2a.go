@@ -368,7 +368,7 @@ func (a2aTasks) GetTask(ctx context.Context, r *a2a.GetTaskRequest) (*a2a.Task, 
 	return t, c.a2aError(err)
 }
 
-// ListTasks returns the tasks of the agent that the client may see, the one that changed last first.
+// ListTasks returns the tasks of the agent that the client may see, the last change first.
 func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	c := a2aOf(ctx)
 	if err := c.check(ScopeRead); err != nil {
@@ -388,7 +388,8 @@ func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 			return nil, c.a2aError(err)
 		}
 		for _, h := range heads {
-			if p.After = h.ID; strings.HasPrefix(h.ID, prefix) && c.ours(h) && (r.Status == "" || r.Status == state(c.s.toRun(h))) &&
+			if p.After = h.ID; strings.HasPrefix(h.ID, prefix) && c.ours(h) &&
+				(r.Status == "" || r.Status == state(c.s.toRun(h))) &&
 				(r.StatusTimestampAfter == nil || h.Updated.After(*r.StatusTimestampAfter)) {
 				all = append(all, h)
 			}
@@ -401,7 +402,8 @@ func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 		return fmt.Sprintf("%020d.%s", math.MaxInt64-h.Updated.UnixNano(), h.ID)
 	}
 	slices.SortFunc(all, func(a, b store.JournalRun) int { return cmp.Compare(place(a), place(b)) })
-	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all), PageSize: min(cmp.Or(max(r.PageSize, 0), 50), 100)}
+	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all),
+		PageSize: min(cmp.Or(max(r.PageSize, 0), 50), 100)}
 	last := ""
 	for _, h := range all {
 		if place(h) <= r.PageToken {

@@ -24,9 +24,9 @@ import (
 
 // quiet is a server with the agents clerk, whose tool takes long behind a write, and finder, which
 // has structured output, behind a proxy that closes silent connections.
-func quiet(t *testing.T, beat time.Duration) (*edge.Edge, *serving, *atomic.Int32) {
+func quiet(t *testing.T, beat time.Duration, times edge.Options) (*edge.Edge, *serving, *atomic.Int32) {
 	var wrote atomic.Int32
-	var e *edge.Edge
+	var front atomic.Pointer[edge.Edge]
 	refund := pawl.Func("refund", "Refunds.", func(context.Context, struct{}) (string, error) {
 		wrote.Add(1)
 		return "refunded", nil
@@ -34,11 +34,12 @@ func quiet(t *testing.T, beat time.Duration) (*edge.Edge, *serving, *atomic.Int3
 	hold := pawl.Func("hold", "Waits.", func(ctx context.Context, in struct {
 		Name string `json:"name"`
 	}) (string, error) {
-		return "held", e.Hold(ctx, in.Name)
+		return "held", front.Load().Hold(ctx, in.Name)
 	})
 	hold.Effect = pawl.EffectRead
 	look := pawl.Func("look", "Looks.", func(context.Context, struct{}) (string, error) { return "Oslo", nil })
 	look.Effect = pawl.EffectRead
+	const output = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
 	turn := func(req *llm.Request) script.Turn {
 		word, name, _ := strings.Cut(req.Messages[0].Text(), " ")
 		switch res := script.Results(req); {
@@ -55,20 +56,19 @@ func quiet(t *testing.T, beat time.Duration) (*edge.Edge, *serving, *atomic.Int3
 	v := serve(t, func(o *server.Options) {
 		o.Beat, o.A2A = beat, &server.A2A{}
 		o.Agents = []*pawl.Agent{
-			{Name: "clerk", Model: model, Tools: []pawl.Toolset{refund, hold}, Middleware: []pawl.Middleware{pawl.Approve(allow)}},
-			{Name: "finder", Model: model, Tools: []pawl.Toolset{look},
-				Output: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}}
+			{Name: "clerk", Model: model, Tools: []pawl.Toolset{refund, hold},
+				Middleware: []pawl.Middleware{pawl.Approve(allow)}},
+			{Name: "finder", Model: model, Tools: []pawl.Toolset{look}, Output: json.RawMessage(output)}}
 	})
-	e = edge.New(t, v.url)
-	return e, v, &wrote
+	front.Store(edge.New(t, v.url, times))
+	return front.Load(), v, &wrote
 }
 
 // A tool that takes 40 s, behind a proxy that closes connections after 30 s of silence: each client
-// gets the answer of its first request, and a write is executed once. Here the tool ends after three
-// signs of life. Structured output behind prose comes as the protocols have it.
+// gets the answer of its first request, and a write is executed once. Outside make soak, the tool
+// ends after three heartbeats. Structured output behind prose comes as the protocols have it.
 func TestQuietTools(t *testing.T) {
-	e, _, wrote := quiet(t, soak.N(5*time.Millisecond, 0))
-	e.Silence = soak.N(0, 40*time.Second)
+	e, _, wrote := quiet(t, soak.N(5*time.Millisecond, 0), edge.Options{Silence: soak.N(0, 40*time.Second)})
 	sdk := filepath.Join("..", "pawltest", "testdata", "sdk")
 	const held, city = "Done: refunded; held", `{"city":"Oslo"}`
 	want := map[string]string{}
@@ -134,8 +134,7 @@ func TestQuietTools(t *testing.T) {
 
 // The control: without signs of life the proxy closes the connection.
 func TestQuietToolsControl(t *testing.T) {
-	e, v, _ := quiet(t, time.Hour)
-	e.Patience = 20 * time.Millisecond
+	e, v, _ := quiet(t, time.Hour, edge.Options{Patience: 20 * time.Millisecond})
 	res, err := v.client.Do(request(t, "POST", e.URL+"/v1/chat/completions", `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"slow quiet-x"}]}`))
 	if err != nil {
 		t.Fatal(err)

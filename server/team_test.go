@@ -37,10 +37,10 @@ func remoteTeam(t *testing.T, url string) *pawl.Agent {
 	})
 	task := func(worker string) script.Turn { return script.Call(worker, map[string]string{"task": "work"}) }
 	pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) { return "paid", nil })
-	a, err := team.Network(
-		&pawl.Agent{Name: "lead", Model: script.New(script.Together(script.Say("I ask both."), task("scout"), task("payer")), said)},
-		team.Worker{Agent: &pawl.Agent{Name: "scout", Model: script.New(script.Together(asks("look Oslo"), asks("fail")), said), Tools: []pawl.Toolset{far}}},
-		team.Worker{Agent: &pawl.Agent{Name: "payer", Model: script.New(script.Call("pay", nil), said), Tools: []pawl.Toolset{pay}}})
+	lead := &pawl.Agent{Name: "lead", Model: script.New(script.Together(script.Say("I ask both."), task("scout"), task("payer")), said)}
+	scout := &pawl.Agent{Name: "scout", Model: script.New(script.Together(asks("look Oslo"), asks("fail")), said), Tools: []pawl.Toolset{far}}
+	payer := &pawl.Agent{Name: "payer", Model: script.New(script.Call("pay", nil), said), Tools: []pawl.Toolset{pay}}
+	a, err := team.Network(lead, team.Worker{Agent: scout}, team.Worker{Agent: payer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,8 @@ func TestTeamsInStreams(t *testing.T) {
 		return res
 	}
 	const works = "Done: found Oslo; The task is failed"
-	if got := record("team", remoteTeam(t, h.URL), llm.User("Work.")).Text(); !strings.HasPrefix(got, works) || !strings.HasSuffix(got, "; paid") {
+	got := record("team", remoteTeam(t, h.URL), llm.User("Work.")).Text()
+	if !strings.HasPrefix(got, works) || !strings.HasSuffix(got, "; paid") {
 		t.Errorf("the team answers %q", got)
 	}
 	desk := &pawl.Agent{Name: "desk", Model: script.New(script.Together(script.Say("Wait."), script.Call("transfer_to_billing", nil)))}

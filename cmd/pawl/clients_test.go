@@ -44,9 +44,9 @@ const servedToken = "all-all-all-all-all"
 // bank is the state that the tools of clerk use.
 type bank struct {
 	paid atomic.Int64
-	back atomic.Int64  // refunds, which need no approval
-	gate chan struct{} // closing it answers /wait
-	edge *edge.Edge    // has the state of /hold
+	back atomic.Int64              // refunds, which need no approval
+	gate chan struct{}             // closing it answers /wait
+	edge atomic.Pointer[edge.Edge] // has the state of /hold
 }
 
 func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +60,7 @@ func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.back.Add(1)
 		fmt.Fprint(w, "refunded")
 	case "/hold":
-		if b.edge.Hold(r.Context(), r.FormValue("name")) == nil {
+		if b.edge.Load().Hold(r.Context(), r.FormValue("name")) == nil {
 			fmt.Fprint(w, "held")
 		}
 	case "/wait":
@@ -210,8 +210,8 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	if v.url == "" {
 		t.Fatalf("pawl serve says %q, %v", line, err)
 	}
-	v.edge = edge.New(t, v.url)
-	v.bank.edge = v.edge
+	v.edge = edge.New(t, v.url, edge.Options{})
+	v.bank.edge.Store(v.edge)
 	return v
 }
 

@@ -14,6 +14,7 @@ package edge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -28,11 +29,16 @@ import (
 	"time"
 )
 
+// Options are the times of an Edge.
+type Options struct {
+	Patience time.Duration // how long a connection may be silent; 0 means 30 s
+	Silence  time.Duration // how long the tool of a quiet task takes; 0 means three signs
+}
+
 // Edge is the proxy. It also has the state of the agent's tool.
 type Edge struct {
-	URL      string
-	Patience time.Duration // how long a connection may be silent; New sets 30 s
-	Silence  time.Duration // how long the tool of a quiet task takes; 0 means three signs
+	URL string
+	Options
 
 	mu    sync.Mutex
 	tasks map[string]*task
@@ -47,13 +53,14 @@ type task struct {
 }
 
 // New starts a proxy to a server. It ends with the test.
-func New(t testing.TB, server string) *Edge {
+func New(t testing.TB, server string, o Options) *Edge {
 	t.Helper()
 	to, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Edge{Patience: 30 * time.Second, tasks: map[string]*task{}}
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
+	e := &Edge{Options: o, tasks: map[string]*task{}}
 	forward := &httputil.ReverseProxy{FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
 		// the connection breaks; the status is the proxy's only where nothing cut it
