@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -398,21 +399,16 @@ func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 			break
 		}
 	}
-	place := func(h store.JournalRun) string { // in the list
-		return fmt.Sprintf("%020d.%s", math.MaxInt64-h.Updated.UnixNano(), h.ID)
-	}
+	place := func(h store.JournalRun) string { return fmt.Sprintf("%020d.%s", math.MaxInt64-h.Updated.UnixNano(), h.ID) }
 	slices.SortFunc(all, func(a, b store.JournalRun) int { return cmp.Compare(place(a), place(b)) })
+	from := sort.Search(len(all), func(i int) bool { return place(all[i]) > r.PageToken })
 	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all),
 		PageSize: min(cmp.Or(max(r.PageSize, 0), 50), 100)}
-	last := ""
-	for _, h := range all {
-		if place(h) <= r.PageToken {
-			continue
-		}
-		if len(out.Tasks) == out.PageSize {
-			out.NextPageToken = last
-			break
-		}
+	to := min(from+out.PageSize, len(all))
+	if to < len(all) {
+		out.NextPageToken = place(all[to-1])
+	}
+	for _, h := range all[from:to] {
 		t, err := c.task(h, cmp.Or(r.HistoryLength, new(int)))
 		if err != nil {
 			return nil, c.a2aError(err)
@@ -420,7 +416,7 @@ func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 		if !r.IncludeArtifacts {
 			t.Artifacts = nil
 		}
-		out.Tasks, last = append(out.Tasks, t), place(h)
+		out.Tasks = append(out.Tasks, t)
 	}
 	return out, nil
 }
