@@ -64,7 +64,7 @@ func nativeSummaries(t *testing.T) {
 				pages = soak.N(110, 500)
 			}
 			s := &survey{pages: pages, facts: pages / 10, least: 2_000, most: 8_000, window: wide,
-				think: test.summarizes, model: test.model}
+				think: test.summarizes, model: test.model, skill: "Oil the wheel first."}
 			o := native()
 			o.Native = on
 			res := ends(t, s, test.wire, 0, o)
@@ -85,7 +85,8 @@ func nativeSummaries(t *testing.T) {
 			}
 			// What is pinned follows the summary, since the provider drops what stands before it.
 			_, after, _ := strings.Cut(s.body, made[len(made)-1])
-			if strings.Count(after, listed) != 1 || strings.Count(after, "> Survey the mill.") != 1 {
+			if strings.Count(after, listed) != 1 || strings.Count(after, "> Survey the mill.") != 1 ||
+				strings.Count(after, "> Oil the wheel first.") != 1 {
 				t.Errorf("%s: what is pinned does not follow the summary once: %.2000s", test.wire, after)
 			}
 			if s.meter.edits < len(made)-1 || s.meter.edits > len(made)+2 {

@@ -40,6 +40,7 @@ type survey struct {
 	model         string // a model at its own provider, whose own means are tried; "" means none
 	wire          string // of live; "" means chat
 	url           string // of the provider
+	skill         string // the result of a tool with Pin, called first; "" means none
 	asked         func() // called for each request; nil means nothing
 
 	mu      sync.Mutex
@@ -103,6 +104,11 @@ func (s *survey) tools() []pawl.Toolset {
 		return fmt.Sprintf("noted %d", in.Page), nil
 	})
 	note.Effect = pawl.EffectWrite
+	if s.skill != "" {
+		skill := pawl.Func("skill", "Shows a skill.", func(context.Context, struct{}) (string, error) { return s.skill, nil })
+		skill.Effect, skill.Pin = pawl.EffectRead, true
+		return []pawl.Toolset{page, skill, artifact.Reader{}}
+	}
 	if s.shelf {
 		return []pawl.Toolset{page, note}
 	}
@@ -134,6 +140,9 @@ func (s *survey) next(req *llm.Request) []llm.ToolCall {
 		calls := []llm.ToolCall{call("page_read", map[string]any{"page": n})}
 		if n%10 == 9 && n+1 < s.pages {
 			calls = append(calls, call("page_read", map[string]any{"page": n + 1}))
+		}
+		if s.skill != "" && n == 0 {
+			calls = append(calls, call("skill", map[string]any{}))
 		}
 		if s.writes > 0 && n%s.writes == s.writes/2 {
 			calls = append(calls, call("note", map[string]any{"page": n}))
