@@ -374,7 +374,7 @@ func (j *contested) ClaimJournal(ctx context.Context, s store.Scope, id, owner s
 }
 
 // A client repeats its request at a second server while the first one still has the run, as after a
-// crash: the answer is that of the run.
+// crash: it gets the answer of the run.
 func TestARepetitionWaitsForTheRun(t *testing.T) {
 	w, j := &world{gate: make(chan struct{})}, new(store.MemoryJournal)
 	first := front(t, j, w, nil)

@@ -80,7 +80,7 @@ func TestBombsOfClients(t *testing.T) {
 				}
 				times := 1
 				if name == "output" && status != http.StatusBadRequest {
-					times = 3 // the model is asked for two corrections, and the conversation has all three
+					times = 3 // two corrections, which stay in the conversation
 				}
 				if cpu > time.Duration(times)*bombs.MaxCPU || mem > int64(times)*bombs.MaxMemory {
 					t.Errorf("it took %v of CPU and %d MiB", cpu, mem>>20)

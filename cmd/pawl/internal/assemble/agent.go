@@ -88,6 +88,9 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 		return nil, err
 	}
 	o.Bare, o.ForAll = bare, forAll
+	if !forAll { // runs and threads belong to the user whom the tools act for
+		f.StoreFlags = StoreFlags{a.Store.DB, a.Store.Tenant, a.Store.User}
+	}
 	s := new(Setup)
 	o.Inner = func(r policy.Rules) pawl.Middleware { return s.workerRules(r, &f.ruleFlags) }
 	if sys.InTerm && sys.ErrTerm && !bare {
