@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/internal/conversation"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 

@@ -399,7 +399,9 @@ func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 			break
 		}
 	}
-	place := func(h store.JournalRun) string { return fmt.Sprintf("%020d.%s", math.MaxInt64-h.Updated.UnixNano(), h.ID) }
+	place := func(h store.JournalRun) string {
+		return fmt.Sprintf("%020d.%s", math.MaxInt64-h.Updated.UnixNano(), h.ID)
+	}
 	slices.SortFunc(all, func(a, b store.JournalRun) int { return cmp.Compare(place(a), place(b)) })
 	from := sort.Search(len(all), func(i int) bool { return place(all[i]) > r.PageToken })
 	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all),
