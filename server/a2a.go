@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -403,14 +402,13 @@ func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 		return fmt.Sprintf("%020d.%s", math.MaxInt64-h.Updated.UnixNano(), h.ID)
 	}
 	slices.SortFunc(all, func(a, b store.JournalRun) int { return cmp.Compare(place(a), place(b)) })
-	from := sort.Search(len(all), func(i int) bool { return place(all[i]) > r.PageToken })
 	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all),
 		PageSize: min(cmp.Or(max(r.PageSize, 0), 50), 100)}
-	to := min(from+out.PageSize, len(all))
-	if to < len(all) {
-		out.NextPageToken = place(all[to-1])
+	all = slices.DeleteFunc(all, func(h store.JournalRun) bool { return place(h) <= r.PageToken })
+	if n := out.PageSize; len(all) > n {
+		all, out.NextPageToken = all[:n], place(all[n-1])
 	}
-	for _, h := range all[from:to] {
+	for _, h := range all {
 		t, err := c.task(h, cmp.Or(r.HistoryLength, new(int)))
 		if err != nil {
 			return nil, c.a2aError(err)
