@@ -432,34 +432,84 @@ func (v *serving) requests(want map[string]int) {
 // questions, and each call is a stored run.
 func TestTheMCPClient(t *testing.T) {
 	v := serveClerk(t)
+	v.edge.Silence = 300 * time.Millisecond // as long as the tool of a quiet task takes
 	got, ok := v.node("mcp.mjs", "", "@modelcontextprotocol/sdk")
 	if !ok {
 		return
 	}
 	same(t, got, map[string]string{
 		"server": `"pawl"`, "tools": `["clerk"]`, "progress": "true", "stranger": "401",
-		"looks":  `{"text":"Done: found Oslo","error":false}`,
-		"pays":   `{"text":"Done: paid","error":false}`,
-		"denied": `{"text":"Done: Error: Denied: The person said no.","error":false}`,
-		"mute":   `{"text":"Not run: pay needs a person's approval, and this client cannot ask for it (it has no elicitation).","error":true}`,
+		"looks":           `{"text":"Done: found Oslo","error":false}`,
+		"pays":            `{"text":"Done: paid","error":false}`,
+		"denied":          `{"text":"Done: Error: Denied: The person said no.","error":false}`,
+		"mute":            `{"text":"Not run: pay needs a person's approval, and this client cannot ask for it (it has no elicitation).","error":true}`,
+		"both":            `{"text":"Done: found Oslo; found Rome","error":false}`,
+		"fails":           `{"text":"clerk stopped without an answer: run/0/model: openai-chat: invalid_request (400): made to fail","error":true}`,
+		"failsAfterWrite": `{"text":"clerk stopped without an answer: run/1/model: openai-chat: invalid_request (400): made to fail","error":true}`,
+		"reconnects":      `{"text":"Done: refunded; held","error":false}`, "gone": `"error"`, "stopped": `"error"`,
 	})
+	v.requests(map[string]int{"pay 5": 1, "pay 6": 1, "pay 8": 1, "fail 9": 1, "refund 9": 1, "slow quiet-lost": 1, "slow quiet-gone": 1, "slow stop-mcp": 1})
 	if n := v.bank.paid.Load(); n != 1 {
 		t.Errorf("paid %d times, want once", n)
 	}
+	if n := v.bank.back.Load(); n != 4 {
+		t.Errorf("4 requests refunded %d times", n)
+	}
 	var list struct {
-		Runs []struct{ ID, State, Stop string }
+		Runs []struct{ ID, State, Stop, Task string }
+	}
+	v.get("/v1/runs", &list)
+	for _, run := range list.Runs {
+		v.curl("/v1/runs/" + run.ID + "/events") // until it ends
 	}
 	v.get("/v1/runs", &list)
 	states := map[string]int{}
 	for _, run := range list.Runs {
+		if want := map[string]string{"slow quiet-gone": "answer", "slow stop-mcp": "cancelled"}[run.Task]; want != "" && run.Stop != want {
+			t.Errorf("%s: %s, want %s", run.Task, run.Stop, want)
+		}
 		if !strings.HasPrefix(run.ID, "mcp_") {
 			t.Errorf("a run is named %s", run.ID)
 		}
 		states[run.State+" "+run.Stop]++
 	}
-	if diff := cmp.Diff(states, map[string]int{"over answer": 3, "over cancelled": 1}); diff != "" {
+	if diff := cmp.Diff(states, map[string]int{"over answer": 6, "over cancelled": 2, "failed failed": 2}); diff != "" {
 		t.Errorf("runs: got -, want +\n%s", diff)
 	}
+}
+
+// The inspector's command line calls the agent at /mcp.
+func TestTheMCPInspector(t *testing.T) {
+	cli, err := filepath.Abs(filepath.Join("..", "..", "mcp", "testdata", "npm", "node_modules", "@modelcontextprotocol",
+		"inspector", "cli", "build", "cli.js"))
+	if _, errStat := os.Stat(cli); err != nil || errStat != nil {
+		t.Skip("left out: the inspector is not installed (make test does it)")
+	}
+	v := serveClerk(t, "--token-env=") // it sends no headers of its own
+	var all sync.WaitGroup
+	for task, want := range map[string]string{
+		"hello": `false You said: hello `, "look Oslo": `false Done: found Oslo`, "both Oslo": `false Done: found Oslo; found Rome`,
+		"pay 5":    `true Not run: pay needs a person's approval, and this client cannot ask for it (it has no elicitation).`,
+		"fail 9":   `true clerk stopped without an answer: run/0/model: openai-chat: invalid_request (400): made to fail`,
+		"refund 9": `true clerk stopped without an answer: run/1/model: openai-chat: invalid_request (400): made to fail`,
+	} {
+		all.Go(func() {
+			out, err := exec.CommandContext(t.Context(), "node", cli, "--cli", v.edge.URL+"/mcp", "--transport", "http",
+				"--method", "tools/call", "--tool-name", "clerk", "--tool-arg", "task="+task).CombinedOutput()
+			var res struct {
+				Content []struct{ Text string }
+				IsError bool
+			}
+			if err != nil || json.Unmarshal(out, &res) != nil || len(res.Content) != 1 {
+				t.Errorf("%s: %v: %s", task, err, out)
+			} else if got := fmt.Sprint(res.IsError, " ", res.Content[0].Text); got != want {
+				t.Errorf("%s: got %s, want %s", task, got, want)
+			}
+		})
+	}
+	all.Wait()
+	v.requests(map[string]int{"pay 5": 1, "fail 9": 1, "refund 9": 1})
+	v.once(0, 1)
 }
 
 // The official MCP client reads the files, prompts and skills of the agent from pawl serve and from
