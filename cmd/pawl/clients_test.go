@@ -432,7 +432,8 @@ func (v *serving) requests(want map[string]int) {
 // questions, and each call is a stored run.
 func TestTheMCPClient(t *testing.T) {
 	v := serveClerk(t)
-	v.edge.Silence = 300 * time.Millisecond // as long as the tool of a quiet task takes
+	v.edge = edge.New(t, v.url, edge.Options{Silence: 300 * time.Millisecond})
+	v.bank.edge.Store(v.edge)
 	got, ok := v.node("mcp.mjs", "", "@modelcontextprotocol/sdk")
 	if !ok {
 		return
