@@ -40,7 +40,7 @@ func slashes() []slash {
 			(*chat).threads},
 		{"/clear", "", "start a new conversation", false, (*chat).clear},
 		{"/save", "FILE", "write the conversation to a file", false, (*chat).save},
-		{"/undo", "", "restore the file of the last change", false, (*chat).undo},
+		{"/undo", "[--force]", "restore the file of the last change", false, (*chat).undo},
 		{"/runs", "", "durable runs", true, (*chat).runs},
 		{"/approve", "", "run the pending calls", false, (*chat).settle},
 		{"/deny", "REASON", "refuse them; the model gets the reason", false, (*chat).refuse},
@@ -158,9 +158,9 @@ func (t *chat) save(rest string) {
 }
 
 // undo restores a file, as pawl undo does.
-func (t *chat) undo(string) {
-	if change, err := t.setup.File.Undo(context.Background(), t.sys.Env, false); err != nil {
-		t.notice("%v; checkpoints: true keeps changes, and pawl undo --force restores a file that differs", err)
+func (t *chat) undo(rest string) {
+	if change, err := t.setup.File.Undo(context.Background(), t.sys.Env, rest == "--force"); err != nil {
+		t.notice("%v; checkpoints: true keeps changes, and /undo --force restores a file that differs", err)
 	} else {
 		t.notice("%s is as before the last call", cli.Visible(change.Path))
 	}
