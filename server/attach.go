@@ -26,8 +26,6 @@ const (
 	windowFailed = 15 * time.Second // for an equal request after an error within a stream
 	windowPage   = 2 * time.Second  // for an equal request of a web page; see open
 	windowSize   = 10_000           // requests that are remembered
-
-	foundPoll = 500 * time.Millisecond // between two attempts to get a run of another process
 )
 
 // window remembers the requests to OpenAI's endpoints.
@@ -250,7 +248,7 @@ func (c *call) found(head *store.JournalRun) (*turn, error) {
 			return &turn{id: head.ID, agent: head.Agent, live: l}, err
 		}
 		select {
-		case <-time.After(foundPoll):
+		case <-time.After(500 * time.Millisecond):
 		case <-c.r.Context().Done():
 			return nil, c.r.Context().Err()
 		}

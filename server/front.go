@@ -110,6 +110,7 @@ func (c *call) startFront(in *front) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
+	in.dress.Thread = cmp.Or(in.dress.Thread, strings.TrimSuffix(in.prefix, "_"))
 	p := place{c.client.scope(), in.prefix + short(20, in.dress.Before, "", string(said))}
 	if in.key != "" {
 		p.id = in.prefix + short(20, in.key)

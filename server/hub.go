@@ -38,8 +38,9 @@ type job struct {
 	agent  *pawl.Agent
 	from   *pawl.Result // a new run starts from it and executes its open calls; nil means none
 	meta   json.RawMessage
-	forget bool // the run is deleted when it has ended
-	story  bool // the stored events are replayed; the run is not resumed
+	forget bool   // the run is deleted when it has ended
+	story  bool   // the stored events are replayed; the run is not resumed
+	thread string // the conversation that the run continues; empty means none
 }
 
 // live is a run that this process executes, or executed recently.

@@ -2,15 +2,22 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/pawl-go/pawl/tools/remember"
 )
 
 func memoriesDB(t *testing.T) (db *sqlite.DB, dir string) {
@@ -171,5 +178,62 @@ func TestForgetErases(t *testing.T) {
 		if n := hits(t, dir, second...); n > 0 {
 			t.Errorf("%d places have the text of the memory of the run", n)
 		}
+	}
+}
+
+// What a chat of a front end was about is recalled in another chat of the same user, and not in its
+// own or for another user.
+func TestChatsAreSummarized(t *testing.T) {
+	db, _ := memoriesDB(t)
+	set := remember.New(db, &remember.Options{Write: "end"})
+	var asked []string
+	model := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
+		if strings.HasSuffix(string(req.Key), "/memory") {
+			return script.Say("= The trip to Oslo is in May.")
+		}
+		asked = append(asked, string(must(json.Marshal(req.Messages))))
+		return script.Say("So.")
+	})))
+	var tokens []server.Token
+	for _, name := range []string{"anna", "bob"} {
+		tokens = append(tokens, server.Token{Name: name, Token: name + "-all-all-all-all-all", Tenant: "acme", User: name,
+			Scopes: []server.Scope{server.ScopeAll}})
+	}
+	v := serve(t, func(o *server.Options) {
+		o.Agents = []*pawl.Agent{{Name: "clerk", Model: model, Tools: []pawl.Toolset{set},
+			Middleware: []pawl.Middleware{set.Middleware()}}}
+		o.Journal, o.Memories, o.Tokens = db, db, tokens
+	})
+	say := func(user, protocol, chat string, n int) bool {
+		t.Helper()
+		message := fmt.Sprintf(`{"id":"m%d","role":"user","parts":[{"type":"text","text":"When to Oslo?"}],"content":"When to Oslo?"}`, n)
+		body := `{"id":"` + chat + `","trigger":"submit-message","messages":[` + message + `]}`
+		if protocol == "agui" {
+			body = fmt.Sprintf(`{"threadId":%q,"runId":"r%d","messages":[%s],"tools":[],"context":[],"state":{},"forwardedProps":{}}`, chat, n, message)
+		}
+		req := request(t, "POST", v.url+"/v1/"+protocol+"/clerk", body)
+		req.Header.Set("Authorization", "Bearer "+user+"-all-all-all-all-all")
+		res, err := v.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if said, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(said), "So.") {
+			t.Fatalf("%s, %v", said, err)
+		}
+		return strings.Contains(asked[len(asked)-1], "] The trip to Oslo is in May.")
+	}
+	for i, c := range []struct {
+		user, protocol, chat string
+		recalls              bool
+	}{{"anna", "ui", "one", false}, {"anna", "ui", "one", false}, {"anna", "ui", "two", true},
+		{"anna", "agui", "one", true}, {"bob", "ui", "one", false}} {
+		if got := say(c.user, c.protocol, c.chat, i); got != c.recalls {
+			t.Errorf("%d: %+v: recalled: %v", i, c, got)
+		}
+	}
+	all, err := db.Memories(t.Context(), store.Scope{Tenant: "acme", User: "anna"}, store.Page{})
+	if err != nil || len(all) != 3 { // one of each chat
+		t.Errorf("%d memories, %v: %+v", len(all), err, all)
 	}
 }

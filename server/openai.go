@@ -187,7 +187,7 @@ func (s *Server) jobOf(ctx context.Context, p place, name string) (job, error) {
 		return job{agent: a}, err
 	}
 	a, err = d.put(ctx, a)
-	return job{agent: a, forget: d.Forget}, err
+	return job{agent: a, forget: d.Forget, thread: d.Thread}, err
 }
 
 // dressOf returns the additions of a run's client. Nil means none.
@@ -260,7 +260,7 @@ func (c *call) launch(id string, in asked) (*turn, error) {
 			return nil, err
 		}
 	}
-	j := job{agent: a, meta: meta, forget: in.dress.Forget}
+	j := job{agent: a, meta: meta, forget: in.dress.Forget, thread: in.dress.Thread}
 	var msgs []llm.Message
 	j.from, msgs = in.dress.start(before, in.messages)
 	l, created, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, j, c.client, msgs...)
@@ -314,8 +314,7 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
 	if len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil {
 		t.spent = sum.Spent
 	}
-	var ds []llm.Decision
-	answered := ""
+	ds, answered := []llm.Decision(nil), ""
 	for _, r := range results {
 		i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return callID(id, w.Key) == r.CallID })
 		if i < 0 {

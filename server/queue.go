@@ -107,7 +107,7 @@ func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.M
 	}
 	l := &live{place: p, agent: j.agent.Name, story: j.story, structured: len(j.agent.Output) > 0,
 		feed: newFeed(h.s.o.Fragments), job: j, by: by, begun: make(chan struct{}), done: make(chan struct{})}
-	l.ctx, l.cancel = context.WithCancelCause(store.WithScope(h.base, p.who))
+	l.ctx, l.cancel = context.WithCancelCause(store.WithThread(store.WithScope(h.base, p.who), j.thread))
 	h.runs[p] = l
 	if s := h.seats[p]; s != nil && !j.story {
 		delete(h.seats, p)

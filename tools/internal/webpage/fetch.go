@@ -106,10 +106,9 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	within, cancel := context.WithTimeout(httptrace.WithClientTrace(ctx,
 		&httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}), timeout)
 	defer cancel()
-	reads := slices.Contains([]string{"", "GET", "HEAD"}, q.Method)
 	fault := func(err error) error {
 		err = explain(ctx, within, err, target, timeout)
-		if own, ok := errors.AsType[*Error](err); ok && sent.Load() && !reads {
+		if own, ok := errors.AsType[*Error](err); ok && sent.Load() && !slices.Contains([]string{"", "GET", "HEAD"}, q.Method) {
 			return failed(own.Err, "%s. What the call does may have happened.", own.Text)
 		}
 		return err
