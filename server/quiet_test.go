@@ -136,11 +136,12 @@ func TestQuietTools(t *testing.T) {
 func TestQuietToolsControl(t *testing.T) {
 	e, v, _ := quiet(t, time.Hour, edge.Options{Patience: 20 * time.Millisecond})
 	res, err := v.client.Do(request(t, "POST", e.URL+"/v1/chat/completions", `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"slow quiet-x"}]}`))
-	if err != nil {
-		t.Fatal(err)
+	var b []byte
+	if err == nil { // the answer has begun before the cut
+		defer res.Body.Close()
+		b, err = io.ReadAll(res.Body)
 	}
-	defer res.Body.Close()
-	if b, err := io.ReadAll(res.Body); err == nil || e.Cuts() != 1 {
+	if err == nil || e.Cuts() != 1 {
 		t.Errorf("%d connections broke; got %s", e.Cuts(), b)
 	}
 }
