@@ -232,6 +232,11 @@ func TestGuard(t *testing.T) {
 	if asked.uri != "/" || asked.header.Get("X-Key") != "" {
 		t.Errorf("the host that is allowed was asked for %q with %v", asked.uri, asked.header)
 	}
+	posts := strings.Replace(def("'"+other+"'"), "name: a,", "name: a, method: POST,", 1)
+	want(t, call(t, set(t, options(), posts), "a", `{"to":"127.0.0.1:PORT"}`), pawl.OutcomeOK)
+	if key := asked.header.Get("Idempotency-Key"); asked.uri != "/" || key != "" {
+		t.Errorf("the other host got the key %q with %s", key, asked.uri)
+	}
 	// A host name that resolves to this machine must be allowed by name.
 	named := `[{http: {name: a, description: d, url: "http://intern.example:` + port + `/", allow: [%s]}}]`
 	o := options()

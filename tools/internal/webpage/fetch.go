@@ -127,9 +127,8 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 		}
 		req.Header[name] = values
 	}
-	if agent := f.UserAgent; req.Header.Get("User-Agent") == "" {
-		agent = cmp.Or(agent, userAgent)
-		req.Header.Set("User-Agent", agent)
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", cmp.Or(f.UserAgent, userAgent))
 	}
 	out := new(Response)
 	client := &http.Client{Transport: f.Transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
@@ -184,7 +183,7 @@ func (f *Fetcher) follow(out *Response, next *http.Request, via []*http.Request)
 	if next.URL.Scheme != first.URL.Scheme && first.URL.Scheme != "http" || next.URL.Host != first.URL.Host {
 		for name := range next.Header {
 			if name != "User-Agent" && name != "Accept" && name != "Accept-Language" {
-				next.Header.Del(name)
+				delete(next.Header, name)
 			}
 		}
 		if next.Body != nil && next.Body != http.NoBody {
