@@ -6,8 +6,7 @@
 //	pending.go    the places that do not follow columns and words yet
 //	arrows.go     which package imports which, and what the core pulls in
 //	loop.go       the loop of the core is sequential, deterministic and short
-//	budgets.go    the figures of the whole tree: sizes, exported names, cycles
-//	ceilings.go   the size of each package
+//	budgets.go    the figures of the whole tree: files, exported names, cycles
 //	callpath.go   the functions that one tool call runs
 //	comments.go   every exported name states its contract, every package has a comment
 //	state.go      no package has mutable state of its own

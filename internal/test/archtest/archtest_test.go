@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "lower the limits of budgets.go, and remove what is out of date from "+pendingFile)
+var update = flag.Bool("update", false, "remove what is out of date from "+pendingFile)
 
 // The module and its Go files are loaded once, because that takes seconds. The tests share them and
 // run one after another, without locks: a lock would put the package under the race detector.

@@ -57,6 +57,17 @@ func (f *goFile) scan(content []byte) {
 	}
 }
 
+// codeLines returns the number of lines of code from line first to line last.
+func (f *goFile) codeLines(first, last int) int {
+	n := 0
+	for line := first; line <= last; line++ {
+		if f.code[line] {
+			n++
+		}
+	}
+	return n
+}
+
 // dir returns the folder of the file, which is also the path of its package within the module.
 func (f *goFile) dir() string { return path.Dir(f.path) }
 

@@ -298,3 +298,15 @@ func TestPending(t *testing.T) {
 		})
 	}
 }
+
+// rewrite changes a file of this package.
+func rewrite(t *testing.T, name string, change func(string) string) {
+	t.Helper()
+	old, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(change(string(old))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
