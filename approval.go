@@ -155,7 +155,8 @@ func (w *work) pend(q PendingCall) (res llm.ToolResult, done bool, err error) {
 		return res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside "+
 			"another call cannot wait for one here. Call it directly.", w.tool.Name)
 	}
-	if w.x.Pending = []PendingCall{q}; q.Outcome == OutcomeUnknown {
+	w.x.Pending = []PendingCall{q}
+	if q.Outcome == OutcomeUnknown {
 		return res, true, fail(q.Outcome, "It waits for an answer.")
 	}
 	return res, true, errPending
@@ -198,10 +199,12 @@ func (w *work) decided(
 	if d.Args != nil {
 		c := q.Call
 		c.Args = d.Args
-		if c, err = w.validate(ctx, c, false); err != nil {
+		c, err = w.validate(ctx, c, false)
+		if err != nil {
 			return refuse("decision_refused", "changes the arguments to some that cannot be used: "+err.Error())
 		}
-		w.inv.Call, w.x.Call = c, c
+		w.inv.Call = c
+		w.x.Call = c
 	}
 	if d.Args != nil || q.Outcome == OutcomeUnknown { // the policies have not seen this call
 		if _, err := w.judged(ctx, w.x.Call); err != nil {

@@ -56,7 +56,8 @@ type shelf struct {
 func (r *run) shelf(ctx context.Context) (*shelf, error) {
 	s := &shelf{store: r.agent.Artifacts}
 	var err error
-	if s.tools, err = readers(ctx, s.store); err != nil {
+	s.tools, err = readers(ctx, s.store)
+	if err != nil {
 		return nil, err
 	}
 	if b, ok := r.res.Values[artifactsValue]; ok {
@@ -65,7 +66,8 @@ func (r *run) shelf(ctx context.Context) (*shelf, error) {
 		}
 		return s, nil
 	}
-	if s.run = rand.Text(); r.scope.engine.Run != "" {
+	s.run = rand.Text()
+	if r.scope.engine.Run != "" {
 		s.run = r.scope.engine.Run + "/" + string(r.key) // the same when the run is resumed
 	}
 	r.res.Values = merged(r.res.Values, Values{artifactsValue: json.RawMessage(strconv.Quote(s.run))})
@@ -181,7 +183,10 @@ func capped(parts []llm.Part, total, limit int, mark func(dropped, at int) strin
 	head := keep * 2 / 3
 	tail := total - (keep - head) // the place where the tail begins
 	out := make([]llm.Part, 0, len(parts))
-	at, dropped, cut, marked := 0, 0, 0, -1
+	at := 0
+	dropped := 0
+	cut := 0
+	marked := -1
 	for _, p := range parts {
 		t, ok := p.(llm.Text)
 		if !ok {
@@ -197,13 +202,15 @@ func capped(parts []llm.Part, total, limit int, mark func(dropped, at int) strin
 		case b == a:
 			out = append(out, t)
 		case marked < 0: // the first part that is cut
-			marked, cut = len(out), at-n+a
+			marked = len(out)
+			cut = at - n + a
 			out = append(out, llm.Text{Text: t.Text[:a]}, llm.Text{Text: t.Text[b:]})
 		case a > 0 || b < n:
 			out = append(out, llm.Text{Text: t.Text[:a] + t.Text[b:]})
 		}
 	}
-	first, second := out[marked].(llm.Text), out[marked+1].(llm.Text)
+	first := out[marked].(llm.Text)
+	second := out[marked+1].(llm.Text)
 	out[marked] = llm.Text{Text: first.Text + mark(dropped, cut) + second.Text}
 	return slices.Delete(out, marked+1, marked+2)
 }

@@ -76,7 +76,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 
 // attempt runs the tool once, for no longer than its timeout.
 func (w *work) attempt(outer context.Context, started *Execution) (res llm.ToolResult, err error) {
-	ctx, limit := outer, w.tool.timeout()
+	ctx := outer
+	limit := w.tool.timeout()
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(outer, limit, errTimeout)
@@ -215,10 +216,12 @@ func (w *work) abandon(cause error) {
 		w.inv.close()
 		a.x, a.tool = *started, w.tool
 		a.x.Index = w.task.Index
-		a.x.Values, a.x.Spent = w.inv.set, w.inv.spent // they do not change any more
+		a.x.Values = w.inv.set
+		a.x.Spent = w.inv.spent // they do not change any more
 		a.inv.wrote.Store(w.inv.wrote.Load())
 	}
-	switch f, ok := cause.(*failure); {
+	f, ok := cause.(*failure)
+	switch {
 	case ok:
 		err = f
 	case started == nil:

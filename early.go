@@ -49,7 +49,8 @@ func (r *run) startSealed(ctx context.Context, p *Parallel, resp *llm.Response) 
 		}
 		place := len(a.tasks)
 		t := r.task(r.history.replies+1, place, c)
-		t.Refuse, t.Index = r.refusal(resp, c, place), place
+		t.Refuse = r.refusal(resp, c, place)
+		t.Index = place
 		if a.mayStart(&t, p) {
 			t.earlyCall = startEarlyCall(ctx, t)
 		}
@@ -255,7 +256,8 @@ func (e *earlyCall) join(b *batch, i int) ([]Event, *Execution) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	held := e.held
-	e.held, e.out = nil, b.emit
+	e.held = nil
+	e.out = b.emit
 	if e.x != nil {
 		e.x.Index = b.tasks[i].Index
 		return held, e.x
@@ -274,7 +276,8 @@ func (e *earlyCall) follow(ctx context.Context, t *Task, emit func(Event)) *Exec
 	for _, ev := range e.held {
 		emit(ev)
 	}
-	e.held, e.out = nil, emit
+	e.held = nil
+	e.out = emit
 	e.mu.Unlock()
 	select {
 	case <-e.ended:

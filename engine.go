@@ -167,7 +167,8 @@ func (w *work) pendingInside() bool {
 	w.x.Pending = v.pending
 	if d := w.x.Decision; d != nil && d.Approve {
 		for i := range w.x.Pending {
-			q, used := &w.x.Pending[i], *d
+			q := &w.x.Pending[i]
+			used := *d
 			used.At = time.Time{} // it does not expire any more
 			q.Granted = append(slices.Clip(q.Granted), used)
 		}
@@ -367,7 +368,8 @@ func (a *Agent) Attach(ctx context.Context, t Task, e *Engine) (Task, error) {
 	}
 	if a.Artifacts != nil {
 		s.shelf = &shelf{store: a.Artifacts, run: s.engine.Run + "/" + string(t.Run)}
-		if s.shelf.tools, err = readers(ctx, a.Artifacts); err != nil {
+		s.shelf.tools, err = readers(ctx, a.Artifacts)
+		if err != nil {
 			return t, err
 		}
 	}

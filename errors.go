@@ -38,7 +38,9 @@ type StopError struct {
 
 // Error returns what stopped the run, and what to do next.
 func (e *StopError) Error() string {
-	text, next, res := string(e.Reason), "", cmp.Or(e.Result, new(Result))
+	text := string(e.Reason)
+	next := ""
+	res := cmp.Or(e.Result, new(Result))
 	if res.Cause != "" {
 		text += ": " + res.Cause
 	}
@@ -50,7 +52,8 @@ func (e *StopError) Error() string {
 	case StopStalled:
 		next = "change the instructions, the tools or the model"
 	case StopCancelled:
-		if next = "the conversation can be continued with Resume"; e.Err != nil {
+		next = "the conversation can be continued with Resume"
+		if e.Err != nil {
 			next = "Resume executes the open calls"
 		}
 	case StopFailed:

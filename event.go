@@ -327,7 +327,8 @@ type deltas struct {
 func (t *deltas) head(resp *llm.Response, i int) *llm.ToolCall {
 	c := resp.Message.Parts[i].(llm.ToolCall)
 	if t.call == nil || t.part != i || t.call.ID != c.ID || t.call.Name != c.Name {
-		t.call, t.part = &llm.ToolCall{ID: c.ID, Name: c.Name}, i
+		t.call = &llm.ToolCall{ID: c.ID, Name: c.Name}
+		t.part = i
 	}
 	return t.call
 }
@@ -421,7 +422,8 @@ func canonicalObject(b []byte) []byte {
 	if !stdjson.Valid(b) {
 		return nil
 	}
-	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] != '{' {
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 || b[0] != '{' {
 		return nil
 	}
 	return jsonform.Canonical(b)

@@ -128,7 +128,8 @@ func (in *intake) results(m llm.Message, bad func(string, ...any) error) error {
 func (in *intake) settle() (done []llm.Repaired) {
 	if len(in.open) > 0 {
 		in.msgs, done = llm.HistoryRules{Settled: true}.Repair(in.msgs)
-		in.open, in.at = nil, -1
+		in.open = nil
+		in.at = -1
 		in.flush()
 	}
 	return done
@@ -217,7 +218,8 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 		}
 	}
 	opened := from != nil && len(in.open) > 0
-	held, recorded := len(in.then), len(in.msgs)
+	held := len(in.then)
+	recorded := len(in.msgs)
 	for i, m := range msgs {
 		if err := in.add(len(stored)+i, m); err != nil {
 			return err
@@ -246,7 +248,8 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 	if len(in.msgs)+len(in.then) == 0 {
 		return errors.New("there is no message to answer")
 	}
-	last, closed := len(in.msgs)-1, len(in.then)+len(in.open) == 0 && !r.resumed.answered
+	last := len(in.msgs) - 1
+	closed := len(in.then)+len(in.open) == 0 && !r.resumed.answered
 	if closed && in.msgs[last].Role == llm.RoleAssistant {
 		if i := lastOf(msgs, llm.RoleAssistant); i >= 0 {
 			last = len(stored) + i

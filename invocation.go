@@ -130,7 +130,8 @@ func (v *Invocation) Get(name string, into any) (bool, error) {
 	b, ok := v.set[name]
 	v.mu.Unlock()
 	if !ok {
-		if b, ok = v.work.task.Values[name]; !ok {
+		b, ok = v.work.task.Values[name]
+		if !ok {
 			return false, nil
 		}
 	}

@@ -119,7 +119,8 @@ func (b *budget) charge() error {
 		if n := o.started.Add(1); o.limits.Calls > 0 && n > int64(o.limits.Calls) {
 			o.refused.Store(true)
 			for u := b; ; u = u.outer { // undo the count
-				if u.started.Add(-1); u == o {
+				u.started.Add(-1)
+				if u == o {
 					return &failure{outcome: OutcomeSkipped, limit: o.limits.Calls, text: fmt.Sprintf("Not run: the limit of %d calls was reached. Answer with what you have.", o.limits.Calls)}
 				}
 			}
@@ -235,7 +236,9 @@ func (b *budget) costUsed() string {
 // room reports whether n fits with the reservations. The caller holds the lock of the ledger.
 func (b *budget) room(n use) bool {
 	for ; b != nil; b = b.outer {
-		l, u, h := b.limits, b.used, b.held
+		l := b.limits
+		u := b.used
+		h := b.held
 		tokens := l.Tokens > 0 && u.tokens+h.tokens+n.tokens > l.Tokens
 		cost := l.Cost > 0 && u.cost+h.cost+n.cost > l.Cost
 		if b.asking > 0 && (tokens || cost) {
@@ -283,7 +286,8 @@ func (b *budget) settle(n, used use, blind bool) {
 			o.blind.tokens += n.tokens
 			o.blind.cost += n.cost
 		}
-		if o.asking--; o.asking == 0 {
+		o.asking--
+		if o.asking == 0 {
 			o.held = use{} // removes rounding errors
 		}
 	}

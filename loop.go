@@ -205,7 +205,8 @@ func ending(execs []Execution) *Execution {
 	var end *Execution
 	for i := range execs {
 		if x := &execs[i]; x.Ends == StopFailed || x.Ends == StopFinished && end == nil {
-			if end = x; x.Ends == StopFailed {
+			end = x
+			if x.Ends == StopFailed {
 				break
 			}
 		}
@@ -229,7 +230,8 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		Settings: a.Settings, Whole: r.scope.whole, Turn: r.history.turn}}
 	req := &both.req
 	if l := r.setup.deferred; l != nil {
-		req.Tools, req.Edited = specs(l.tools(r.res.Messages)), l.edited
+		req.Tools = specs(l.tools(r.res.Messages))
+		req.Edited = l.edited
 	}
 	if r.setup.instructions != "" {
 		req.Turn++
@@ -240,7 +242,8 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		if r.history.answered && req.Choice.Mode != llm.ToolNone {
 			req.Choice = llm.ToolChoice{}
 		}
-		if r.reply.final = r.whyLast(); r.reply.final.limit != "" {
+		r.reply.final = r.whyLast()
+		if r.reply.final.limit != "" {
 			req.Choice = llm.ToolChoice{Mode: llm.ToolNone}
 			if r.history.answered { // the model may not know it
 				req.Messages = append(req.Messages, llm.User("No more calls are carried out: "+r.reply.final.cause+". Answer now with what you have, and say what is missing."))
@@ -248,7 +251,8 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		}
 	}
 	if o := r.output; o != nil && o.tool != nil {
-		if o.asked = req.Choice.Mode != llm.ToolNone; o.asked {
+		o.asked = req.Choice.Mode != llm.ToolNone
+		if o.asked {
 			req.Output = nil // the tool has the schema
 		}
 	}

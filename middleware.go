@@ -120,7 +120,8 @@ func wrapped(m llm.Model, ws []Middleware) (_ llm.Model, l layers, pricer llm.Pr
 				break
 			}
 			var u interface{ Unwrap() llm.Model }
-			if u, more = inner.(interface{ Unwrap() llm.Model }); more {
+			u, more = inner.(interface{ Unwrap() llm.Model })
+			if more {
 				inner = u.Unwrap()
 			}
 		}

@@ -44,7 +44,8 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 		r.history.answered = from.Spent.Requests > 0 && (n == 0 || from.Messages[n-1].Role != llm.RoleUser)
 	}
 	var f faults
-	if r.prepare(ctx, o, &f); len(f) > 0 {
+	r.prepare(ctx, o, &f)
+	if len(f) > 0 {
 		return nil, errors.Join(f...)
 	}
 	if err := r.accept(from, msgs); err != nil {
@@ -52,7 +53,8 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 	}
 	r.join()
 	var err error
-	if r.setup.instructions, err = r.planned(); err != nil {
+	r.setup.instructions, err = r.planned()
+	if err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -129,7 +131,8 @@ func (r *run) prepare(ctx context.Context, o runOptions, f *faults) {
 	a := r.agent
 	r.scope = scope{executor: a.Executor, engine: o.engine, canPend: true, whole: o.whole, watched: o.emit != nil}
 	var err error
-	if r.setup.model, r.scope.layers, r.setup.pricer, err = wrapped(a.Model, a.Middleware); err != nil {
+	r.setup.model, r.scope.layers, r.setup.pricer, err = wrapped(a.Model, a.Middleware)
+	if err != nil {
 		*f = append(*f, err)
 	}
 	a.Limits.check(f)
@@ -225,7 +228,8 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faul
 	if len(a.Output) > 0 {
 		var err error
 		r.output, err = a.output(r.setup.model, tools)
-		if f.add("Output", err); err == nil && r.output.tool != nil {
+		f.add("Output", err)
+		if err == nil && r.output.tool != nil {
 			r.scope.answer = r.output.tool
 			tools = append(slices.Clip(tools), r.output.tool)
 		}
@@ -243,7 +247,8 @@ func (r *run) join() {
 		outer := v.work.task.scope
 		r.scope.slots, r.scope.depth, r.scope.within = outer.slots, outer.depth+1, v
 		r.scope.canPend = outer.canPend && outer.engine.Replays && r.scope.engine.Replays
-		r.resumed.decisions, r.resumed.pending = v.work.task.Decisions, v.work.task.PendingInside
+		r.resumed.decisions = v.work.task.Decisions
+		r.resumed.pending = v.work.task.PendingInside
 		r.own.open(&r.agent.Limits, r.res.Spent, outer.budget)
 		return
 	}
@@ -290,7 +295,8 @@ func (r *run) planned() (string, error) {
 		case r.parent.call != nil:
 			plan, ok = r.parent.call.plan()
 		case r.parent.branch != nil:
-			plan, ok = r.parent.branch.Plan, r.parent.branch.Plan != nil
+			plan = r.parent.branch.Plan
+			ok = r.parent.branch.Plan != nil
 		}
 		if ok {
 			r.res.Values = merged(r.res.Values, Values{planKey: plan})

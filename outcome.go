@@ -126,9 +126,11 @@ func (x *Execution) giveUp() {
 	case x.Outcome == OutcomeUnknown:
 		text = "Cancelled. It was started and interrupted: it may have taken effect."
 	}
-	id, key := x.Call.ID, x.Key
+	id := x.Call.ID
+	key := x.Key
 	x.Outcome, x.Pending, x.Error, x.Result = OutcomeCancelled, nil, text, llm.ErrorResult(text)
-	x.Result.CallID, x.Result.Key = id, key
+	x.Result.CallID = id
+	x.Result.Key = key
 }
 
 const defaultMaxResult = 32 << 10
@@ -141,7 +143,9 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 	}
 	if w.inv.work != nil {
 		w.inv.close()
-		x.Values, x.Spent, x.Cached = w.inv.set, w.inv.spent, w.inv.cached
+		x.Values = w.inv.set
+		x.Spent = w.inv.spent
+		x.Cached = w.inv.cached
 		if in := w.inv.ends; in != nil { // a nested call ended the run; the tool cannot change that
 			var ctl *control
 			if !errors.As(err, &ctl) {
@@ -152,12 +156,14 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 	x.err = err
 	switch {
 	case len(x.Pending) > 0:
-		if x.Outcome = x.Pending[0].Outcome; x.waitsInside() {
+		x.Outcome = x.Pending[0].Outcome
+		if x.waitsInside() {
 			x.Outcome = OutcomePending // what happened is known: it can be executed again
 		}
 		return
 	case err != nil:
-		if res = w.failed(err); !x.Outcome.Settled() {
+		res = w.failed(err)
+		if !x.Outcome.Settled() {
 			return
 		}
 	default:
@@ -207,7 +213,8 @@ func (w *work) failed(err error) llm.ToolResult {
 		x.Outcome, x.Error = OutcomeError, ctl.Error()
 		return llm.ErrorResult("Stopped: " + ctl.Error())
 	case errors.As(err, &b):
-		x.Outcome, x.Error = OutcomeBlocked, b.reason
+		x.Outcome = OutcomeBlocked
+		x.Error = b.reason
 		return llm.ErrorResult("Blocked: " + b.reason)
 	case errors.As(err, &f):
 		x.Outcome, x.Error, x.Limited = f.outcome, f.Error(), f.limit

@@ -40,7 +40,8 @@ func (a *Agent) output(m llm.Model, tools []*Tool) (*output, error) {
 	o := new(output)
 	var object bool
 	var err error
-	if o.schema, object, err = schema.CompileOutput(a.Output); err != nil {
+	o.schema, object, err = schema.CompileOutput(a.Output)
+	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	if object && len(tools) > 0 {
@@ -101,8 +102,10 @@ func (r *run) askAgain(ctx context.Context, resp *llm.Response) (again bool) {
 	text := resp.Message.Text()
 	value, repairs, faults, err := o.schema.Read(ctx, json.RawMessage(text), true)
 	if err == nil && len(faults) == 0 {
-		r.res.Output, r.res.Repairs = bytes.TrimSpace(value), repairs
-		if o.faults = nil; len(repairs) > 0 {
+		r.res.Output = bytes.TrimSpace(value)
+		r.res.Repairs = repairs
+		o.faults = nil
+		if len(repairs) > 0 {
 			r.emit(Event{Kind: EventNotice, Code: "output_mended", Text: strings.Join(repairs, "; ")})
 		}
 		return false
@@ -117,7 +120,8 @@ func (r *run) askAgain(ctx context.Context, resp *llm.Response) (again bool) {
 	default:
 		lines = faultLines(words)
 	}
-	if again = r.sentBack(text, lines); again {
+	again = r.sentBack(text, lines)
+	if again {
 		r.res.Messages = append(r.res.Messages, llm.User(words))
 	}
 	return again

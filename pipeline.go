@@ -192,7 +192,8 @@ func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 			err = panicked(v)
 		}
 	}()
-	if w.x.Call, err = w.validate(ctx, w.task.Call, true); err != nil {
+	w.x.Call, err = w.validate(ctx, w.task.Call, true)
+	if err != nil {
 		return res, err
 	}
 	w.inv.Key, w.inv.Agent, w.inv.Call, w.inv.work = w.task.Key, w.task.Agent, w.x.Call, w
@@ -209,7 +210,8 @@ func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 	ended := err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 	if ended && !ours(err) {
 		// A middleware returned because the run ends.
-		if err = notStarted(ctx); w.x.Attempts > w.task.Attempt {
+		err = notStarted(ctx)
+		if w.x.Attempts > w.task.Attempt {
 			err = w.interrupted(ctx, err)
 		}
 	}
@@ -271,7 +273,8 @@ func unknownTool(name string, tools []*Tool) string {
 // admitted is the function that the middleware wraps: it runs the call if it may run.
 func (w *work) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	res, done, err := w.cleared(ctx, c)
-	switch around := w.task.scope.layers.approved; {
+	around := w.task.scope.layers.approved
+	switch {
 	case done:
 		return res, err
 	case around != nil:
@@ -285,7 +288,8 @@ func (w *work) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, er
 // open question in the Execution.
 func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, done bool, err error) {
 	if w.changed(c) {
-		if c, err = w.validate(ctx, c, false); err != nil {
+		c, err = w.validate(ctx, c, false)
+		if err != nil {
 			return res, true, err
 		}
 	}
@@ -294,8 +298,11 @@ func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult,
 		return res, true, notStarted(ctx)
 	}
 	c.ID = w.task.Call.ID // a middleware cannot change it
-	w.inv.accepted, w.inv.Call, w.x.Call = true, c, c
-	if res, done, err = w.approved(ctx); !done && w.held() {
+	w.inv.accepted = true
+	w.inv.Call = c
+	w.x.Call = c
+	res, done, err = w.approved(ctx)
+	if !done && w.held() {
 		return res, true, fail(OutcomePending, "Not run yet: the call before it, %s, waits for an answer.", w.task.HeldBy)
 	}
 	return res, done, err

@@ -228,7 +228,8 @@ func (r *run) finished(x *Execution) (StopReason, error) {
 }
 
 func (r *run) limit(at reached) (StopReason, error) {
-	r.res.Limit, r.res.Cause = at.limit, at.cause
+	r.res.Limit = at.limit
+	r.res.Cause = at.cause
 	return StopLimit, nil
 }
 
@@ -291,7 +292,8 @@ func (r *run) broken(ctx context.Context, req *llm.Request, reply *llm.Response,
 	r.reply.request = req
 	r.spend(spent)
 	r.paid(spent.Usage, false)
-	if reply.Seal(); len(reply.Message.Parts) == 0 {
+	reply.Seal()
+	if len(reply.Message.Parts) == 0 {
 		reply = nil
 	}
 	r.record(Step{Response: reply, Executions: execs, Error: err.Error()})

@@ -142,7 +142,8 @@ func (s *stall) repeated(x *Execution, step, limit int) bool {
 		if k.again < limit || s.cause != "" {
 			continue
 		}
-		if s.cause = "the model repeats the call of " + c.name + " although its result does not change"; other != nil {
+		s.cause = "the model repeats the call of " + c.name + " although its result does not change"
+		if other != nil {
 			s.cause = "the model goes back and forth between calls of " + other.name + " and " + c.name + " although their results do not change"
 		}
 	}

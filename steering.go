@@ -122,6 +122,7 @@ func (r *run) steered(ctx context.Context, resp *llm.Response) bool {
 		return false
 	}
 	r.res.Spent.Rounds++
-	r.res.Output, r.res.Repairs = nil, nil // of an answer that is not the last
+	r.res.Output = nil
+	r.res.Repairs = nil // of an answer that is not the last
 	return true
 }

@@ -178,7 +178,8 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	default:
 		data = true
 		if reflect.TypeFor[Out]().Kind() != reflect.Interface {
-			if t.Output, err = inferSchema[Out](); err != nil {
+			t.Output, err = inferSchema[Out]()
+			if err != nil {
 				panic(fmt.Sprintf("pawl.Func %s: output: %v", name, err))
 			}
 		}

@@ -66,7 +66,8 @@ func (s Toolsets) Execute(ctx context.Context, call llm.ToolCall) Execution {
 	if err != nil {
 		x := Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err,
 			Result: llm.ErrorResult(err.Error())}
-		x.Result.CallID, x.Result.Key = call.ID, key
+		x.Result.CallID = call.ID
+		x.Result.Key = key
 		return x
 	}
 	t := Task{Key: key, Call: call}
@@ -109,7 +110,8 @@ func Prefix(prefix string, set Toolset) Toolset {
 					}
 				}
 			}
-			fresh[t], out[i] = c, c
+			fresh[t] = c
+			out[i] = c
 		}
 		made = fresh
 		return out, nil

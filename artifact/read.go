@@ -38,7 +38,8 @@ func (Reader) Tools(context.Context) ([]*pawl.Tool, error) { return []*pawl.Tool
 // reader makes the tool once, because it has no state of a run.
 var reader = sync.OnceValue(func() *pawl.Tool {
 	t := pawl.Func(resultRead, strings.TrimSpace(description), readResult)
-	t.Effect, t.MaxResult = pawl.EffectRead, -1 // a page is bounded already
+	t.Effect = pawl.EffectRead
+	t.MaxResult = -1 // a page is bounded already
 	return t
 })
 
@@ -77,7 +78,8 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	if errors.Is(err, pawl.ErrNotFound) {
 		for _, r := range results(ctx, v) {
 			if r.id == q.ID {
-				a.Text, err = r.text, nil
+				a.Text = r.text
+				err = nil
 			}
 		}
 	}
@@ -89,7 +91,8 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	}
 	text := a.Text
 	if a.Data != nil {
-		if text = string(a.Data); strings.HasPrefix(a.MIME, "image/") || !utf8.ValidString(text) ||
+		text = string(a.Data)
+		if strings.HasPrefix(a.MIME, "image/") || !utf8.ValidString(text) ||
 			strings.Contains(text, "\x00") {
 			return llm.ErrorResult(fmt.Sprintf("%s is %s of %d bytes, and no text: it cannot be read here.", q.ID, a.MIME, len(a.Data))), nil
 		}
@@ -162,7 +165,8 @@ func (q page) searchAll(ctx context.Context, v *pawl.Invocation) llm.ToolResult 
 func matches(b *strings.Builder, re *regexp.Regexp, content, prefix string, from, most int, found *int) int {
 	n := 0
 	for l := range strings.Lines(content) {
-		if n++; n < from {
+		n++
+		if n < from {
 			continue
 		}
 		l = strings.TrimRight(l, "\r\n")
@@ -215,9 +219,11 @@ func (q page) next(name string, at int, end bool) string {
 // lines returns the page at a line. A line that is longer than a page is cut, and the text states
 // the offset of its rest.
 func (q page) lines(content string) llm.ToolResult {
-	first, count := max(q.Line, 1), q.Lines
+	first := max(q.Line, 1)
+	count := q.Lines
 	count = cmp.Or(count, pageLines)
-	at, n := 0, 1 // line n begins at byte at
+	at := 0
+	n := 1 // line n begins at byte at
 	for ; n < first; n++ {
 		i := strings.IndexByte(content[at:], '\n')
 		if i < 0 || at+i+1 == len(content) {
@@ -225,7 +231,8 @@ func (q page) lines(content string) llm.ToolResult {
 		}
 		at += i + 1
 	}
-	to, last := at, first-1
+	to := at
+	last := first - 1
 	for last-first+1 < count && to < len(content) {
 		end := len(content)
 		if i := strings.IndexByte(content[to:], '\n'); i >= 0 {

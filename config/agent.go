@@ -266,7 +266,9 @@ func (a *Agent) found(f *Finding) *Finding {
 	}
 	f.File = a.file
 	if p, ok := a.said(f.Path); ok {
-		if f.Line, f.Column = p.line, p.column; p.line == 0 {
+		f.Line = p.line
+		f.Column = p.column
+		if p.line == 0 {
 			f.File = ""
 		}
 	}

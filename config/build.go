@@ -111,7 +111,8 @@ func (b *builder) tell(text string) {
 func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 	b := &builder{agent: a}
 	b.opts = *cmp.Or(o, new(Options))
-	if b.env = b.opts.Getenv; b.env == nil {
+	b.env = b.opts.Getenv
+	if b.env == nil {
 		b.env = os.Getenv
 	}
 	built, err := b.build(ctx)
@@ -128,7 +129,8 @@ func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 
 func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	a := b.agent
-	if b.known, err = ReadCatalog(a.relative("catalog", a.Catalog)); err != nil {
+	b.known, err = ReadCatalog(a.relative("catalog", a.Catalog))
+	if err != nil {
 		return nil, err
 	}
 	model, driven, layers, err := b.asked()
@@ -153,13 +155,16 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	}
 	sets = b.around(sets)
 	out := &pawl.Agent{Name: cmp.Or(a.Name, "pawl"), Model: driven, Tools: sets}
-	if out.Instructions, err = b.instructions(); err != nil {
+	out.Instructions, err = b.instructions()
+	if err != nil {
 		return nil, err
 	}
-	if out.Output, err = a.output(); err != nil {
+	out.Output, err = a.output()
+	if err != nil {
 		return nil, err
 	}
-	if out.Limits, err = b.limits(model); err != nil {
+	out.Limits, err = b.limits(model)
+	if err != nil {
 		return nil, err
 	}
 	if n := a.Limits.Parallel; n != nil {
@@ -176,7 +181,8 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err = b.scheduled(tools); err != nil {
 		return nil, err
 	}
-	if out.Choice, err = b.choice(append(slices.Clip(tools), a.workers()...)); err != nil {
+	out.Choice, err = b.choice(append(slices.Clip(tools), a.workers()...))
+	if err != nil {
 		return nil, err
 	}
 	bounds, err := b.policies()
@@ -191,7 +197,8 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	out.Middleware = append(out.Middleware, b.approval()...)
 	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets,
 		script: b.script}
-	if built.Side, err = b.side(driven); err == nil && len(a.Model) > 0 {
+	built.Side, err = b.side(driven)
+	if err == nil && len(a.Model) > 0 {
 		known, _ := b.known.Lookup(a.Model[0].Name)
 		built.Window = known.Window
 		if a.History != nil && a.History.Window != nil {
@@ -272,10 +279,12 @@ func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) error {
 // choice returns the tool choice of the agent, then of the environment, then auto. A name that no
 // tool has is an error. If no tools are offered at all, a choice of the environment is not sent.
 func (b *builder) choice(tools []*pawl.Tool) (c llm.ToolChoice, err error) {
-	names, from := b.agent.Choice, ""
+	names := b.agent.Choice
+	from := ""
 	if len(names) == 0 && len(tools) > 0 {
 		if text := strings.TrimSpace(b.env("OPENAI_TOOL_CHOICE")); text != "" {
-			names, from = Choice{text}, "OPENAI_TOOL_CHOICE: "
+			names = Choice{text}
+			from = "OPENAI_TOOL_CHOICE: "
 			if name, err := agentframework.ForcedTool([]byte(text)); err == nil {
 				names = Choice{name}
 			}
@@ -285,7 +294,8 @@ func (b *builder) choice(tools []*pawl.Tool) (c llm.ToolChoice, err error) {
 	for i, t := range tools {
 		specs[i] = t.Spec()
 	}
-	if c = names.choice(); c.Check(specs) == nil {
+	c = names.choice()
+	if c.Check(specs) == nil {
 		return c, nil
 	}
 	if slices.ContainsFunc(c.Names, b.mayBe) {
@@ -320,10 +330,12 @@ func (a *Agent) output() (json.RawMessage, error) {
 	if a.Output == nil {
 		return nil, nil
 	}
-	b, what := a.Output.Schema, ""
+	b := a.Output.Schema
+	what := ""
 	if name := a.Output.File; name != "" {
 		var err error
-		if b, err = os.ReadFile(a.relative("output", name)); err != nil {
+		b, err = os.ReadFile(a.relative("output", name))
+		if err != nil {
 			return nil, finding(CodeBadFile, "output", "", "%s", plain(err))
 		}
 		what = name + ": "
@@ -345,7 +357,8 @@ func checkSchema(b []byte) error {
 		return err
 	}
 	kinds := []string{"object", "array", "string", "number", "integer", "boolean", "null"}
-	switch kind, _ := object["type"].(string); {
+	kind, _ := object["type"].(string)
+	switch {
 	case kind == "object" || object["type"] == nil:
 		err = (&pawl.Tool{Name: "output", Input: b, Passive: true}).Check() // compiles it
 	case kind != "" && !slices.Contains(kinds, kind):

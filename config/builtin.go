@@ -173,7 +173,8 @@ func (b *builtin) file() (pawl.Toolset, error) {
 	}
 	o := &file.Options{Protect: places}
 	if b.agent.Checkpoints && b.now {
-		if o.Undo, err = b.agent.place(b.env, "undo"); err != nil {
+		o.Undo, err = b.agent.place(b.env, "undo")
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -252,7 +252,8 @@ func jsonNode(b json.RawMessage) *yaml.Node {
 
 // plainStyle takes the quotes of JSON away where YAML needs none.
 func plainStyle(n *yaml.Node) {
-	if n.Style = 0; n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+	n.Style = 0
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
 		*n = *text(n.Value)
 	}
 	for _, c := range n.Content {

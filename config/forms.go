@@ -97,7 +97,8 @@ func (r *reading) modelName(n *yaml.Node, name, path string) {
 			path += ".name"
 			if p, ok := r.places[path]; ok {
 				f := finding(CodeUnknownModel, path, hint, "%s", text)
-				f.Line, f.Column = p.line, p.column
+				f.Line = p.line
+				f.Column = p.column
 				r.found(f)
 				return
 			}
@@ -217,7 +218,8 @@ func (o *Output) read(r *reading, n *yaml.Node, path string) {
 	case yaml.MappingNode:
 		var schema outside.JSON
 		before := len(r.findings)
-		if r.json(n, reflect.ValueOf(&schema).Elem(), path); len(r.findings) > before {
+		r.json(n, reflect.ValueOf(&schema).Elem(), path)
+		if len(r.findings) > before {
 			return
 		}
 		o.Schema = json.RawMessage(schema)

@@ -127,7 +127,8 @@ func (r *reading) agent(root *yaml.Node) *Agent {
 func (r *reading) placed(code Code, path, hint, format string, args ...any) {
 	f := finding(code, path, hint, format, args...)
 	at, _ := r.places.of(path)
-	f.Line, f.Column = at.line, at.column
+	f.Line = at.line
+	f.Column = at.column
 	r.found(f)
 }
 

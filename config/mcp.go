@@ -31,9 +31,11 @@ func (a *Agent) MCP() []mcp.Server {
 		if !ok || slices.ContainsFunc(all, func(s mcp.Server) bool { return s.Name == t.MCP }) {
 			continue
 		}
-		if s.Name = t.MCP; s.Command != "" { // a program runs where the file is that names it
+		s.Name = t.MCP
+		if s.Command != "" { // a program runs where the file is that names it
 			path := "mcp_servers." + t.MCP
-			if s.Dir = a.relative(path, cmp.Or(s.Dir, ".")); s.Dir == "." {
+			s.Dir = a.relative(path, cmp.Or(s.Dir, "."))
+			if s.Dir == "." {
 				s.Dir = ""
 			}
 		}
@@ -123,7 +125,8 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 		var tools []*pawl.Tool
 		if b.opts.Dry && !b.opts.Connect {
 			var known bool
-			if tools, known = c.Locked(); !known {
+			tools, known = c.Locked()
+			if !known {
 				b.unseen = append(b.unseen, s.NamePrefix())
 				b.tell("mcp " + s.Name + ": its tools are not in tools.lock, and it is not asked")
 			}

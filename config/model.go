@@ -33,7 +33,8 @@ func (b *builder) asked() (model, driven llm.Model, layers []pawl.Middleware, er
 	if len(b.agent.Model) == 0 && b.opts.Bare {
 		return nil, nil, nil, nil
 	}
-	if model, layers, err = b.models(); err != nil {
+	model, layers, err = b.models()
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	driven, more, err := b.driven(model)
@@ -68,7 +69,8 @@ func (b *builder) question(m Model) {
 	for _, k := range b.known.Models(prefix) {
 		names = append(names, prefix+":"+k.ID)
 	}
-	near, letters := nearest.Word(m.Name, names), func(r rune) bool { return !unicode.IsDigit(r) }
+	near := nearest.Word(m.Name, names)
+	letters := func(r rune) bool { return !unicode.IsDigit(r) }
 	same := slices.Equal(strings.FieldsFunc(near, letters), strings.FieldsFunc(m.Name, letters))
 	if !known && m.BaseURL == "" && near != "" && same {
 		b.tell(fmt.Sprintf("the catalogue has no model %s; did you mean %s?", m.Name, near))
@@ -114,7 +116,8 @@ const none = "none"
 
 // side returns the model for requests that need no tools. own is the agent's.
 func (b *builder) side(own llm.Model) (llm.Model, error) {
-	switch m := b.agent.Side; {
+	m := b.agent.Side
+	switch {
 	case m != nil && m.Name != none:
 		return b.model(*m, "side_model")
 	case m != nil, len(b.agent.Model) > 0 && b.agent.Model[0].made != nil:
@@ -150,9 +153,11 @@ func (b *builder) key(name, path string) (string, error) {
 		b.hidden = append(b.hidden, key)
 		return key, nil
 	}
-	what, hint := name+": ", "set it to the key, or name another variable"
+	what := name + ": "
+	hint := "set it to the key, or name another variable"
 	if strings.ContainsFunc(name, func(c rune) bool { return c != '_' && !unicode.IsUpper(c) && !unicode.IsDigit(c) }) {
-		what, hint = "", "the name of a variable belongs here, not a key, as in MY_KEY"
+		what = ""
+		hint = "the name of a variable belongs here, not a key, as in MY_KEY"
 	}
 	return "", finding(CodeMissingVariable, path, hint, "%sthere is no such environment variable, or it is empty", what)
 }
@@ -180,7 +185,9 @@ const NoticeDriver = "driver"
 // driven wraps the model in its driver. The choice of auto is reported at once, and as a notice of
 // the first request.
 func (b *builder) driven(model llm.Model) (llm.Model, []pawl.Middleware, error) {
-	a, driver, o := b.agent, b.agent.Driver, b.agent.React
+	a := b.agent
+	driver := b.agent.Driver
+	o := b.agent.React
 	driver = cmp.Or(driver, "native")
 	if driver == "native" && o != nil {
 		if o.Format != "" {
@@ -202,7 +209,8 @@ func (b *builder) driven(model llm.Model) (llm.Model, []pawl.Middleware, error) 
 		o = cmp.Or(o, new(React))
 		options := &react.Options{Format: react.Format(o.Format), Parallel: o.Parallel, Lenient: o.Lenient}
 		if o.Retries != nil {
-			if options.MaxRetries = *o.Retries; *o.Retries == 0 {
+			options.MaxRetries = *o.Retries
+			if *o.Retries == 0 {
 				options.MaxRetries = -1
 			}
 		}

@@ -41,7 +41,8 @@ func (a *Agent) Rules() policy.Rules {
 func (a *Agent) flow(missing []string) *policy.Flow {
 	f := &policy.Flow{Mode: a.Flow, Words: a.Instructions, Labels: map[string]string{}}
 	if f.Mode == "" {
-		if f.Mode = "log"; len(a.Servers) > 0 ||
+		f.Mode = "log"
+		if len(a.Servers) > 0 ||
 			slices.ContainsFunc(a.Tools, func(t Tool) bool { return t.Set == "http" || t.Set == "search" || t.MCP != "" }) {
 			f.Mode = "on"
 		}
@@ -210,7 +211,8 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 		*n.into = *n.from
 	}
 	if from.Time != nil {
-		if l.Time = time.Duration(*from.Time); l.Time <= 0 {
+		l.Time = time.Duration(*from.Time)
+		if l.Time <= 0 {
 			return l, finding(CodeBadValue, "limits.time", "a time such as 90s or 10m; without it there is no limit", "%v is not more than 0", l.Time)
 		}
 	}
@@ -219,13 +221,15 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 		case *n < 0:
 			return l, finding(CodeBadValue, "limits.rounds", "0 runs no call; left out, there are 20 rounds", "%d is less than 0", *n)
 		case *n == 0:
-			l.Rounds, l.AtLimit = pawl.NoRounds, pawl.AtLimitReturn
+			l.Rounds = pawl.NoRounds
+			l.AtLimit = pawl.AtLimitReturn
 		default:
 			l.Rounds = *n
 		}
 	}
 	if n := from.Corrections; n != nil {
-		if l.Corrections = *n; *n == 0 {
+		l.Corrections = *n
+		if *n == 0 {
 			l.Corrections = -1
 		}
 	}

@@ -121,7 +121,8 @@ func program(list []string, dir string, words []string) []string {
 	}
 	line := strings.Join(words, " ")
 	python := strings.Contains(line, "py") || strings.Contains(line, "uv")
-	from, before := []string{dir}, ""
+	from := []string{dir}
+	before := ""
 	for _, word := range words {
 		parts := strings.FieldsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`;&|()<>=", r) })
 		for _, part := range append([]string{word}, parts...) {

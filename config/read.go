@@ -140,7 +140,8 @@ func (r *reading) pairs(n *yaml.Node, path string) func(func(*yaml.Node, *yaml.N
 		seen := map[string]int{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := real(n.Content[i])
-			switch first, twice := seen[key.Value]; {
+			first, twice := seen[key.Value]
+			switch {
 			case key.Kind != yaml.ScalarNode || key.Tag == "!!merge":
 				r.at(CodeWrongType, n.Content[i], path, "keys are plain texts; << is not read: repeat what belongs here", "this is no key")
 			case twice:
@@ -252,13 +253,15 @@ func (r *reading) scalar(n *yaml.Node, v reflect.Value, path string) bool {
 	ok := false
 	switch v.Kind() {
 	case reflect.String:
-		if ok = tag == "!!str" || tag == "!!timestamp"; ok {
+		ok = tag == "!!str" || tag == "!!timestamp"
+		if ok {
 			v.SetString(text)
 		}
 	case reflect.Bool:
 		if tag == "!!bool" || open {
 			b, err := strconv.ParseBool(strings.ToLower(text))
-			if ok = err == nil; ok {
+			ok = err == nil
+			if ok {
 				v.SetBool(b)
 			}
 		}
@@ -269,14 +272,16 @@ func (r *reading) scalar(n *yaml.Node, v reflect.Value, path string) bool {
 				r.at(CodeBadValue, n, path, "", "%s is out of range", cut(shown))
 				return false
 			}
-			if ok = err == nil; ok {
+			ok = err == nil
+			if ok {
 				v.SetInt(i)
 			}
 		}
 	case reflect.Float64:
 		if tag == "!!int" || tag == "!!float" || open {
 			f, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
-			if ok = err == nil && !math.IsNaN(f) && !math.IsInf(f, 0); ok {
+			ok = err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
+			if ok {
 				v.SetFloat(f)
 			}
 		}
@@ -311,7 +316,8 @@ func (r *reading) json(n *yaml.Node, v reflect.Value, path string) {
 		f := &Finding{Code: CodeWrongType, Path: path, Line: n.Line, Column: n.Column, Message: message}
 		if m := yamlLine.FindStringSubmatch(message); m != nil {
 			f.Line, _ = strconv.Atoi(m[1])
-			f.Message, f.Column = m[2], 1
+			f.Message = m[2]
+			f.Column = 1
 		}
 		r.found(f)
 	}
@@ -324,7 +330,8 @@ func (r *reading) texts(n *yaml.Node, path string) bool {
 	if n.Kind == yaml.ScalarNode {
 		before := len(r.findings)
 		if _, shown := r.said(n, path); shown != n.Value {
-			n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
+			n.Tag = "!!str"
+			n.Style = yaml.DoubleQuotedStyle
 		}
 		return len(r.findings) == before
 	}

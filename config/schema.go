@@ -86,7 +86,8 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 }
 
 func schemaOfStruct(t reflect.Type) object {
-	properties, required := object{}, []string{}
+	properties := object{}
+	required := []string{}
 	for _, f := range fieldsOf(t) {
 		s := schemaOf(f.Type, f.Tag)
 		if doc := meaning(t, f); doc != "" {
@@ -97,7 +98,8 @@ func schemaOfStruct(t reflect.Type) object {
 			required = append(required, keyOf(f))
 		}
 	}
-	if more := requiredOutside[t.Name()]; strings.HasSuffix(t.PkgPath(), "/tools/outside") {
+	more := requiredOutside[t.Name()]
+	if strings.HasSuffix(t.PkgPath(), "/tools/outside") {
 		required = more
 	}
 	s := object{"type": "object", "additionalProperties": false, "properties": properties}
@@ -131,7 +133,8 @@ func (*Model) schema() object {
 
 func (*Tool) schema() object {
 	one := schemaOfStruct(reflect.TypeFor[Tool]())
-	one["minProperties"], one["maxProperties"] = 1, 1
+	one["minProperties"] = 1
+	one["maxProperties"] = 1
 	return object{"anyOf": []object{{"enum": SetNames()}, variable(), one}}
 }
 
@@ -143,7 +146,8 @@ func (*Output) schema() object { return object{"type": []string{"string", "objec
 
 func (*History) schema() object {
 	one := schemaOfStruct(reflect.TypeFor[History]())
-	one["minProperties"], one["maxProperties"] = 1, 1
+	one["minProperties"] = 1
+	one["maxProperties"] = 1
 	return object{"anyOf": []object{{"enum": []string{"window", "all", "current_trace"}}, one}}
 }
 

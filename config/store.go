@@ -265,7 +265,8 @@ func ledger(env func(string) string) (*store.Ledger, error) {
 		}
 		l.Key = signer
 	}
-	switch kind, where, _ := strings.Cut(place, ":"); {
+	kind, where, _ := strings.Cut(place, ":")
+	switch {
 	case place == "":
 	case kind == "file" && where != "":
 		l.Anchor = anchorTo(func(_ context.Context, line []byte) error { return appendTo(where, line) })
@@ -285,7 +286,8 @@ func ReadKey(from string) (crypto.PublicKey, error) {
 	text := []byte(from)
 	if !strings.HasPrefix(strings.TrimSpace(from), "-----BEGIN") {
 		var err error
-		if text, err = os.ReadFile(from); err != nil {
+		text, err = os.ReadFile(from)
+		if err != nil {
 			return nil, fmt.Errorf("%s", plain(err))
 		}
 	}

@@ -155,7 +155,8 @@ func (r *reading) teams(f *File) {
 				continue
 			}
 			w.of.leaders = append(w.of.leaders, a)
-			if w.Name = w.of.Name; seen[w.Name] {
+			w.Name = w.of.Name
+			if seen[w.Name] {
 				r.placed(CodeDuplicateName, path, "remove one of them", "two workers are named %s", w.Name)
 			}
 			seen[w.Name] = true
@@ -253,7 +254,8 @@ func (a *Agent) workers() (out []*pawl.Tool) {
 	names := slices.Clone(asks[t.Manager])
 	prefix := ""
 	if t.Manager == handoffs {
-		names, prefix = nil, team.TransferPrefix
+		names = nil
+		prefix = team.TransferPrefix
 	}
 	for _, w := range t.Workers {
 		names = append(names, prefix+w.Name)
@@ -267,7 +269,8 @@ func (a *Agent) workers() (out []*pawl.Tool) {
 // team makes a team of an agent that is built: it builds the workers and replaces the agent by its
 // lead.
 func (b *builder) team(ctx context.Context, built *Built) (err error) {
-	a, t := b.agent, b.agent.group()
+	a := b.agent
+	t := b.agent.group()
 	if t.Manager != "network" && t.Manager != handoffs {
 		for _, k := range []struct {
 			path  string
@@ -293,7 +296,9 @@ func (b *builder) team(ctx context.Context, built *Built) (err error) {
 			return finding(CodeUnknownWorker, path, "Load reads files with teams", "worker %d was not read", i+1)
 		}
 		o := b.opts
-		o.Tools, o.Bare, o.Approve = nil, false, o.Inner
+		o.Tools = nil
+		o.Bare = false
+		o.Approve = o.Inner
 		one, err := w.of.Build(ctx, &o)
 		if err != nil {
 			return err

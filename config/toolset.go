@@ -23,7 +23,8 @@ import (
 func (a *Agent) Toolsets(ctx context.Context, o *Options) (sets []Set, hidden []string, closeSets func(), err error) {
 	b := &builder{agent: a}
 	b.opts = *cmp.Or(o, new(Options))
-	if b.env = b.opts.Getenv; b.env == nil {
+	b.env = b.opts.Getenv
+	if b.env == nil {
 		b.env = os.Getenv
 	}
 	sets, _, closeSets, err = b.sets(ctx)
@@ -43,7 +44,8 @@ func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets
 	servers := func() ([]Set, error) { return b.servers(ctx, ready) }
 	for _, more := range []func() ([]Set, error){b.defined, b.files, servers} {
 		var others []Set
-		if others, err = more(); err != nil {
+		others, err = more()
+		if err != nil {
 			return nil, nil, nil, err
 		}
 		ready.sets = append(ready.sets, others...)
@@ -155,7 +157,8 @@ func (b *builder) outside(defs []outside.Definition, path, name string) (*outsid
 		name += ": "
 	}
 	var err error
-	if o.Run, err = b.runner(defs, path); err != nil {
+	o.Run, err = b.runner(defs, path)
+	if err != nil {
 		return nil, err
 	}
 	set, err := outside.New(defs, o)
@@ -232,7 +235,8 @@ func (e ending) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 		if t.Passive || !slices.Contains(e.names, t.Name) {
 			continue
 		}
-		last, run := t.Clone(), t.Run
+		last := t.Clone()
+		run := t.Run
 		last.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 			res, err := run(ctx, call)
 			if err != nil || res.IsError {

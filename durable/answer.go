@@ -108,7 +108,8 @@ func (h *history) latest(key llm.Key) *question {
 
 // check is CheckAnswer for the latest question of a call, which it returns.
 func (h *history) check(d llm.Decision) (q *question, repeated bool, err error) {
-	if q = h.latest(d.Key); q == nil {
+	q = h.latest(d.Key)
+	if q == nil {
 		_, err = CheckAnswer(nil, nil, d)
 		return nil, false, err
 	}

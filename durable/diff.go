@@ -34,7 +34,8 @@ func Diff(a, b *Export, hide *redact.Redactor) ([]Difference, error) {
 	for i := range ds {
 		d := &ds[i]
 		at := place{d.Key, d.What}
-		d.A, d.B = shownA[at], shownB[at]
+		d.A = shownA[at]
+		d.B = shownB[at]
 	}
 	return ds, errors.Join(errA, errB)
 }

@@ -65,8 +65,9 @@ func (h *history) effects(alive bool) []LedgerEntry {
 			IdempotencyKey: last.Key, Call: last.Call, Attempts: len(started), Began: h.records[last.seq-1].At}
 		if done := h.outcomes[key]; done != nil {
 			x := done.Execution
-			if f.Outcome, f.Error, f.Ended, f.State = x.Outcome, x.Error, x.Ended,
-				EffectFailed; x.Outcome == pawl.OutcomeOK {
+			f.Outcome, f.Error, f.Ended, f.State = x.Outcome, x.Error, x.Ended,
+				EffectFailed
+			if x.Outcome == pawl.OutcomeOK {
 				f.State = EffectCompleted
 			}
 		} else if alive {

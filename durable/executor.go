@@ -78,7 +78,8 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 	started := s.h.intents[t.Key]
 	t.Attempt += len(started)
 	if len(started)+len(s.h.asked[t.Key]) > 0 {
-		t.Pending, t.Decisions = nil, nil
+		t.Pending = nil
+		t.Decisions = nil
 	}
 	s.mu.Lock()
 	if at, ok := s.h.replied[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]; ok {
@@ -120,7 +121,8 @@ func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, to
 		return err
 	}
 	s.mu.Lock()
-	g, n := s.waiters[t.Key], s.added
+	g := s.waiters[t.Key]
+	n := s.added
 	s.mu.Unlock()
 	g.arrive(t.Key)
 	if err := s.flushTo(n, nil); err != nil {
@@ -171,7 +173,8 @@ func (b *step) alone(inner pawl.Executor, yield func(pawl.Event) bool) {
 // together executes several calls. Calls that end at the same time share one commit.
 func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 	ctx, cancel := context.WithCancel(b.ctx)
-	events, over := make(chan pawl.Event), make(chan struct{})
+	events := make(chan pawl.Event)
+	over := make(chan struct{})
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
@@ -207,7 +210,8 @@ func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 			select {
 			case e, ok := <-events:
 				if !ok {
-					left, wait = 0, nil
+					left = 0
+					wait = nil
 					break
 				}
 				if t := b.task(e); t != nil {
@@ -341,7 +345,8 @@ func (g *gate) leave(key llm.Key) {
 	if !g.coming[key] {
 		return
 	}
-	if delete(g.coming, key); len(g.coming) == 0 {
+	delete(g.coming, key)
+	if len(g.coming) == 0 {
 		close(g.complete)
 	}
 }

@@ -87,7 +87,8 @@ func (h *history) export() (*Export, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.Messages = in.all(); in.from != nil {
+	x.Messages = in.all()
+	if in.from != nil {
 		x.Values = in.from.Values
 	}
 	for key, b := range h.replies {
@@ -120,10 +121,15 @@ func (x *Export) Sort() {
 
 // Timeless returns x without times and attempts.
 func Timeless(x pawl.Execution) pawl.Execution {
-	x.Attempts, x.Started, x.Ended, x.Index, x.Pending = 0, time.Time{}, time.Time{}, 0, nil
+	x.Attempts = 0
+	x.Started = time.Time{}
+	x.Ended = time.Time{}
+	x.Index = 0
+	x.Pending = nil
 	if x.Decision != nil {
 		d := *x.Decision
-		d.Digest, d.At = "", time.Time{} // it depends on the attempt
+		d.Digest = ""
+		d.At = time.Time{} // it depends on the attempt
 		x.Decision = &d
 	}
 	return x

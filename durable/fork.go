@@ -37,7 +37,8 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 		}
 		c := store.Record{Key: r.Key, Kind: r.Kind, At: e.clock(), Body: r.Body}
 		if v := o.other(h, r, &Origin{id, steps, h.trace}); v != nil {
-			if c, err = s.record(r.Kind, r.Key, v); err != nil {
+			c, err = s.record(r.Kind, r.Key, v)
+			if err != nil {
 				return err
 			}
 			c.Elapsed = 0
@@ -80,14 +81,17 @@ func (o *ForkOptions) other(h *history, r store.Record, from *Origin) any {
 	switch r.Kind {
 	case kindBegin:
 		body := *h.begin
-		if body.Marked = h.marked(); o.Meta != nil {
+		body.Marked = h.marked()
+		if o.Meta != nil {
 			body.Meta = o.Meta
 		}
 		body.ForkedFrom = from
 		return body
 	case kindReply:
 		body := *h.replies[llm.Key(r.Key)]
-		body.Messages, body.Request, body.Sent = "", "", nil // nothing to compare with
+		body.Messages = ""
+		body.Request = ""
+		body.Sent = nil // nothing to compare with
 		return body
 	case kindOutcome:
 		body := *h.outcomes[llm.Key(r.Key)]
@@ -100,7 +104,11 @@ func (o *ForkOptions) other(h *history, r store.Record, from *Origin) any {
 		}
 		x := &body.Execution
 		res.CallID, res.Key = x.Result.CallID, x.Result.Key
-		if x.Result, x.Outcome, x.Error, x.Ends = res, pawl.OutcomeOK, "", ""; res.IsError {
+		x.Result = res
+		x.Outcome = pawl.OutcomeOK
+		x.Error = ""
+		x.Ends = ""
+		if res.IsError {
 			x.Outcome, x.Error = pawl.OutcomeError, res.Text()
 		}
 		return body

@@ -30,10 +30,12 @@ func (r *Runner) given(msgs []llm.Message) (body beginBody, err error) {
 	} else if r.From != nil {
 		return body, errors.New("durable: only an Agent can continue a Result (Runner.From)")
 	}
-	if body.Messages, err = json.Marshal(append([]llm.Message{}, msgs...)); err != nil {
+	body.Messages, err = json.Marshal(append([]llm.Message{}, msgs...))
+	if err != nil {
 		return body, err
 	}
-	if body.Answered = r.From == nil && opens(msgs); r.From != nil {
+	body.Answered = r.From == nil && opens(msgs)
+	if r.From != nil {
 		f := &pawl.Result{Messages: r.From.Messages, Spent: r.From.Spent, Values: r.From.Values,
 			Pending: r.From.Pending, Stop: r.From.Stop}
 		if f.Stop == pawl.StopLimit { // what Agent.Resume needs under a raised limit

@@ -45,7 +45,8 @@ func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, sin
 	if r.Owner != "" && r.Until.After(now) {
 		return "", since, nil
 	}
-	if since = r.Updated; r.Until.After(since) {
+	since = r.Updated
+	if r.Until.After(since) {
 		since = r.Until
 	}
 	switch r.State {

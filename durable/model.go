@@ -34,7 +34,8 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 		m.agent.Model = provider + ":" + m.name
 	}
 	m.inner, m.pricer = a.InnerModel()
-	if m.holder, _ = llm.As[llm.OutputHolder](m.inner); m.holder == nil {
+	m.holder, _ = llm.As[llm.OutputHolder](m.inner)
+	if m.holder == nil {
 		m.holder, _ = llm.As[llm.OutputHolder](a.Model)
 	}
 	b.Middleware = slices.Clone(a.Middleware)
@@ -47,7 +48,8 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 		x.inner = pawl.Parallel{}
 	}
 	b.Executor = x
-	if s.mu.Lock(); s.roots == 0 && b.Limits.Time > 0 && !s.only {
+	s.mu.Lock()
+	if s.roots == 0 && b.Limits.Time > 0 && !s.only {
 		b.Limits.Time = max(b.Limits.Time-s.h.active(), time.Nanosecond)
 	}
 	s.roots++
@@ -121,7 +123,8 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		if b != nil && (b.Messages != conversation || b.Request != rest) {
 			b = nil // the reply to another request, of an agent that was changed
 		}
-		if s.live(); ctx.Err() != nil && (b == nil || s.only) {
+		s.live()
+		if ctx.Err() != nil && (b == nil || s.only) {
 			earlier.Requests-- // the run counts one for this error
 			earlier.before(yield)(llm.Delta{}, context.Cause(ctx))
 			return
@@ -157,7 +160,8 @@ func (m *model) ask(ctx context.Context, req *llm.Request, b *backgroundBody, co
 	}
 	run := ctx
 	ctx, w := watch(background.With(ctx, func() bool { return stored.Load() && suspended(run) }), false)
-	resp, failed := new(llm.Response), error(nil)
+	resp := new(llm.Response)
+	failed := error(nil)
 	defer func() {
 		if resp.Finish == "" {
 			m.s.failure(run, req.Key, resp, failed, stored.Load() && suspended(run))
@@ -176,7 +180,8 @@ func (m *model) ask(ctx context.Context, req *llm.Request, b *backgroundBody, co
 		if err == nil && d.Finish != "" {
 			err = m.store(req, conversation, rest, resp, w, b)
 		}
-		if failed = err; !yield(d, err) || err != nil {
+		failed = err
+		if !yield(d, err) || err != nil {
 			return
 		}
 	}
@@ -207,12 +212,14 @@ func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Res
 	if err != nil {
 		return m.s.fail(err)
 	}
-	body.Messages, body.Request = conversation, rest
+	body.Messages = conversation
+	body.Request = rest
 	if to, sent, ok := w.first(); ok {
 		body.Sent, m.wire = sentForm(to, m.wire, sent, req.Whole), sent
 	} else if b != nil && b.Sent != nil {
 		body.Sent = b.Sent
-		if m.wire, err = b.Sent.after(m.wire); err != nil {
+		m.wire, err = b.Sent.after(m.wire)
+		if err != nil {
 			return m.s.fail(fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err))
 		}
 	}
@@ -256,7 +263,8 @@ func (m *model) again(ctx context.Context, req *llm.Request, stored *replyBody) 
 	if !ok {
 		return nil // this model sends nothing, or not through Transport
 	}
-	if m.s.played.Bytes++; to != stored.Sent.To || !bytes.Equal(was, is) {
+	m.s.played.Bytes++
+	if to != stored.Sent.To || !bytes.Equal(was, is) {
 		return &Mismatch{req.Key, stored.Sent.To, to, was, is}
 	}
 	return nil

@@ -78,7 +78,8 @@ func (h *history) accept(b acceptBody) {
 	}
 	for key, r := range h.replies {
 		if runOf(key) == b.Run {
-			r.Messages, r.Request = "", ""
+			r.Messages = ""
+			r.Request = ""
 		}
 	}
 }

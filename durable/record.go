@@ -170,11 +170,14 @@ func bytesOf(p llm.Part) (text, opaque []byte) {
 	var o *llm.Opaque
 	switch p := p.(type) {
 	case llm.Text:
-		text, o = []byte(p.Text), p.Opaque
+		text = []byte(p.Text)
+		o = p.Opaque
 	case llm.Reasoning:
-		text, o = []byte(p.Text), p.Opaque
+		text = []byte(p.Text)
+		o = p.Opaque
 	case llm.ToolCall:
-		text, o = p.Args, p.Opaque
+		text = p.Args
+		o = p.Opaque
 	}
 	if o != nil {
 		opaque = o.Data
@@ -335,7 +338,8 @@ func (h *history) take(r store.Record) (err error) {
 		}
 		h.tools[run] = b
 	case kindReply:
-		h.replies[call], h.replied[call] = new(replyBody), r.At
+		h.replies[call] = new(replyBody)
+		h.replied[call] = r.At
 		err = json.Unmarshal(r.Body, h.replies[call])
 	case kindBackground:
 		h.background[call] = new(backgroundBody)
@@ -423,7 +427,8 @@ func (h *history) steps() (first, n int) {
 	first = -1
 	for key := range h.replies {
 		if at, ok := stepOf(string(key)); ok && strings.Count(string(key), "/") == 2 {
-			if n++; first < 0 || at < first {
+			n++
+			if first < 0 || at < first {
 				first = at
 			}
 		}

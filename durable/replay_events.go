@@ -107,7 +107,8 @@ func (b *endBody) failed(e pawl.Event) bool {
 // atFailure returns the step e of a failed request as it was. The records do not have the part of
 // the reply that had arrived.
 func (b *endBody) atFailure(e pawl.Event) pawl.Event {
-	step, spent := b.failure(*e.Completed), b.Spent
+	step := b.failure(*e.Completed)
+	spent := b.Spent
 	e.Completed, e.Spent, e.Error = &step, &spent, step.Error
 	return e
 }
@@ -132,7 +133,8 @@ func (h *history) askedOf(tasks []pawl.Task) []pawl.Execution {
 	if h.end == nil || h.end.Stop != pawl.StopPending {
 		return nil
 	}
-	out, asked := make([]pawl.Execution, 0, len(tasks)), false
+	out := make([]pawl.Execution, 0, len(tasks))
+	asked := false
 	for _, t := range tasks {
 		x := pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending}
 		for _, w := range h.end.Pending {

@@ -33,7 +33,8 @@ const afterBackup = "The database was restored from a backup. This call may have
 // doubtful reports whether a call may have happened after the backup from which the run was
 // restored: since then it was neither asked about nor started.
 func (s *session) doubtful(t pawl.Task) bool {
-	tool, since := t.Tool(), s.h.restored
+	tool := t.Tool()
+	since := s.h.restored
 	if since == 0 || tool == nil || tool.Effect != pawl.EffectWrite || tool.Passive {
 		return false
 	}

@@ -139,7 +139,9 @@ func (s *session) attempt() pawl.Event {
 
 // open starts or resumes the run, and returns its input.
 func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, context.Context, input, error) {
-	e, j, who := r.engine, r.engine.Journal, scope(ctx)
+	e := r.engine
+	j := r.engine.Journal
+	who := scope(ctx)
 	if j == nil {
 		return nil, nil, input{}, errors.New("durable.Engine has no Journal")
 	}
@@ -215,7 +217,8 @@ func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message
 		return nil, input{}, err
 	}
 	if len(msgs) > 0 { // with the answers
-		if h, err = r.engine.history(ctx, who, r.ID); err != nil {
+		h, err = r.engine.history(ctx, who, r.ID)
+		if err != nil {
 			return nil, input{}, err
 		}
 	}
@@ -274,14 +277,16 @@ func (r *Runner) create(ctx context.Context, who store.Scope, owner string, msgs
 	if err != nil {
 		return l, in, nil, err
 	}
-	if in, err = given.input(); err != nil {
+	in, err = given.input()
+	if err != nil {
 		return l, in, nil, err
 	}
 	body, err := json.Marshal(given)
 	if err != nil {
 		return l, in, nil, err
 	}
-	now, until := e.clock(), zeroTime
+	now := e.clock()
+	until := zeroTime
 	if owner != "" {
 		until = now.Add(e.lease())
 	}

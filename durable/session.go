@@ -147,7 +147,8 @@ func (s *session) flushTo(n int, change *store.JournalChange) error {
 	s.queue = nil
 	s.mu.Unlock()
 	if change != nil {
-		if change.Seen = s.seen; s.late && change.State == store.JournalWaiting {
+		change.Seen = s.seen
+		if s.late && change.State == store.JournalWaiting {
 			change.State = store.JournalOpen
 		}
 	} else {
@@ -190,7 +191,8 @@ func patient() (context.Context, context.CancelFunc) {
 // them again for Engine.Retry or until the run is cancelled, so that the outcome of a call that has
 // ended is not lost. The caller holds committing.
 func (s *session) write(change *store.JournalChange, queue []store.Record) (last int64, err error) {
-	until, pause := time.Now().Add(cmp.Or(s.engine.Retry, 20*time.Second)), 20*time.Millisecond
+	until := time.Now().Add(cmp.Or(s.engine.Retry, 20*time.Second))
+	pause := 20 * time.Millisecond
 	for again := false; ; again = true {
 		last, err = s.writeOnce(change, queue, again)
 		switch {
@@ -214,7 +216,8 @@ func (s *session) write(change *store.JournalChange, queue []store.Record) (last
 func (s *session) writeOnce(change *store.JournalChange, queue []store.Record, again bool) (int64, error) {
 	ctx, cancel := patient()
 	defer cancel()
-	now, j := time.Now(), s.engine.Journal
+	now := time.Now()
+	j := s.engine.Journal
 	last, err := j.AppendJournal(ctx, s.lease, change, queue...)
 	if !again {
 		return last, err
@@ -226,12 +229,14 @@ func (s *session) writeOnce(change *store.JournalChange, queue []store.Record, a
 		}
 		for _, r := range stored {
 			if len(queue) > 0 && r.Key == queue[len(queue)-1].Key && r.Fence == s.lease.Fence {
-				last, err = stored[len(stored)-1].Seq, nil
+				last = stored[len(stored)-1].Seq
+				err = nil
 			}
 		}
 	}
 	if err == nil && (change == nil || !change.Release) {
-		if _, err = j.RenewJournal(ctx, s.lease, s.engine.clock().Add(s.engine.lease())); err == nil {
+		_, err = j.RenewJournal(ctx, s.lease, s.engine.clock().Add(s.engine.lease()))
+		if err == nil {
 			s.renewed = now
 		}
 	}
@@ -313,7 +318,8 @@ func (s *session) ours() error {
 
 // beat renews the lease until the session ends, and drains the run.
 func (s *session) beat() {
-	t, drain := time.NewTicker(s.engine.lease()/3), s.engine.Drain
+	t := time.NewTicker(s.engine.lease() / 3)
+	drain := s.engine.Drain
 	defer t.Stop()
 	for {
 		select {
@@ -345,7 +351,8 @@ func (s *session) renew() error {
 	if err != nil {
 		return err
 	}
-	if s.renewed = now; head.Records > s.seen {
+	s.renewed = now
+	if head.Records > s.seen {
 		s.look(ctx)
 	}
 	return nil
@@ -368,7 +375,8 @@ func (s *session) close() {
 	}
 	s.rest()
 	_ = s.flush(nil) // a record that cannot be stored is made again
-	if s.endChanged(s.failed()); s.ended {
+	s.endChanged(s.failed())
+	if s.ended {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease())

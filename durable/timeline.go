@@ -57,7 +57,8 @@ func (h *history) timeline() *Timeline {
 			fence = r.Fence
 			tl.Taken = append(tl.Taken, r.At.Add(-r.Elapsed))
 		}
-		if tl.Ended = (time.Time{}); r.Kind == kindEnd {
+		tl.Ended = (time.Time{})
+		if r.Kind == kindEnd {
 			tl.Ended = r.At
 		}
 	}
@@ -125,7 +126,8 @@ func (c *chronicle) request(key llm.Key) Span {
 	step, _ := split(key)
 	run, number := split(step)
 	n, _ := strconv.Atoi(number)
-	s.Started, s.Ended = later(c.records[0].At, r.At.Add(-r.Elapsed)), r.At
+	s.Started = later(c.records[0].At, r.At.Add(-r.Elapsed))
+	s.Ended = r.At
 	if n > 0 {
 		s.Started = later(s.Started, c.replied[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")])
 	} else if run != "run" {

@@ -56,9 +56,11 @@ func (m *model) check(req *llm.Request) error {
 		m.tools.first = true
 		return m.checkFirst(run, was, req)
 	}
-	now, before := m.s.digests(req.Tools[min(from, len(req.Tools)):]), map[string]string{}
+	now := m.s.digests(req.Tools[min(from, len(req.Tools)):])
+	before := map[string]string{}
 	for name := range now {
-		if before[name] = was.Later[name]; before[name] == "" {
+		before[name] = was.Later[name]
+		if before[name] == "" {
 			delete(now, name) // it was not offered before the run broke off
 			delete(before, name)
 		}
@@ -83,7 +85,8 @@ func (m *model) checkFirst(run string, was toolsBody, req *llm.Request) error {
 		b.Names, b.Agent, b.Instructions = []string{what}, &m.agent, sum([]byte(m.agent.Instructions))
 	}
 	changed, err := m.changed(run, was, was.Tools, b.Tools, req)
-	if b.Names = append(b.Names, changed...); len(b.Names) == 0 || err != nil || m.s.only {
+	b.Names = append(b.Names, changed...)
+	if len(b.Names) == 0 || err != nil || m.s.only {
 		return err
 	}
 	m.s.h.accept(b)
@@ -97,11 +100,13 @@ func (m *model) changed(run string, rec toolsBody, was, now map[string]string, r
 	var refused []string
 	current, recorded := byName(offeredSpecs(req.Tools)), byName(rec.Offered)
 	for _, name := range slices.Sorted(maps.Keys(joined(was, now))) {
-		before, is := recorded[name], current[name]
+		before := recorded[name]
+		is := current[name]
 		if was[name] == now[name] && (before == nil || is == nil || before.Address == is.Address) {
 			continue
 		}
-		if changed = append(changed, name); !m.s.engine.AcceptChanges && !slices.Contains(m.accept, name) {
+		changed = append(changed, name)
+		if !m.s.engine.AcceptChanges && !slices.Contains(m.accept, name) {
 			if before != nil {
 				name += " (" + before.difference(is) + ")"
 			}

@@ -49,14 +49,16 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
 		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
+		body, err = io.ReadAll(r.Body)
+		if err != nil {
 			return nil, err
 		}
 		if err := r.Body.Close(); err != nil {
 			return nil, err
 		}
 	}
-	if w.note(r, body); w.only {
+	w.note(r, body)
+	if w.only {
 		return nil, errPlayed
 	}
 	if r.Body != nil {
@@ -114,7 +116,8 @@ type sentBody struct {
 
 // sentForm returns the stored form of body, which was sent after prev.
 func sentForm(to string, prev, body []byte, whole bool) *sentBody {
-	p, s := text.Common(prev, body), 0
+	p := text.Common(prev, body)
+	s := 0
 	for s < min(len(prev), len(body))-p && prev[len(prev)-1-s] == body[len(body)-1-s] {
 		s++
 	}
@@ -173,7 +176,8 @@ func (m *Mismatch) Unwrap() error { return ErrChanged }
 // around quotes the text around a byte of a request.
 func around(b []byte, at int) string {
 	const before, behind = 40, 60
-	from, to := max(0, at-before), min(len(b), at+behind)
+	from := max(0, at-before)
+	to := min(len(b), at+behind)
 	for from > 0 && !utf8.RuneStart(b[from]) {
 		from--
 	}

@@ -124,7 +124,8 @@ func (o *VerifyOptions) signed(head store.JournalRun, h *history) error {
 // not anchored later.
 func anchored(a store.Anchor, head store.JournalRun, h *history, last bool) error {
 	now := head.Anchor()
-	switch n := int64(len(h.records)); {
+	n := int64(len(h.records))
+	switch {
 	case n < a.Records || head.Fence < a.Fence:
 		return fmt.Errorf("it has %d records and claim %d, and had %d and %d: it was truncated, or this is an older "+
 			"copy of the database", n, head.Fence, a.Records, a.Fence)

@@ -71,7 +71,9 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			}
 		}
 		r := *req
-		r.Messages, r.Turn, r.Edited = v.messages, v.turn, v.edited
+		r.Messages = v.messages
+		r.Turn = v.turn
+		r.Edited = v.edited
 		for d, err := range m.inner.Stream(ctx, &r) {
 			if !yield(d, err) || err != nil {
 				return
@@ -105,7 +107,8 @@ func parse(req *llm.Request) conversation {
 	c.starts = append(c.starts, c.head)
 	for i := c.head + 1; i < len(c.messages); i++ {
 		if c.messages[i].Role == llm.RoleUser && c.messages[i-1].Role != llm.RoleUser {
-			if c.starts = append(c.starts, i); i <= current {
+			c.starts = append(c.starts, i)
+			if i <= current {
 				c.current++
 			}
 		}
@@ -131,7 +134,8 @@ func (c *conversation) from(k cut, req *llm.Request) view {
 	v.messages = append(v.messages, c.messages[:c.head]...)
 	v.messages = append(v.messages, c.messages[start:]...)
 	shift := c.head - start
-	v.turn, v.edited = max(0, req.Turn+shift), max(k.at, req.Edited)+shift
+	v.turn = max(0, req.Turn+shift)
+	v.edited = max(k.at, req.Edited) + shift
 	if c.fresh(k) {
 		v.notices = append(v.notices, &llm.Notice{Code: NoticeCut, Text: fmt.Sprintf("from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)})
 	}

@@ -71,7 +71,8 @@ func firstPart(m *llm.Message) *llm.Part {
 func (l *ledger) add(c *rounds, reply *llm.Message, n int) {
 	results := c.results(n)
 	for place, call := range reply.Calls() {
-		r, outcome := llm.ToolResult{}, "ok"
+		r := llm.ToolResult{}
+		outcome := "ok"
 		if results != nil && place < len(results.Parts) {
 			r = results.Parts[place].(llm.ToolResult)
 		}
@@ -82,7 +83,8 @@ func (l *ledger) add(c *rounds, reply *llm.Message, n int) {
 			i = len(l.tools)
 			l.tools = append(l.tools, tally{name: call.Name, first: key})
 		}
-		t, tool := &l.tools[i], c.tools[call.Name]
+		t := &l.tools[i]
+		tool := c.tools[call.Name]
 		t.calls, t.last = t.calls+1, key
 		if r.IsError {
 			t.failed, outcome = t.failed+1, "failed"

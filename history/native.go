@@ -48,7 +48,8 @@ func (s *sending) adopt(size sizes) {
 	}
 	p, n := s.p, s.native
 	p.Folded, p.Stubbed, p.Edited = n, max(n, p.Stubbed), max(n, p.Edited)
-	p.Turn, p.Limit = min(s.c.turn(), n), int(size.room)
+	p.Turn = min(s.c.turn(), n)
+	p.Limit = int(size.room)
 	v, bytes := s.render(&p)
 	s.take(p, v, bytes, size, "native")
 }

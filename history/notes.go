@@ -61,7 +61,10 @@ func (s *sending) note(ctx context.Context, m *mark) (resp *llm.Response) {
 	case resp.Message.HasCalls() || notes == "":
 		err = errors.New("the reply has no text, or calls")
 	default:
-		m.Notes, m.NotesAt, m.NotesTo, m.Failed = notes, len(s.c.at)+1, m.Stubbed, 0
+		m.Notes = notes
+		m.NotesAt = len(s.c.at) + 1
+		m.NotesTo = m.Stubbed
+		m.Failed = 0
 		return resp
 	}
 	m.Failed++

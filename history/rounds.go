@@ -125,7 +125,8 @@ func (c *rounds) cutOf(n int, now *mark) (limit int, warn bool) {
 			return 0, false // most marks need not be decoded
 		}
 		is, _, fits := markOf(&c.msgs[c.at[n]], n)
-		if m = &is; !fits {
+		m = &is
+		if !fits {
 			return 0, false
 		}
 	}
@@ -145,11 +146,13 @@ func (c *rounds) view(p *mark, stub int, ledger, after string) view {
 			v.edited = len(v.messages)
 		}
 	}
-	from, place := 0, -1
+	from := 0
+	place := -1
 	if p.Folded > 0 {
 		from = c.at[p.Folded]
 		if after != "" {
-			if place = from; c.results(p.Folded) != nil {
+			place = from
+			if c.results(p.Folded) != nil {
 				place++
 			}
 		}
@@ -160,7 +163,8 @@ func (c *rounds) view(p *mark, stub int, ledger, after string) view {
 		}
 		add(from-1, llm.User(ledger))
 	}
-	n, edited := p.Folded, max(p.Edited, p.Shown-1) // the next reply, and the one at the last edit
+	n := p.Folded
+	edited := max(p.Edited, p.Shown-1) // the next reply, and the one at the last edit
 	for i := from; i < len(c.msgs); i++ {
 		m := c.msgs[i]
 		switch m.Role {
@@ -168,18 +172,21 @@ func (c *rounds) view(p *mark, stub int, ledger, after string) view {
 			if n == edited {
 				v.edited = max(v.edited, len(v.messages))
 			}
-			if m = unmarked(m); n < p.Stubbed {
+			m = unmarked(m)
+			if n < p.Stubbed {
 				m = shortened(m)
 			}
 			n++
 		case llm.RoleTool:
-			if limit, warn := c.cutOf(n, p); n-1 < p.Stubbed {
+			limit, warn := c.cutOf(n, p)
+			if n-1 < p.Stubbed {
 				m = c.stubs(m, n-1, stub)
 			} else if limit > 0 || warn {
 				m = c.cut(m, n-1, limit, warn)
 			}
 		}
-		if add(i, m); i == place {
+		add(i, m)
+		if i == place {
 			add(i, llm.User(after))
 		}
 	}
@@ -214,7 +221,10 @@ func (c *rounds) stubs(m llm.Message, n, most int) llm.Message {
 		if size := weigh(r.Parts); size <= most || c.pinned(&r, n) {
 			continue
 		}
-		content, media, head, where := r.Text(), "", stubHead, ""
+		content := r.Text()
+		media := ""
+		head := stubHead
+		where := ""
 		for _, p := range r.Parts {
 			if m, ok := p.(llm.Media); ok {
 				media += " and " + cmp.Or(m.MIME, "a file")
@@ -228,7 +238,8 @@ func (c *rounds) stubs(m llm.Message, n, most int) llm.Message {
 		}
 		r.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("[%d bytes%s put away: %s …%s]", len(content), media,
 			strings.Join(strings.Fields(text.Clip(content, head)), " "), where)}}
-		r.Data, out.Parts[i] = nil, r
+		r.Data = nil
+		out.Parts[i] = r
 	}
 	return out
 }

@@ -54,7 +54,8 @@ type sizes struct {
 
 func (s *sending) sizes(p *mark) (z sizes) {
 	o, req, output := &s.w.o, s.c.req, 0
-	z.window, z.ratio = o.Tokens, firstRatio
+	z.window = o.Tokens
+	z.ratio = firstRatio
 	if m, ok := llm.As[interface {
 		Window(*llm.Request) (window, output int)
 	}](s.w.inner); ok {
@@ -66,9 +67,11 @@ func (s *sending) sizes(p *mark) (z sizes) {
 	if p.Room > 0 && (z.window == 0 || p.Room < room) {
 		room = p.Room
 	}
-	high, low := min(o.High, blindHigh), o.Low
+	high := min(o.High, blindHigh)
+	low := o.Low
 	if p.Tokens > 0 && p.Bytes > 0 {
-		z.ratio, high = float64(p.Tokens)/float64(p.Bytes), o.High
+		z.ratio = float64(p.Tokens) / float64(p.Bytes)
+		high = o.High
 	}
 	if s.own != nil {
 		high = max(high, nativeHigh)

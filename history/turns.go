@@ -26,7 +26,8 @@ func DropPastToolCalls() pawl.Middleware {
 				continue
 			}
 			if i < now && m.HasCalls() {
-				if m = words(m); len(m.Parts) == 0 {
+				m = words(m)
+				if len(m.Parts) == 0 {
 					continue
 				}
 			}
@@ -71,7 +72,8 @@ func (c *conversation) last(n int) cut {
 	step := max(1, n/2)
 	var k cut
 	if over := len(c.starts) - n; over > 0 {
-		if k.turn = min(over/step*step, c.current); k.turn > 0 {
+		k.turn = min(over/step*step, c.current)
+		if k.turn > 0 {
 			k.at = c.starts[k.turn+n-1] // the turn that moved it here
 		}
 	}

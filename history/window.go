@@ -153,7 +153,8 @@ func (w noted) MaxCost(req *llm.Request) (dollars float64, known bool) {
 			return 0, false
 		}
 		one, ok := p.MaxCost(req)
-		if dollars += one; !ok {
+		dollars += one
+		if !ok {
 			return 0, false
 		}
 	}
@@ -225,7 +226,8 @@ func (s *sending) notice(code, format string, args ...any) {
 
 // render builds the view of state p.
 func (s *sending) render(p *mark) (view, int) {
-	text, after := nativeText, ""
+	text := nativeText
+	after := ""
 	if p.Folded > 0 {
 		s.w.mu.Lock() // not while a reply comes: its reader may ask again
 		if p.Folded == s.native {
@@ -266,11 +268,13 @@ func (s *sending) plan() error {
 		}
 	}
 	s.p = s.before
-	s.p.Notes, s.p.Why = "", ""
+	s.p.Notes = ""
+	s.p.Why = ""
 	size := s.sizes(&s.p)
 	s.p.Cut, s.native = s.cut(size), s.summarized()
 	s.v, s.bytes = s.render(&s.p)
-	if s.adopt(size); size.room == 0 || float64(s.bytes) <= size.high {
+	s.adopt(size)
+	if size.room == 0 || float64(s.bytes) <= size.high {
 		return nil
 	}
 	return s.edit(size)
@@ -280,7 +284,9 @@ func (s *sending) plan() error {
 // leave of their common share, and at least an equal part of it. A call that is made again has the
 // whole share: its first result was too short.
 func (s *sending) cut(size sizes) int {
-	n, share, last := len(s.c.at), int(s.w.o.Round*size.room), 0
+	n := len(s.c.at)
+	share := int(s.w.o.Round * size.room)
+	last := 0
 	left := share
 	for i := max(0, n-roundSpan); i < n && !s.w.o.noCut; i++ {
 		left, last = left-last, 0
@@ -291,7 +297,8 @@ func (s *sending) cut(size sizes) int {
 			}
 		}
 	}
-	if left = max(left, share/roundSpan); last <= left {
+	left = max(left, share/roundSpan)
+	if last <= left {
 		return 0
 	}
 	if s.c.again(s.p.Folded, n-1) {
@@ -371,7 +378,10 @@ func (s *sending) put(p *mark, size sizes, keep int) {
 // repeats reports whether the window is full again soon after the last edit, mostly of results of
 // calls that were made before.
 func (s *sending) repeats() bool {
-	last, again, all, seen := s.p.Edited, 0, 0, map[uint64]bool{}
+	last := s.p.Edited
+	again := 0
+	all := 0
+	seen := map[uint64]bool{}
 	if last == 0 || len(s.c.at)-last > max(2, s.w.o.Keep) {
 		return false
 	}
@@ -384,7 +394,8 @@ func (s *sending) repeats() bool {
 			h := callHash(call)
 			if i >= last && r != nil && k < len(r.Parts) {
 				n := weigh(r.Parts[k : k+1])
-				if all += n; seen[h] || s.w.past.seen[h] {
+				all += n
+				if seen[h] || s.w.past.seen[h] {
 					again += n
 				}
 			}
@@ -408,7 +419,8 @@ func (s *sending) harder(tries int) bool {
 	if tries == 0 {
 		s.put(&p, size, 1)
 	} else if n > 0 && !s.w.o.noFold {
-		p.Folded, p.Stubbed = n-1, n-1
+		p.Folded = n - 1
+		p.Stubbed = n - 1
 	}
 	v, bytes := s.render(&p)
 	if bytes >= s.bytes {
@@ -421,7 +433,9 @@ func (s *sending) harder(tries int) bool {
 
 // send sends the view, and adds the state to the reply.
 func (s *sending) send(ctx context.Context, r *llm.Request) error {
-	parts, more, used := 0, 0, llm.Usage{}
+	parts := 0
+	more := 0
+	used := llm.Usage{}
 	for d, err := range s.w.inner.Stream(ctx, r) {
 		if err != nil {
 			return err
@@ -429,7 +443,8 @@ func (s *sending) send(ctx context.Context, r *llm.Request) error {
 		if d.Usage != nil {
 			used = *d.Usage
 		}
-		if more += d.Requests; d.Part != nil {
+		more += d.Requests
+		if d.Part != nil {
 			parts = max(parts, d.Index+1)
 		}
 		s.begun = s.begun || d.Part != nil || d.Finish != ""
@@ -437,7 +452,8 @@ func (s *sending) send(ctx context.Context, r *llm.Request) error {
 		if d.Finish != "" {
 			if m, ok := s.after(used, more); ok { // the mark is a part behind the last
 				last := llm.Delta{Index: parts, Done: true, Finish: d.Finish}
-				if d.Finish = ""; !s.yield(d, nil) {
+				d.Finish = ""
+				if !s.yield(d, nil) {
 					return errStopped
 				}
 				if s.noting() {
@@ -464,7 +480,8 @@ func (s *sending) after(used llm.Usage, more int) (m mark, ok bool) {
 	guess := size.tokens(s.bytes)
 	// the usage of a wrapper that asks several times, and of a summary, is the sum
 	if t := used.Input; !s.shrunk && t > s.bytes/12 && t < 2*s.bytes && (more <= 0 || t < guess*3/2) {
-		m.Tokens, m.Bytes = t, s.bytes
+		m.Tokens = t
+		m.Bytes = s.bytes
 	}
 	idle := s.before.Version == 0 && m.Stubbed+m.Cut+m.Shown+m.Room+m.Thrash == 0
 	return m, !idle || guess >= cmp.Or(size.tokens(int(size.room))/4, leastWindow)

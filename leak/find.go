@@ -135,10 +135,12 @@ func marked(s string, m mark, tools []*llm.ToolSpec) (n int, calls []llm.ToolCal
 		}
 		body = rest
 	}
-	end, size := len(body), 0
+	end := len(body)
+	size := 0
 	for _, e := range m.ends {
 		if i := strings.Index(body, e); i >= 0 && i < end {
-			end, size = i, len(e)
+			end = i
+			size = len(e)
 		}
 	}
 	if fence && size == 0 {
@@ -424,7 +426,8 @@ func valueEnd(s string) int {
 	depth := 0
 	quote := byte(0)
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
+		c := s[i]
+		switch {
 		case quote != 0 && c == '\\':
 			i++
 		case quote != 0:

@@ -81,11 +81,13 @@ func (f *filter) add(d llm.Delta) bool {
 	}
 	if isText && text.Opaque == nil && !f.calls {
 		if !f.holds {
-			f.part, f.holds = d.Index, true
+			f.part = d.Index
+			f.holds = true
 		}
 		f.held.WriteString(text.Text)
 		f.release()
-		d.Part, d.Done = nil, false
+		d.Part = nil
+		d.Done = false
 		if d.Usage == nil && d.Finish == "" && d.Model == "" && d.ID == "" && d.Notice == nil && d.Requests == 0 {
 			return !f.left
 		}
@@ -135,7 +137,8 @@ func (f *filter) flush(look bool) {
 	s := f.held.String()
 	f.held.Reset()
 	f.holds = false
-	rest, calls := s, []llm.ToolCall(nil)
+	rest := s
+	calls := []llm.ToolCall(nil)
 	if look {
 		rest, calls = find(s, f.tools, !f.began())
 	}

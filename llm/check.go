@@ -89,7 +89,8 @@ func (r HistoryRules) sound(msgs []Message) bool {
 			if open {
 				return false
 			}
-			if calls = countCalls(m.Parts); calls < 0 || len(r.NotLast) > 0 && r.cutBefore(m) < len(m.Parts) {
+			calls = countCalls(m.Parts)
+			if calls < 0 || len(r.NotLast) > 0 && r.cutBefore(m) < len(m.Parts) {
 				return false
 			}
 			open = calls > 0
@@ -102,7 +103,8 @@ func (r HistoryRules) sound(msgs []Message) bool {
 			return false
 		}
 		if !begun && begins(m) {
-			if begun = true; m.Role != RoleUser {
+			begun = true
+			if m.Role != RoleUser {
 				return false
 			}
 		}
@@ -118,7 +120,8 @@ func countCalls(reply []Part) int {
 		switch p := p.(type) {
 		case Text, Reasoning, Media:
 		case ToolCall:
-			if calls++; p.ID == "" {
+			calls++
+			if p.ID == "" {
 				return -1
 			}
 		default:

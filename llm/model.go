@@ -200,10 +200,12 @@ func (u *Usage) plausible() Usage {
 	for _, n := range []*int{&c.Input, &c.Output, &c.Reasoning, &c.CacheRead, &c.CacheWrite} {
 		*n = min(max(*n, 0), most)
 	}
-	if c.Cost = min(c.Cost, most); !(c.Cost >= 0) { // also true for NaN
+	c.Cost = min(c.Cost, most)
+	if !(c.Cost >= 0) { // also true for NaN
 		c.Cost = 0
 	}
-	if c.Priced = min(max(c.Priced, 0), c.Total()); c.Priced == 0 && c.Cost > 0 {
+	c.Priced = min(max(c.Priced, 0), c.Total())
+	if c.Priced == 0 && c.Cost > 0 {
 		c.Priced = c.Total() // the provider states the cost
 	}
 	return c

@@ -27,7 +27,8 @@ func (req *Request) Bounds() (input, output int) {
 	for _, t := range req.Tools {
 		input += aroundPart + len(t.Name) + len(t.Description) + len(t.Input)
 	}
-	if output = req.Settings.MaxTokens; output <= 0 {
+	output = req.Settings.MaxTokens
+	if output <= 0 {
 		output = longestReply
 	}
 	return input, output

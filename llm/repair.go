@@ -204,9 +204,12 @@ func (h *repairing) name(k int) {
 			h.calls[c.ID] = same
 		}
 		if c.ID == "" || len(same.places) > 0 {
-			was, base, n := c.ID, cmp.Or(c.ID, "call"), tried[c.ID]
+			was := c.ID
+			base := cmp.Or(c.ID, "call")
+			n := tried[c.ID]
 			for n++; ; n++ {
-				if c.ID = base + "_" + strconv.Itoa(n); !taken[c.ID] {
+				c.ID = base + "_" + strconv.Itoa(n)
+				if !taken[c.ID] {
 					break
 				}
 			}
@@ -264,13 +267,16 @@ func (h *repairing) joined() []Message {
 			continue
 		}
 		if !begun && begins(&m.Message) {
-			if begun = true; m.Role != RoleUser {
+			begun = true
+			if m.Role != RoleUser {
 				h.did(newFault("start", m.at, -1, "the API wants the user to speak first"), "a message that says what is missing is put in front")
 				out = append(out, User(notFromStart))
 			}
 		}
-		if n := len(m.Parts); m.Role == RoleAssistant {
-			if m.Parts = m.Parts[:h.rules.cutBefore(&m.Message)]; len(m.Parts) < n {
+		n := len(m.Parts)
+		if m.Role == RoleAssistant {
+			m.Parts = m.Parts[:h.rules.cutBefore(&m.Message)]
+			if len(m.Parts) < n {
 				h.did(newFault("reply_end", m.at, len(m.Parts), "the API takes no reply that ends with reasoning"), "the reasoning is dropped")
 			}
 		}

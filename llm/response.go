@@ -78,7 +78,8 @@ func (r *Response) Add(d Delta) error {
 	r.open = nil
 	r.Message.Role = RoleAssistant
 	r.Finish = d.Finish
-	switch calls := r.Message.HasCalls(); {
+	calls := r.Message.HasCalls()
+	switch {
 	case calls && (d.Finish == FinishReasonStop || d.Finish == FinishReasonOther):
 		// The calls count, not the finish reason: many servers send "stop" for a reply with calls.
 		r.Finish = FinishReasonToolCalls
@@ -190,7 +191,8 @@ func (r *Response) seal(i int) {
 		p.Text = string(f.buf)
 		r.Message.Parts[i] = p
 	case ToolCall:
-		if p.Args = json.RawMessage(f.buf); len(f.buf) == 0 {
+		p.Args = json.RawMessage(f.buf)
+		if len(f.buf) == 0 {
 			p.Args = nil
 		}
 		r.Message.Parts[i] = p
@@ -215,7 +217,8 @@ func (r *Response) identify(i int) {
 	}
 	for n := i; ; n++ {
 		// A later call may be sealed already.
-		if c.ID = base + "_" + strconv.Itoa(n); !slices.ContainsFunc(r.Message.Parts, used) {
+		c.ID = base + "_" + strconv.Itoa(n)
+		if !slices.ContainsFunc(r.Message.Parts, used) {
 			break
 		}
 	}

@@ -24,7 +24,8 @@ const tellTime = 2 * time.Second
 func (c *cancels) add(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owed += n; c.moved != nil {
+	c.owed += n
+	if c.moved != nil {
 		close(c.moved)
 		c.moved = nil
 	}

@@ -125,7 +125,8 @@ func New(s Server, o *Options) (*Client, error) {
 	c.opts = *cmp.Or(o, new(Options))
 	if s.URL != "" {
 		var err error
-		if c.web, err = s.web(&c.opts); err != nil {
+		c.web, err = s.web(&c.opts)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -335,7 +336,9 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 		}
 		return nil, err
 	}
-	c.failed, c.pause, c.live = nil, 0, s
+	c.failed = nil
+	c.pause = 0
+	c.live = s
 	return s, nil
 }
 
@@ -379,7 +382,8 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 		cause := context.Cause(wait)
 		words := ""
 		if s.proc != nil {
-			if words = s.proc.waitWords(wait); words != "" {
+			words = s.proc.waitWords(wait)
+			if words != "" {
 				words = "; " + words
 			}
 			s.proc.Close()

@@ -113,7 +113,8 @@ func (c *Client) listPrompts(ctx context.Context, s *session, _ struct{}) (llm.T
 			}
 			fmt.Fprintf(&b, "  %s%s: %s\n", clean(a.Name), need, clip(clean(a.Description), 200))
 		}
-		if n++; n >= maxListed {
+		n++
+		if n >= maxListed {
 			break
 		}
 	}

@@ -27,7 +27,8 @@ const maxRounds = 20
 func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out *sdk.CallToolResult, err error) {
 	defer func() { // the SDK does not recover
 		if v := recover(); v != nil {
-			out, err = failure("The tool failed unexpectedly and gave no result."), nil
+			out = failure("The tool failed unexpectedly and gave no result.")
+			err = nil
 		}
 	}()
 	// A client that cancels abandons the task. Calls that have started still get a result.

@@ -42,11 +42,13 @@ func (s *Server) web(o *Options) (*web, error) {
 		allow = append(append([]string{}, allow...), home.Host)
 	}
 	w := &web{server: s, home: home}
-	if w.guard, err = netguard.New(netguard.Options{Allow: allow}); err != nil {
+	w.guard, err = netguard.New(netguard.Options{Allow: allow})
+	if err != nil {
 		return nil, fmt.Errorf("mcp server %q: %w", s.Name, err)
 	}
 	if s.OAuth != nil {
-		if w.oauth, err = s.OAuth.handler(o, &http.Client{Transport: w.guard, CheckRedirect: stay}); err != nil {
+		w.oauth, err = s.OAuth.handler(o, &http.Client{Transport: w.guard, CheckRedirect: stay})
+		if err != nil {
 			return nil, fmt.Errorf("mcp server %q: oauth: %w", s.Name, err)
 		}
 	}

@@ -77,7 +77,8 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 		}
 		l := Listed{Definition: d, As: as, Verdict: Accepted}
 		if seen[d.Name] {
-			l.Verdict, l.Why = Quarantined, "the server lists two tools of this name"
+			l.Verdict = Quarantined
+			l.Why = "the server lists two tools of this name"
 		} else {
 			s.judge(&l, o, foreign, run)
 		}
@@ -99,25 +100,32 @@ func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definit
 	verdict, why := s.form(l, t, o)
 	pinned := Verdict("")
 	if verdict == "" {
-		if pinned, why = o.Lock.compare(s, &l.Definition); pinned == Drifted {
+		pinned, why = o.Lock.compare(s, &l.Definition)
+		if pinned == Drifted {
 			verdict = Drifted
 		}
 	}
 	if verdict == "" && pinned == "" && !s.Trust {
-		if why = suspicious(&l.Definition, foreign); why != "" {
+		why = suspicious(&l.Definition, foreign)
+		if why != "" {
 			verdict = Suspect
 		}
 	}
 	if verdict != "" {
-		l.Verdict, l.Why = verdict, why
+		l.Verdict = verdict
+		l.Why = why
 		return
 	}
 	l.Why = ""
 	if text := clean(t.Description); text != t.Description {
-		l.Verdict, l.Why, t.Description = Cleaned, "its description had characters that a reader does not see", text
+		l.Verdict = Cleaned
+		l.Why = "its description had characters that a reader does not see"
+		t.Description = text
 	}
 	if text := cleanJSON(t.Input); string(text) != string(t.Input) {
-		l.Verdict, l.Why, t.Input = Cleaned, "its schema had characters that a reader does not see", text
+		l.Verdict = Cleaned
+		l.Why = "its schema had characters that a reader does not see"
+		t.Input = text
 	}
 	if len(t.Description) > maxDescription {
 		l.Verdict, l.Why, t.Description = Cut, fmt.Sprintf("its description has %d bytes", len(t.Description)), clip(t.Description, maxDescription)

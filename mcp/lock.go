@@ -222,7 +222,8 @@ func apart(a, b string) (string, string) {
 		j++
 	}
 	cut := func(s string) string {
-		from, to := max(0, i-around), min(len(s), len(s)-j+around)
+		from := max(0, i-around)
+		to := min(len(s), len(s)-j+around)
 		return strings.ToValidUTF8(clip(s[from:to], most), "")
 	}
 	return cut(a), cut(b)

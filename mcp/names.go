@@ -12,7 +12,8 @@ func mapped(prefix, name string) (short string, exact bool) {
 	exact = true
 	for i, c := range b {
 		if !letter(c) && (c < '0' || c > '9') && c != '_' && c != '-' {
-			b[i], exact = '_', false
+			b[i] = '_'
+			exact = false
 		}
 	}
 	short = prefix + string(b)
@@ -39,7 +40,8 @@ func hashed(short, name string) string {
 func distinct(prefix string, names []string) []string {
 	out := make([]string, len(names))
 	exact := make([]bool, len(names))
-	times, owned := map[string]int{}, map[string]bool{}
+	times := map[string]int{}
+	owned := map[string]bool{}
 	for i, n := range names {
 		out[i], exact[i] = mapped(prefix, n)
 		times[out[i]]++

@@ -98,7 +98,8 @@ func (m *repairer) message(b []byte) []byte {
 	}
 	changed := false
 	if list, ok := result["tools"]; ok {
-		result["tools"], changed = m.list(list), true
+		result["tools"] = m.list(list)
+		changed = true
 	}
 	if exact, ok := result["structuredContent"]; ok && string(exact) != "null" {
 		var meta map[string]any

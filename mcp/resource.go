@@ -138,7 +138,8 @@ func (h *host) contents(m llm.Media) *sdk.ResourceContents {
 	// a nil Blob would be no content
 	c := &sdk.ResourceContents{URI: m.URL, MIMEType: m.MIME, Blob: append([]byte{}, m.Data...)}
 	if len(m.Data) > 0 && utf8.Valid(m.Data) && !bytes.ContainsRune(m.Data, 0) {
-		c.Text, c.Blob = h.service.Secrets.String(string(m.Data)), nil
+		c.Text = h.service.Secrets.String(string(m.Data))
+		c.Blob = nil
 	}
 	return c
 }
@@ -187,7 +188,8 @@ type watch struct {
 // subscribe watches a resource until the session ends or unsubscribes.
 func (h *host) subscribe(ctx context.Context, r *sdk.SubscribeRequest) error {
 	t, value := h.find(r.Params.URI)
-	version, err := "", pawl.ErrNotFound
+	version := ""
+	err := pawl.ErrNotFound
 	if t.Version != nil {
 		version, err = t.Version(ctx, value)
 	}
@@ -344,7 +346,8 @@ const maxValues = 100
 
 // complete returns values of an argument of a prompt, or of the variable of a resource.
 func (h *host) complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
-	ref, arg := r.Params.Ref, r.Params.Argument
+	ref := r.Params.Ref
+	arg := r.Params.Argument
 	var values []string
 	var err error
 	for _, p := range slices.Backward(h.service.Prompts) {

@@ -101,7 +101,8 @@ func (c *Client) parts(tool string, contents []sdk.Content) []llm.Part {
 
 // media returns an image or a sound if the bytes match the type that the server states.
 func (c *Client) media(tool, kind, mime string, data []byte) llm.Part {
-	switch is := http.DetectContentType(data); {
+	is := http.DetectContentType(data)
+	switch {
 	case len(data) == 0 || len(data) > maxMedia:
 		c.notice(Dropped, tool, fmt.Sprintf("%s of %d bytes", clip(clean(mime), 60), len(data)))
 		return llm.Text{Text: fmt.Sprintf("[%s of %d bytes is left out]", clip(clean(mime), 60), len(data))}

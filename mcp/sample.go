@@ -48,7 +48,8 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 		return nil, errors.New("refused: " + why)
 	}
 	w := c.atWork(ctx)
-	most, tokens := s.Requests, s.Tokens
+	most := s.Requests
+	tokens := s.Tokens
 	if most <= 0 {
 		most = 10
 	}

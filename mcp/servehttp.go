@@ -177,7 +177,8 @@ func (s *rooms) begin(id, user string) func() {
 	}
 	u.busy++
 	// nothing but this request and a listening client
-	if u.requests++; u.requests%forgetAfter == 0 && u.busy <= 2 {
+	u.requests++
+	if u.requests%forgetAfter == 0 && u.busy <= 2 {
 		_ = s.store.SessionClosed(context.Background(), id) // in memory
 	}
 	return func() {
@@ -206,7 +207,8 @@ func (s *rooms) makeRoom() bool {
 			u = &room{}
 		}
 		if u.busy == 0 && (idle == nil || u.last.Before(since)) {
-			idle, since = c, u.last
+			idle = c
+			since = u.last
 		}
 	}
 	for id, u := range s.used {

@@ -157,7 +157,8 @@ func Parse(text string) (Server, error) {
 	if len(words) == 0 {
 		return s, errors.New("mcp server: it has neither command nor url")
 	}
-	s.Command, s.Args = words[0], words[1:]
+	s.Command = words[0]
+	s.Args = words[1:]
 	if s.Name == "" {
 		s.Name = nameFrom(program(words))
 	}
@@ -204,7 +205,8 @@ func nameFrom(s string) string {
 func split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
-	in, quote := false, rune(0)
+	in := false
+	quote := rune(0)
 	escaped := false
 	for _, r := range line {
 		switch {
@@ -212,13 +214,15 @@ func split(line string) ([]string, error) {
 			word.WriteRune(r)
 			escaped = false
 		case r == '\\' && quote != '\'':
-			in, escaped = true, true
+			in = true
+			escaped = true
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote != 0:
 			word.WriteRune(r)
 		case r == '\'' || r == '"':
-			in, quote = true, r
+			in = true
+			quote = r
 		case r == ' ' || r == '\t' || r == '\n':
 			if in {
 				words = append(words, word.String())

@@ -57,7 +57,8 @@ func (s *Server) start(getenv func(string) string) (*process, io.ReadCloser, err
 	cmd.WaitDelay = patience // its child processes may hold its output open
 	group(cmd)
 	var err error
-	if p.in, err = cmd.StdinPipe(); err != nil {
+	p.in, err = cmd.StdinPipe()
+	if err != nil {
 		return nil, nil, err
 	}
 	r, w := io.Pipe()

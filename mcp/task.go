@@ -76,7 +76,8 @@ func (h *host) offerTasks(caps *sdk.ServerCapabilities) {
 					Data:    json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasks + `":{}}}}`)}
 			}
 			out, open, err := h.task(ctx, r.Params.ID, "complete", r.ClientCapabilities())
-			run, ack := h.service.Task(r.Params.ID), &taskResult{fields: map[string]any{"resultType": "complete"}}
+			run := h.service.Task(r.Params.ID)
+			ack := &taskResult{fields: map[string]any{"resultType": "complete"}}
 			switch {
 			case err == nil && method == "tasks/update":
 				out, err = ack, answer(ctx, run, open, r.Params.Responses)
@@ -110,7 +111,8 @@ func (h *host) task(ctx context.Context, id, kind string, caps *sdk.ClientCapabi
 	switch res.Stop {
 	case "":
 	case pawl.StopPending:
-		if f["statusMessage"] = unaskable(caps, res.Pending); f["statusMessage"] == "" {
+		f["statusMessage"] = unaskable(caps, res.Pending)
+		if f["statusMessage"] == "" {
 			f["status"], f["inputRequests"] = "input_required", questionsOf(res.Pending)
 		}
 	case pawl.StopCancelled:

@@ -129,7 +129,8 @@ func (o *observer) tell(e pawl.Event) {
 		o.missed(e, e.Lost, o.gap.Text)
 	}
 	if gap := o.gap; gap.Lost != nil {
-		if o.gap = (pawl.Event{}); !o.try(gap, gap.Lost) && e.Kind != pawl.EventGap {
+		o.gap = (pawl.Event{})
+		if !o.try(gap, gap.Lost) && e.Kind != pawl.EventGap {
 			o.missed(e, map[pawl.EventKind]int{e.Kind: 1}, o.gap.Text)
 			return
 		}

@@ -111,7 +111,8 @@ func formed(b []byte, texts bool) (form json.RawMessage, n int) {
 		if err != nil || at == len(b) && strings.IndexByte(`"{}[]`, byte(t.Kind())) < 0 || named(d) {
 			continue
 		}
-		if n = at; d.StackDepth() == 0 {
+		n = at
+		if d.StackDepth() == 0 {
 			break
 		}
 	}

@@ -38,7 +38,8 @@ func Text(stream iter.Seq2[pawl.Event, error]) (text iter.Seq[string], end func(
 					if step != 0 && step != e.Step {
 						s = "\n" + s
 					}
-					if step = e.Step; !yield(s) {
+					step = e.Step
+					if !yield(s) {
 						event(pawl.Event{}, err)
 						return
 					}

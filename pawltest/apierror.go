@@ -51,22 +51,26 @@ func (e *apiError) body(api string) []byte {
 		}
 		return marshal(object{"error": inner})
 	}
-	kind, code := "invalid_request_error", ""
+	kind := "invalid_request_error"
+	code := ""
 	switch {
 	case e.Status == 401:
 		code = "invalid_api_key"
 	case e.Status == 404:
 		code = "not_found"
 	case e.Status == 429:
-		kind, code = "requests", "rate_limit_exceeded"
+		kind = "requests"
+		code = "rate_limit_exceeded"
 	case e.Status >= 500:
-		kind, code = "server_error", "server_error"
+		kind = "server_error"
+		code = "server_error"
 	}
 	o := object{"message": e.Message, "type": kind}
 	if e.Param != "" {
 		o["param"] = e.Param
 	}
-	if code = or(e.Code, e.Reason, code); code != "" {
+	code = or(e.Code, e.Reason, code)
+	if code != "" {
 		o["code"] = code
 	}
 	return marshal(object{"error": o})

@@ -105,7 +105,8 @@ func (s *Simulator) later(w http.ResponseWriter, r *http.Request, got *Received,
 func (s *Simulator) state(c *computed, busy bool) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first, last := c.events[0], c.events[len(c.events)-1]
+	first := c.events[0]
+	last := c.events[len(c.events)-1]
 	if c.cancelled || busy {
 		last = first
 	}

@@ -90,7 +90,8 @@ func (c *checker) result(id, place string) {
 	c.answered = true
 	for i := range c.open {
 		if o := &c.open[i]; o.id == id {
-			if o.results++; o.results == 2 {
+			o.results++
+			if o.results == 2 {
 				c.add(place, "the call %q is answered a second time", id)
 			}
 			return
@@ -108,7 +109,8 @@ func (c *checker) settle(next string) {
 			c.add(o.place, "the call %q has no result before %s", o.id, next)
 		}
 	}
-	c.open, c.answered = nil, false
+	c.open = nil
+	c.answered = false
 }
 
 // tools checks tool definitions and returns their names. In Chat a function is nested under
@@ -206,7 +208,8 @@ func (c *checker) choice(root map[string]any, names []string, nested bool) {
 				c.offered(def, "/tool_choice", names)
 			}
 		case "allowed_tools":
-			set, place := v, "/tool_choice"
+			set := v
+			place := "/tool_choice"
 			if nested {
 				set, _ = v["allowed_tools"].(map[string]any)
 				place += "/allowed_tools"

@@ -401,7 +401,8 @@ func (m *messagesChecker) toolUse(block map[string]any, at string) {
 	call := openCall{id: id, place: at}
 	caller, _ := block["caller"].(map[string]any)
 	if kind := text(caller["type"]); kind != "" && kind != "direct" {
-		if call.code = text(caller["tool_id"]); !m.code[call.code] {
+		call.code = text(caller["tool_id"])
+		if !m.code[call.code] {
 			m.add(at+"/caller/tool_id", "no code with the id %q is in the conversation", call.code)
 		}
 	}

@@ -206,7 +206,8 @@ type step struct {
 // signed reports whether the part of the first call has a signature. A signature at a later call
 // alone is a violation.
 func (g *contentsChecker) signed(parts []any, calls []geminiCall) bool {
-	n, first := 0, false
+	n := 0
+	first := false
 	for _, v := range parts {
 		part, _ := v.(map[string]any)
 		if child(part, "functionCall") == nil {

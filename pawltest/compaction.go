@@ -169,7 +169,8 @@ func (r *reply) clear(model llm.Model, keep int) llm.Model {
 		req.Messages[i].Parts = slices.Clone(m.Parts)
 		for k, p := range slices.Backward(m.Parts) {
 			if p, ok := p.(llm.ToolResult); ok {
-				if keep--; keep < 0 {
+				keep--
+				if keep < 0 {
 					bytes += len(p.Text())
 					r.cleared++
 					p.Parts = []llm.Part{llm.Text{Text: "[cleared to save context]"}}

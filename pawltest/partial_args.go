@@ -42,7 +42,8 @@ func cutValues(dec *json.Decoder, path string, inList bool, pieces []object) ([]
 		switch v := tok.(type) {
 		case json.Delim:
 			var ok bool
-			if pieces, ok = cutValues(dec, at, v == '[', pieces); !ok {
+			pieces, ok = cutValues(dec, at, v == '[', pieces)
+			if !ok {
 				return nil, false
 			}
 			continue

@@ -89,7 +89,8 @@ func readGemini(body []byte) (*llm.Request, error) {
 		}
 	}
 	req.Messages = r.messages
-	if req.Tools, err = geminiTools(w); err != nil {
+	req.Tools, err = geminiTools(w)
+	if err != nil {
 		return nil, err
 	}
 	choice := w.object("toolConfig").object("functionCallingConfig")
@@ -253,7 +254,8 @@ func geminiAnswer(f fields) (llm.Part, error) {
 	if len(said) == 1 {
 		for _, word := range []string{"result", "output", "content", "error"} {
 			if s := said.text(word); s != "" || string(said.get(word)) == `""` {
-				response, res.IsError = nil, word == "error"
+				response = nil
+				res.IsError = word == "error"
 				res.Parts = append(res.Parts, llm.Text{Text: s})
 			}
 		}

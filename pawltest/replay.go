@@ -26,7 +26,8 @@ type Replay struct {
 func NewReplay(exchanges []Exchange) (*Replay, error) {
 	r := &Replay{exchanges: exchanges}
 	url, err := r.host.start("127.0.0.1:0", r.serve)
-	r.URL, r.Root = url+"/v1", url
+	r.URL = url + "/v1"
+	r.Root = url
 	return r, err
 }
 

@@ -137,7 +137,8 @@ func (r *reply) part(d llm.Delta) (p *partOut, fragment string, begins bool) {
 	}
 	p = r.parts[d.Index]
 	if p == nil {
-		p, begins = &partOut{part: d.Part}, true
+		p = &partOut{part: d.Part}
+		begins = true
 		r.parts[d.Index] = p
 	}
 	switch part := d.Part.(type) {

@@ -11,7 +11,8 @@ const created = 1700000000
 func (r *reply) chatBody(resp *llm.Response) []byte {
 	message := object{"role": "assistant", "content": nil, "refusal": nil}
 	var calls []object
-	text, thought := "", ""
+	text := ""
+	thought := ""
 	for _, p := range resp.Message.Parts {
 		switch p := p.(type) {
 		case llm.Text:
@@ -54,7 +55,8 @@ func (r *reply) chatEvents(d llm.Delta) []event {
 			if begins {
 				p.call = r.calls
 				r.calls++
-				call["id"], call["type"] = part.ID, "function"
+				call["id"] = part.ID
+				call["type"] = "function"
 				call["function"] = object{"name": part.Name, "arguments": fragment}
 			}
 			call["index"] = p.call

@@ -128,7 +128,8 @@ func (r *reply) geminiResponse(parts []any, finish llm.FinishReason) object {
 	}
 	candidate["finishReason"] = geminiFinish(finish)
 	if r.malformed != "" && !finish.Cut() {
-		candidate["finishReason"], candidate["finishMessage"] = "MALFORMED_FUNCTION_CALL", r.malformed
+		candidate["finishReason"] = "MALFORMED_FUNCTION_CALL"
+		candidate["finishMessage"] = r.malformed
 	}
 	if len(parts) == 0 {
 		candidate["content"] = object{}

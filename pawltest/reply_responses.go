@@ -30,16 +30,20 @@ func (r *reply) response(finish llm.FinishReason, output []object) object {
 	}
 	switch finish {
 	case "":
-		if o["status"] = "in_progress"; r.background {
+		o["status"] = "in_progress"
+		if r.background {
 			o["status"] = "queued"
 		}
 		return o
 	case llm.FinishReasonLength:
-		o["status"], o["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
+		o["status"] = "incomplete"
+		o["incomplete_details"] = object{"reason": "max_output_tokens"}
 	case llm.FinishReasonContentFilter:
-		o["status"], o["incomplete_details"] = "incomplete", object{"reason": "content_filter"}
+		o["status"] = "incomplete"
+		o["incomplete_details"] = object{"reason": "content_filter"}
 	case llm.FinishReasonError:
-		o["status"], o["error"] = "failed", object{"code": "server_error", "message": "The model failed."}
+		o["status"] = "failed"
+		o["error"] = object{"code": "server_error", "message": "The model failed."}
 	}
 	u := r.figure
 	o["usage"] = object{"input_tokens": u.Input, "input_tokens_details": object{"cached_tokens": u.CacheRead},
@@ -99,7 +103,8 @@ func outputText(text string) object {
 func (r *reply) responsesEvents(d llm.Delta) []event {
 	var out []event
 	emit := func(name string, fields object) {
-		fields["type"], fields["sequence_number"] = name, r.seq
+		fields["type"] = name
+		fields["sequence_number"] = r.seq
 		r.seq++
 		out = append(out, event{name: name, data: string(marshal(fields))})
 	}

@@ -176,7 +176,8 @@ func corrupted(req *llm.Request) *apiError {
 			case llm.Text:
 				own = p.Opaque
 			case llm.ToolCall:
-				own, want = p.Opaque, "call "+p.Name
+				own = p.Opaque
+				want = "call " + p.Name
 			case llm.Reasoning:
 				own = p.Opaque
 			}

@@ -108,7 +108,8 @@ func NewSimulator(model llm.Model, opts *SimulatorOptions) (*Simulator, error) {
 		s.opts = *opts
 	}
 	url, err := s.host.start(or(s.opts.Addr, "127.0.0.1:0"), s.serve)
-	s.URL, s.Root = url+"/v1", url
+	s.URL = url + "/v1"
+	s.Root = url
 	return s, err
 }
 
@@ -331,7 +332,8 @@ func receive(r *http.Request) (*Received, error) {
 		got.Violations = CheckModel(got.API, at.model, body)
 		got.Request, _ = ReadRequest(got.API, body)
 		if got.Request != nil && at.model != "" {
-			got.Request.Model, got.Request.Whole = at.model, !at.stream
+			got.Request.Model = at.model
+			got.Request.Whole = !at.stream
 		}
 	}
 	return got, nil

@@ -47,7 +47,8 @@ func (k *Kept) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Eve
 		for _, t := range tasks {
 			k.mu.Lock()
 			was, ok := k.stored[t.Key]
-			if t.Since = k.since[t.Key]; t.Since.IsZero() {
+			t.Since = k.since[t.Key]
+			if t.Since.IsZero() {
 				t.Since = time.Now()
 				if k.since == nil {
 					k.since = map[llm.Key]time.Time{}

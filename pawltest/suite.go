@@ -319,7 +319,8 @@ func testCancel[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	var last error
 	fragments := 0
 	for d, err := range m.Stream(inner, question()) {
-		if last = err; err == nil && d.Part != nil {
+		last = err
+		if err == nil && d.Part != nil {
 			fragments++
 			stop()
 		}

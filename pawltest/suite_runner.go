@@ -118,7 +118,9 @@ func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Ev
 	msgs ...llm.Message) (out attempt) {
 	t.Helper()
 	var seq int64
-	started, ready, done := 0, map[string]int{}, map[llm.Key]int{}
+	started := 0
+	ready := map[string]int{}
+	done := map[llm.Key]int{}
 	for e, err := range r.Stream(ctx, msgs...) {
 		if err != nil {
 			out.err = err
@@ -152,7 +154,8 @@ func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Ev
 				t.Errorf("step %d of %s: %d calls were told of %d", e.Step, e.Run, n, len(e.Response.Message.Calls()))
 			}
 		case pawl.EventCallCompleted:
-			if done[e.Path]++; done[e.Path] > 1 {
+			done[e.Path]++
+			if done[e.Path] > 1 {
 				t.Errorf("call %s ended twice", e.Path)
 			}
 		case pawl.EventRunEnded:
@@ -343,7 +346,8 @@ func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	defer close(gate) // a run in progress ends
 	var last error
 	for e, err := range open(t, clerk(gate, script.Call("wait", `{}`), script.Say("done"))).Stream(ctx, llm.User("Wait.")) {
-		if last = err; e.Kind == pawl.EventCallStarted {
+		last = err
+		if e.Kind == pawl.EventCallStarted {
 			stop(cause)
 		}
 	}
@@ -369,7 +373,8 @@ func testTogether[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 					text = e.Result.Text() + " " + string(marshal(e.Result.Messages))
 				}
 			}
-			if mu.Lock(); !strings.HasPrefix(text, "Done at "+at) || strings.Count(text, "place-") != strings.Count(text, at) {
+			mu.Lock()
+			if !strings.HasPrefix(text, "Done at "+at) || strings.Count(text, "place-") != strings.Count(text, at) {
 				t.Errorf("run %d: %s", i, text)
 			}
 			mu.Unlock()

@@ -13,7 +13,9 @@ import (
 
 // requests are changes to question that must arrive at api.
 func requests(api string) map[string]func(*llm.Request) {
-	temperature, topP, parallel := 0.5, 0.9, false
+	temperature := 0.5
+	topP := 0.9
+	parallel := false
 	all := map[string]func(*llm.Request){
 		"plain":    func(*llm.Request) {},
 		"no tools": func(r *llm.Request) { r.Tools = nil },

@@ -63,11 +63,13 @@ func conditions(e string) (tools string, all []condition, err error) {
 		switch c.op {
 		case "=":
 		case "<", "<=", ">", ">=":
-			if c.number = decimal(c.value); c.number == nil {
+			c.number = decimal(c.value)
+			if c.number == nil {
 				err = fmt.Errorf("%q: invalid syntax; want a decimal number", c.value)
 			}
 		case "in":
-			if _, err = path.Match(c.value, ""); strings.Contains(c.value, `\`) {
+			_, err = path.Match(c.value, "")
+			if strings.Contains(c.value, `\`) {
 				err = errors.New(`a path has / and no \`)
 			}
 			c.value = path.Clean(c.value)
@@ -242,11 +244,14 @@ func within(glob, p string) truth {
 }
 
 func globbed(glob, parts []string) bool {
-	star, from := -1, 0 // the last ** and the first part that it does not stand for
-	g, p := 0, 0
+	star := -1
+	from := 0 // the last ** and the first part that it does not stand for
+	g := 0
+	p := 0
 	for p < len(parts) {
 		if g < len(glob) && glob[g] == "**" {
-			star, from = g, p
+			star = g
+			from = p
 			g++
 			continue
 		}
@@ -260,7 +265,8 @@ func globbed(glob, parts []string) bool {
 			return false
 		}
 		from++
-		g, p = star+1, from
+		g = star + 1
+		p = from
 	}
 	for g < len(glob) && glob[g] == "**" {
 		g++
@@ -299,7 +305,8 @@ func checkArguments(e string, tools []*pawl.Tool) error {
 	}
 	for _, c := range all {
 		name, _, _ := strings.Cut(c.arg, ".")
-		known, open := map[string]bool{}, false
+		known := map[string]bool{}
+		open := false
 		for _, t := range tools {
 			if !matches(about, t) {
 				continue

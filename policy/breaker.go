@@ -70,7 +70,8 @@ func (s *breakers) begin(tool string) (wait time.Duration, ok bool) {
 		return 0, true
 	}
 	now := time.Now()
-	if wait = h.until.Sub(now); wait > 0 {
+	wait = h.until.Sub(now)
+	if wait > 0 {
 		return wait, false
 	}
 	h.until = now.Add(s.Pause)
@@ -95,7 +96,8 @@ func (s *breakers) end(tool string, err error, says bool) {
 			h = &health{}
 			s.tools[tool] = h
 		}
-		if h.failures++; h.failures >= s.Failures {
+		h.failures++
+		if h.failures >= s.Failures {
 			h.until = time.Now().Add(s.Pause)
 		}
 	}

@@ -196,7 +196,8 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
 		return nil
 	}
 	if len(msgs) == 0 { // of a call that another process executes
-		msgs, at = conversation.Of(ctx), step{}
+		msgs = conversation.Of(ctx)
+		at = step{}
 	}
 	var ix *index
 	for i, known := range f.indexes {
@@ -220,7 +221,8 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
 	f.indexes = slices.Insert(f.indexes, 0, ix)
 	total := 0
 	for i, x := range f.indexes {
-		if total += int(x.bytes.Load()); i > 0 && (i >= maxIndexes || total > maxIndexBytes) {
+		total += int(x.bytes.Load())
+		if i > 0 && (i >= maxIndexes || total > maxIndexBytes) {
 			f.indexes = slices.Delete(f.indexes, i, len(f.indexes))
 			break
 		}
@@ -302,7 +304,8 @@ func (c *conduct) sinks(args json.RawMessage) (all []argument) {
 	cur := jsonscan.New(args)
 	cur.Object()
 	for key, ok := cur.Key(); ok; key, ok = cur.Key() {
-		if top = string(key); c.closed[top] {
+		top = string(key)
+		if c.closed[top] {
 			cur.Skip()
 			continue
 		}
@@ -380,7 +383,8 @@ func (ix *index) passesOn(a argument, text string, local bool, report func(argum
 		if len(v) < 4 || wireWords[v] || ix.said(v) {
 			continue
 		}
-		if asked++; asked > maxSame {
+		asked++
+		if asked > maxSame {
 			report(a, "has too many words that the user did not say")
 			return
 		}

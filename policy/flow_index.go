@@ -320,7 +320,8 @@ func (ix *index) endorsed(c *conduct, r role, v string) bool {
 	if ix.said(v) {
 		return true
 	}
-	if ix.load(); r == roleObject && ix.owned(v) || !c.final && !c.takes && ix.trusts(v) {
+	ix.load()
+	if r == roleObject && ix.owned(v) || !c.final && !c.takes && ix.trusts(v) {
 		return true
 	}
 	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.endorsed(c, r, v) }) {
@@ -333,7 +334,8 @@ func (ix *index) endorsed(c *conduct, r role, v string) bool {
 		}
 		n := s.noun
 		id := nounRole(n) == roleObject || n == "name" || n == "key" || n == "filename" || n == "path"
-		switch named := ix.named(s.record); {
+		named := ix.named(s.record)
+		switch {
 		case c.final:
 			if named && s.of.trusted {
 				return true

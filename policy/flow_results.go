@@ -24,7 +24,8 @@ type unread struct {
 func (ix *index) admit(r llm.ToolResult, tool func(string) *conduct) {
 	u := unread{ToolResult: r, of: &conduct{name: "a tool"}, words: len(ix.words)}
 	if c, ok := ix.calls[r.CallID]; ok {
-		u.of, u.args = tool(c.Name), c.Args
+		u.of = tool(c.Name)
+		u.args = c.Args
 	}
 	if u.of.trusted && (r.IsError || u.of.compose) { // the text of an error has words of the model
 		c := *u.of
@@ -38,7 +39,8 @@ func (ix *index) admit(r llm.ToolResult, tool func(string) *conduct) {
 		}
 	}
 	ix.tainted = ix.tainted || !u.of.trusted && size > 16 // shorter ones ask for nothing
-	if ix.full = ix.full || ix.bytes.Add(int64(size)) > maxText; !ix.full {
+	ix.full = ix.full || ix.bytes.Add(int64(size)) > maxText
+	if !ix.full {
 		ix.unread = append(ix.unread, u)
 	}
 }
@@ -61,7 +63,8 @@ func (ix *index) load() {
 	for _, u := range ix.unread {
 		ix.result(u)
 	}
-	ix.unread, ix.scanned = nil, 0
+	ix.unread = nil
+	ix.scanned = 0
 }
 
 // result reads a result.
@@ -134,7 +137,8 @@ type walker struct {
 }
 
 func (w *walker) found(name, value string, isString bool) {
-	if w.n++; w.n <= maxArguments {
+	w.n++
+	if w.n <= maxArguments {
 		w.give(name, value, isString)
 	}
 }
@@ -245,8 +249,10 @@ func (ix *index) add(v string, s spot) {
 		return
 	}
 	before, ok := ix.last[v]
-	if s.before = -1; ok {
-		if s.before, s.count = before, ix.all[before].count+1; s.count >= maxSame {
+	s.before = -1
+	if ok {
+		s.before, s.count = before, ix.all[before].count+1
+		if s.count >= maxSame {
 			return
 		}
 	}

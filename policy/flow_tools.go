@@ -107,7 +107,9 @@ func newConduct(t *pawl.Tool, labels []string) *conduct {
 			continue
 		}
 		if c.act && (removeVerbs[w] || finalVerbs[w] || sends) {
-			c.takes, c.final, c.out = removeVerbs[w], finalVerbs[w], sends
+			c.takes = removeVerbs[w]
+			c.final = finalVerbs[w]
+			c.out = sends
 			break
 		}
 	}
@@ -119,7 +121,8 @@ func newConduct(t *pawl.Tool, labels []string) *conduct {
 		} `json:"properties"`
 	}
 	_ = json.Unmarshal(t.Input, &schema) // a schema without properties has no formats
-	party, money := false, false
+	party := false
+	money := false
 	c.quiet = !c.act
 	for name, p := range schema.Properties {
 		r := nameRole(name, noun(name))

@@ -60,7 +60,8 @@ func find(text, v string, start int) int {
 		if n < 0 {
 			break
 		}
-		if i += n; apart(text[:i], v, text[i+len(v):]) {
+		i += n
+		if apart(text[:i], v, text[i+len(v):]) {
 			return i
 		}
 		for i++; i < len(text) && wordByte(text[i-1]) && wordByte(text[i]); i++ {

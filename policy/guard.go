@@ -168,7 +168,8 @@ func (g *guard) result(ctx context.Context, res llm.ToolResult, err error) (llm.
 	if err != nil {
 		// Only a tool that ran has words of its own. A composing call may wait for its calls, and
 		// their results are checked.
-		if text = err.Error(); v == nil || v.Attempt == 0 || v.Tool().Effect == pawl.EffectCompose {
+		text = err.Error()
+		if v == nil || v.Attempt == 0 || v.Tool().Effect == pawl.EffectCompose {
 			return res, err
 		}
 	}
@@ -288,7 +289,8 @@ func (g *guard) input(ctx context.Context, texts []string) *inputs {
 	for _, text := range texts {
 		r, err := g.rule(ctx, Guarded{Place: GuardInput, Text: text})
 		in.spent.Usage.Add(r.Usage)
-		if in.spent.Requests += r.Requests; err != nil {
+		in.spent.Requests += r.Requests
+		if err != nil {
 			in.allow, in.err = false, err
 			return in
 		}
@@ -325,7 +327,8 @@ func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []
 	}()
 	var in *inputs // nil until the ruling
 	defer func() {
-		if done(); in == nil {
+		done()
+		if in == nil {
 			<-ruled
 		}
 	}()
@@ -333,7 +336,8 @@ func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []
 	var broken error
 	dropped := llm.Response{Requests: 1}
 	take := func(got *inputs) bool {
-		if in = got; in.allow {
+		in = got
+		if in.allow {
 			yield = in.before(yield)
 			for _, d := range held {
 				yield(d, nil)
@@ -440,7 +444,8 @@ func (m *guarded) reply(ctx context.Context, req *llm.Request, allowed func() bo
 		return
 	}
 	r, err := m.guard.rule(ctx, Guarded{Place: GuardOutput, Text: text})
-	if resp.Requests += r.Requests; r.Requests > 0 {
+	resp.Requests += r.Requests
+	if r.Requests > 0 {
 		resp.Usage.Add(r.Usage)
 	}
 	n := m.guard.notice(GuardOutput, r)

@@ -37,7 +37,8 @@ func ModelCheck(m llm.Model, rules string) func(context.Context, Guarded) (Rulin
 		if err != nil {
 			return r, err
 		}
-		if r.Requests++; resp.Finish != llm.FinishReasonStop {
+		r.Requests++
+		if resp.Finish != llm.FinishReasonStop {
 			return r, fmt.Errorf("the reply of its model ended with %s", resp.Finish)
 		}
 		answer := strings.TrimSpace(resp.Message.Text())

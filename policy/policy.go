@@ -87,7 +87,8 @@ func check(who string, entries []string, tools []*pawl.Tool) error {
 func named(who, name string, tools []*pawl.Tool) error {
 	all := make([]string, len(tools))
 	for i, t := range tools {
-		if all[i] = t.Name; t.Name == name {
+		all[i] = t.Name
+		if t.Name == name {
 			return nil
 		}
 	}

@@ -83,7 +83,8 @@ func (b *buckets) take(key string, most time.Duration) (wait time.Duration, ok b
 	if next.Before(now) {
 		next = now
 	}
-	if wait = max(0, next.Sub(now)-b.ahead); wait > most {
+	wait = max(0, next.Sub(now)-b.ahead)
+	if wait > most {
 		return wait, false
 	}
 	b.sweep(now)

@@ -62,7 +62,8 @@ var _ pawl.Approver = AskBeforeWrites
 // Middleware returns the middleware that holds an agent to r.
 func (r Rules) Middleware() pawl.Middleware {
 	m := pawl.Approve(r.Approve)
-	if m.Check = r.Check; r.Flow != nil {
+	m.Check = r.Check
+	if r.Flow != nil {
 		m.Tool = r.Flow.Middleware().Tool
 	}
 	return m
@@ -97,7 +98,8 @@ func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 		return a, err
 	}
 	f, err := r.Flow.Approve(ctx, call, tool)
-	if f.ValidFor = r.ValidFor; f.Verdict == pawl.VerdictAsk && a.Verdict == pawl.VerdictAsk {
+	f.ValidFor = r.ValidFor
+	if f.Verdict == pawl.VerdictAsk && a.Verdict == pawl.VerdictAsk {
 		f.Reason = a.Reason + "; " + f.Reason
 	}
 	if err == nil && f.Verdict == pawl.VerdictAllow {

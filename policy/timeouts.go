@@ -54,7 +54,8 @@ func (s *timed) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 				c = t.Clone()
 				c.Timeout = s.limits[entries[e]]
 			}
-			fresh[t], out[i] = c, c
+			fresh[t] = c
+			out[i] = c
 		}
 	}
 	s.made = fresh

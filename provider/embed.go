@@ -27,7 +27,8 @@ func OpenEmbedder(name string, o *Options) (store.Embedder, error) {
 		if err != nil || n < 1 || n > 65536 {
 			return fail("want the number of values of a vector after #, such as #768")
 		}
-		model, dimensions = m, n
+		model = m
+		dimensions = n
 	}
 	if !found || model == "" {
 		return fail("want PROVIDER:MODEL, such as openai:text-embedding-3-small")

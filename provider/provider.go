@@ -100,7 +100,8 @@ func Names() []string {
 
 // guess suggests how to complete a name without a provider or without a model.
 func guess(name string) string {
-	if name = strings.Trim(name, ":"); name == "" {
+	name = strings.Trim(name, ":")
+	if name == "" {
 		return ""
 	}
 	if _, ok := Find(name); ok {

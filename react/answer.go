@@ -48,7 +48,8 @@ func openJSON(text string) (o opening, ok bool) {
 	}
 	seen := map[string]bool{}
 	for name := range c.Members() {
-		key, kind := string(name), c.Kind()
+		key := string(name)
+		kind := c.Kind()
 		if seen[key] {
 			return o, false
 		}
@@ -85,7 +86,8 @@ func openXML(text string) (o opening, ok bool) {
 		if loc == nil || loc[0] != 0 || loc[2] < 0 {
 			return o, false
 		}
-		name, body := text[pos+loc[2]:pos+loc[3]], pos+loc[1]
+		name := text[pos+loc[2] : pos+loc[3]]
+		body := pos + loc[1]
 		switch strings.ToLower(name) {
 		case "answer", "final_answer":
 			o.body, o.end = body, "</"+name+">"
@@ -221,10 +223,12 @@ func hexRune(s string) (rune, bool) {
 func (o opening) takeXML(raw string, last bool) (text string, n int, ended bool) {
 	stop := len(raw)
 	if i := strings.Index(raw, o.end); i >= 0 {
-		stop, ended = i, true
+		stop = i
+		ended = true
 	}
 	if loc := xmlOpen.FindStringIndex(raw[:stop]); loc != nil {
-		stop, ended = loc[0], true
+		stop = loc[0]
+		ended = true
 	}
 	if ended || last {
 		return raw[:stop], stop, true

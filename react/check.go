@@ -64,7 +64,8 @@ func (m *Model) check(req *llm.Request, d *Decision) (calls []llm.ToolCall, faul
 // unchanged: the pipeline repairs and records them, as in native calling. With an error, args is
 // the original text.
 func fitArgs(tool *llm.ToolSpec, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
 		args = json.RawMessage("{}")
 		raw = nil
 	} else {

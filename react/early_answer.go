@@ -83,7 +83,8 @@ func (t *earlyAnswer) look(fragment string) error {
 	if near := strings.ToLower(text[from:]); !strings.Contains(near, `answer"`) && !strings.Contains(near, "answer>") {
 		return nil
 	}
-	if t.scans++; t.scans > maxScans {
+	t.scans++
+	if t.scans > maxScans {
 		t.ended = true
 		return nil
 	}
@@ -92,7 +93,9 @@ func (t *earlyAnswer) look(fragment string) error {
 	if !ok {
 		return nil
 	}
-	t.open, t.opened, t.pending = o, true, rest[o.body:]
+	t.open = o
+	t.opened = true
+	t.pending = rest[o.body:]
 	if t.own.Len() > 0 {
 		thought = strings.TrimSpace(t.own.String() + "\n" + thought)
 	}

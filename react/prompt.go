@@ -49,7 +49,8 @@ func newPage(o *Options) (page, error) {
 	}
 	var err error
 	p.text = template.Must(template.New("tools").Parse("\n\n" + mustPage("tools")))
-	if p.text, err = p.text.New("prompt").Parse(text); err != nil {
+	p.text, err = p.text.New("prompt").Parse(text)
+	if err != nil {
 		return p, fmt.Errorf("react: %w", err)
 	}
 	return p, nil

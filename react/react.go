@@ -154,7 +154,8 @@ func (m *Model) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	if m.opts.FinalModel == nil || !known {
 		return dollars, known
 	}
-	if p, ok = llm.As[llm.Pricer](m.opts.FinalModel); !ok {
+	p, ok = llm.As[llm.Pricer](m.opts.FinalModel)
+	if !ok {
 		return 0, false
 	}
 	final, known := p.MaxCost(req)
@@ -265,7 +266,8 @@ func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d De
 	d, err := m.read(resp.Message.Text())
 	if err != nil || d.Type != CallTool && d.Type != FinalAnswer {
 		if answer, ok := m.bareAnswer(req, resp.Message.Text()); ok {
-			d, err = answer, nil
+			d = answer
+			err = nil
 		}
 	}
 	if err != nil {
@@ -340,7 +342,8 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 	}
 	model := m.inner
 	if m.opts.FinalModel != nil {
-		model, final.Model = m.opts.FinalModel, ""
+		model = m.opts.FinalModel
+		final.Model = ""
 	}
 	if m.opts.FinalSettings != nil {
 		final.Settings = *m.opts.FinalSettings

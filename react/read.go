@@ -142,7 +142,8 @@ func labelSections(text string, re *regexp.Regexp) []section {
 		if loc == nil {
 			break
 		}
-		start, body := pos+loc[0], pos+loc[1]
+		start := pos + loc[0]
+		body := pos + loc[1]
 		last.text = text[last.body:start]
 		out = append(out, last)
 		last = section{kind: kindOf(text[pos+loc[2] : pos+loc[3]]), start: start, body: body}
@@ -201,7 +202,8 @@ func assemble(sections []section, text string) (d Decision, err error) {
 	var calls []Call
 	var thoughts []string
 	think := func(text string) {
-		if text = strings.TrimSpace(text); text != "" {
+		text = strings.TrimSpace(text)
+		if text != "" {
 			thoughts = append(thoughts, text)
 		}
 	}
@@ -247,7 +249,8 @@ loop:
 			c := &calls[len(calls)-1]
 			if c.Args == nil {
 				noted := len(d.Notes)
-				if c.Args = inputOf(s.text, fenced, &d); len(d.Notes) > noted {
+				c.Args = inputOf(s.text, fenced, &d)
+				if len(d.Notes) > noted {
 					break loop
 				}
 			}
@@ -284,7 +287,8 @@ loop:
 			if fenced && strings.Count(answer, "```")%2 == 1 {
 				answer = strings.TrimSpace(strings.TrimSuffix(answer, "```"))
 			}
-			d.Answer, answered = answer, true
+			d.Answer = answer
+			answered = true
 			break loop
 		}
 	}
@@ -314,7 +318,8 @@ func hasFinal(sections []section, text string) bool {
 func actsLater(sections []section) []bool {
 	acts := make([]bool, len(sections))
 	for i := len(sections) - 2; i >= 0; i-- {
-		switch next := sections[i+1]; {
+		next := sections[i+1]
+		switch {
 		case next.kind == observationKind:
 		case next.kind == actionKind && i+2 < len(sections) && sections[i+2].kind == inputKind:
 			acts[i] = true
@@ -424,7 +429,8 @@ const xmlIndent = 16
 // xmlSections cuts text at its tags. A tag that is not closed ends where the next one begins.
 func xmlSections(text string) []section {
 	var out []section
-	pos, failed := 0, 0
+	pos := 0
+	failed := 0
 	if loc := xmlOpen.FindStringIndex(text); loc != nil && loc[0] > 0 {
 		out = append(out, section{text: text[:loc[0]]})
 	}
@@ -444,24 +450,30 @@ func xmlSections(text string) []section {
 		name := text[pos+loc[2] : pos+loc[3]]
 		s.kind = kindOf(name)
 		rest := text[s.body:]
-		value, n := "", 0
+		value := ""
+		n := 0
 		if s.kind == inputKind && failed < maxFailed {
-			if value, n = leadingJSON(rest); n == 0 {
+			value, n = leadingJSON(rest)
+			if n == 0 {
 				failed++
 			}
 		}
 		end := -1
 		if n == 0 && failed < maxFailed {
-			if end = strings.Index(rest, "</"+name+">"); end < 0 {
+			end = strings.Index(rest, "</"+name+">")
+			if end < 0 {
 				failed++
 			}
 		}
 		if n > 0 {
-			s.text, pos = value, s.body+n
+			s.text = value
+			pos = s.body + n
 		} else if end >= 0 {
-			s.text, pos = rest[:end], s.body+end
+			s.text = rest[:end]
+			pos = s.body + end
 		} else if next := xmlOpen.FindStringIndex(rest); next != nil {
-			s.text, pos = rest[:next[0]], s.body+next[0]
+			s.text = rest[:next[0]]
+			pos = s.body + next[0]
 		} else {
 			s.text, pos = rest, len(text)
 		}

@@ -68,7 +68,8 @@ func readJSON(text string) (at int, d Decision, err error) {
 			return c.start, got, nil
 		}
 		if at < 0 {
-			at, odd = c.start, got
+			at = c.start
+			odd = got
 		}
 	}
 	return at, odd, nil
@@ -107,7 +108,8 @@ var (
 // decisionOf reads value as a decision in the five fields, or by the names of other runtimes. ok is
 // false if it is no decision.
 func decisionOf(value []byte) (d Decision, ok bool) {
-	if value = []byte(strings.TrimSpace(string(value))); len(value) > 0 && value[0] == '[' {
+	value = []byte(strings.TrimSpace(string(value)))
+	if len(value) > 0 && value[0] == '[' {
 		return listOf(value)
 	}
 	var fields map[string]json.RawMessage
@@ -128,7 +130,8 @@ func decisionOf(value []byte) (d Decision, ok bool) {
 	answer, answerName := get(answerNames)
 	calls, callsName := get(callsNames)
 	if toolName == "name" && argsName == "" {
-		tool, toolName = nil, ""
+		tool = nil
+		toolName = ""
 	}
 	if typed == "" && toolName == "" && answerName == "" && callsName == "" {
 		return d, false
@@ -156,7 +159,8 @@ func decisionOf(value []byte) (d Decision, ok bool) {
 		d.Tool = ""
 		return d, true
 	}
-	d.Answer, d.Args = "", args
+	d.Answer = ""
+	d.Args = args
 	var list []json.RawMessage
 	if json.Unmarshal(calls, &list) == nil {
 		all := d.calls()

@@ -62,7 +62,8 @@ func (f Format) said(m llm.Message, calls []llm.ToolCall, before int) string {
 				text = p.Text // otherwise the thinking belongs to its author
 			}
 		}
-		if text = strings.TrimSpace(text); text != "" {
+		text = strings.TrimSpace(text)
+		if text != "" {
 			thoughts = append(thoughts, text)
 		}
 	}

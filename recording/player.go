@@ -120,7 +120,8 @@ func (p *Player) find(now Request) (*Exchange, *Miss) {
 		if p.forms[i] != f {
 			continue
 		}
-		if same++; !p.played[i] {
+		same++
+		if !p.played[i] {
 			p.played[i] = true
 			return &p.exchanges[i], nil
 		}
@@ -193,7 +194,8 @@ func (p *Player) miss(now Request, f form, same int) *Miss {
 		d := differences(p.exchanges[i].Request.Body, now.Body)
 		if m.Nearest == 0 || len(d) < len(m.Differs) || len(d) == len(m.Differs) && p.played[m.Nearest-1] &&
 			!p.played[i] {
-			m.Nearest, m.Differs = i+1, d
+			m.Nearest = i + 1
+			m.Differs = d
 		}
 	}
 	if m.Nearest == 0 {

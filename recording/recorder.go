@@ -47,7 +47,8 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	e.Response.Status, e.Response.Header = res.StatusCode, lower(res.Header)
 	res.Body = &listened{ReadCloser: res.Body, done: func(b []byte, cut bool) {
-		e.Response.Body, e.Response.Cut = b, cut
+		e.Response.Body = b
+		e.Response.Cut = cut
 		r.keep(at, e)
 	}}
 	return res, nil
@@ -141,7 +142,8 @@ var keyNames = []string{"key", "token", "secret", "password", "signature", "sig"
 // address is a URL without keys.
 func address(u *url.URL) string {
 	v := *u
-	v.User, v.Fragment = nil, ""
+	v.User = nil
+	v.Fragment = ""
 	if v.RawQuery != "" {
 		q := v.Query()
 		for name, values := range q {

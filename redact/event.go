@@ -44,7 +44,8 @@ func (w *watch) current() {
 }
 
 func (w *watch) rebuild() {
-	if w.redaction = w.base; len(w.learnt) == 0 && len(w.marks) == 0 {
+	w.redaction = w.base
+	if len(w.learnt) == 0 && len(w.marks) == 0 {
 		return
 	}
 	x := w.base.clone()
@@ -63,7 +64,8 @@ func formsOf(secrets []string) (forms []string) {
 // learn records the secret arguments of a call.
 func (w *watch) learn(c *llm.ToolCall) {
 	n := len(w.learnt)
-	if w.learnt = w.toLearn(c, w.learnt); len(w.learnt) > n {
+	w.learnt = w.toLearn(c, w.learnt)
+	if len(w.learnt) > n {
 		w.rebuild()
 	}
 }
@@ -153,7 +155,8 @@ func (w *watch) fragment(e pawl.Event) pawl.Event {
 	p.last = e
 	if e.Kind == pawl.EventCallDelta && len(w.redaction.marks) > 0 &&
 		(p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
-		if p.whole = append(p.whole, text...); e.Call.Name != "" && w.markOf(e.Call.Name) == nil {
+		p.whole = append(p.whole, text...)
+		if e.Call.Name != "" && w.markOf(e.Call.Name) == nil {
 			text, p.whole = string(p.whole), nil // the name arrived late
 		} else {
 			return e
@@ -170,7 +173,8 @@ func (w *watch) end(run llm.Key, over func(*partText) bool, send func(pawl.Event
 			return false
 		}
 		e := p.last
-		if e.Text = p.stream.Flush(); p.whole != nil {
+		e.Text = p.stream.Flush()
+		if p.whole != nil {
 			e.Text = string(w.json(p.whole, w.markOf(e.Call.Name)))
 		}
 		if e.Text != "" {
@@ -304,7 +308,8 @@ func (x *redaction) execution(e pawl.Execution) pawl.Execution {
 func (x *redaction) repair(s string, m *mark) string {
 	if field, _, ok := strings.Cut(s, ": "); ok && m != nil {
 		for name := range strings.FieldsFuncSeq(field, func(c rune) bool { return c == '.' || c == '[' }) {
-			if m = m.of(strings.TrimSuffix(name, "]")); m != nil && m.whole {
+			m = m.of(strings.TrimSuffix(name, "]"))
+			if m != nil && m.whole {
 				return x.text(field) + ": " + secret.Mask
 			}
 		}

@@ -216,7 +216,8 @@ func (w *jsonWriter) value(m, root *mark) error {
 			if object && inner == nil && root != nil && (w.d.PeekKind() == '{' || w.d.PeekKind() == '"') &&
 				wrapper(name) {
 				// {"arguments": {…}}, a wrapper that the pipeline removes.
-				inner, wrapped = root, root
+				inner = root
+				wrapped = root
 			}
 			if err := w.value(inner, wrapped); err != nil {
 				return err
@@ -271,7 +272,8 @@ func (w *jsonWriter) hide() error {
 			texts(inner, w.learned)
 		}
 	}
-	if w.changed = true; string(v) == "null" {
+	w.changed = true
+	if string(v) == "null" {
 		return w.e.WriteValue(v)
 	}
 	return w.e.WriteToken(jsontext.String(secret.Mask))

@@ -231,11 +231,13 @@ func (x *redaction) error(err error) error {
 	case errors.As(err, &pe):
 		c := *pe
 		c.Message, c.Err = x.text(pe.Message), x.error(pe.Err)
-		was, safe = pe, &c
+		was = pe
+		safe = &c
 	case errors.As(err, &te):
 		c := *te
 		c.Execution, c.Err = x.execution(te.Execution), x.error(te.Err)
-		was, safe = te, &c
+		was = te
+		safe = &c
 	case errors.As(err, &tr):
 		was, safe = tr, &pawl.TranscriptError{Index: tr.Index, Text: x.text(tr.Text)}
 	case errors.As(err, &oe):

@@ -85,7 +85,8 @@ func become(fd string) {
 	if c.conn == nil {
 		return
 	}
-	if c.trees, err = c.order.receive(c.conn); err != nil {
+	c.trees, err = c.order.receive(c.conn)
+	if err != nil {
 		c.tell(reply{Step: "order", Err: err.Error()})
 		return
 	}

@@ -77,7 +77,8 @@ func (c *child) cross() (string, error) {
 	conn := c.conn.Fd()
 	var bound unix.Rlimit
 	for i := range limits {
-		bound.Cur, bound.Max = limits[i].value, limits[i].value
+		bound.Cur = limits[i].value
+		bound.Max = limits[i].value
 		if _, _, e := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(limits[i].which),
 			uintptr(unsafe.Pointer(&bound)), 0, 0, 0); e != 0 {
 			return "limits: " + limits[i].name, e

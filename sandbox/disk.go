@@ -177,7 +177,8 @@ func (d *disk) held(task, fd string, seen map[string]bool, add func(*unix.Stat_t
 	if unix.Stat(task+"/fd/"+fd, &st) != nil {
 		return 0
 	}
-	switch id := fmt.Sprint("socket ", st.Ino); {
+	id := fmt.Sprint("socket ", st.Ino)
+	switch {
 	case st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink == 0:
 		add(&st)
 	case st.Mode&unix.S_IFMT == unix.S_IFSOCK && !seen[id]:

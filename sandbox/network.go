@@ -91,7 +91,8 @@ func (l *launch) listener() (f *os.File, said []byte, err error) {
 func (l *launch) hear(w *watcher) (said []byte, err error) {
 	if l.order.Proxy {
 		var f *os.File
-		if f, said, err = l.listener(); err != nil {
+		f, said, err = l.listener()
+		if err != nil {
 			return nil, err
 		}
 		if f != nil {

@@ -86,7 +86,8 @@ func (o *order) send(conn *os.File, trees []int) error {
 
 // receive receives an order with its descriptors.
 func (o *order) receive(conn *os.File) (trees []int, err error) {
-	head, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4*128))
+	head := make([]byte, 4)
+	rights := make([]byte, unix.CmsgSpace(4*128))
 	n, rn, flags, _, err := unix.Recvmsg(int(conn.Fd()), head, rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
 	if err != nil {
 		return nil, os.NewSyscallError("recvmsg", err)

@@ -142,7 +142,8 @@ func (c *child) protect() error {
 			t.attr |= unix.MOUNT_ATTR_RDONLY
 		}
 		var err error
-		if t.fd, err = cloneOf(base + p.Path); err == nil {
+		t.fd, err = cloneOf(base + p.Path)
+		if err == nil {
 			err = t.put()
 		}
 		if err != nil {

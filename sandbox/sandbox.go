@@ -339,7 +339,8 @@ func (o *Output) Truncated() bool { return o.Bytes > int64(len(o.Head)+len(o.Tai
 // String returns the output as text. If bytes were left out, a line in brackets gives their number.
 // Invalid UTF-8 becomes U+FFFD.
 func (o *Output) String() string {
-	head, tail := string(o.Head), string(o.Tail)
+	head := string(o.Head)
+	tail := string(o.Tail)
 	if o.Truncated() {
 		head = fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, o.Bytes-int64(len(o.Head)+len(o.Tail)), tail)
 	} else {

@@ -109,7 +109,8 @@ func (l *launch) prepare(probe bool) error {
 			return fmt.Errorf("sandbox: a temporary folder: %w", err)
 		}
 		l.temp = temp
-		if temp, err = filepath.EvalSymlinks(temp); err != nil {
+		temp, err = filepath.EvalSymlinks(temp)
+		if err != nil {
 			return fmt.Errorf("sandbox: a temporary folder: %w", err)
 		}
 		l.order.Temp = temp
@@ -208,7 +209,8 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 	}
 	uid, gid := os.Getuid(), os.Getgid()
 	if l.root {
-		uid, gid = nobody, nobody
+		uid = nobody
+		gid = nobody
 		a.Credential = &syscall.Credential{Uid: nobody, Gid: nobody} // and no other group
 	}
 	if l.spec.Level == Strict {
@@ -233,7 +235,8 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 	}
 	attr := &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: files, Sys: l.attributes()}
 	args := []string{childName, fmt.Sprint(len(files) - 1)}
-	if l.proc, err = startSelf(args, attr); err != nil {
+	l.proc, err = startSelf(args, attr)
+	if err != nil {
 		if l.spec.Level == Strict {
 			return nil, fmt.Errorf("sandbox: %w: namespaces: %v", ErrUnenforced, err)
 		}
@@ -282,7 +285,8 @@ func startSelf(args []string, attr *os.ProcAttr) (proc *os.Process, err error) {
 // files returns the child's descriptors: the standard three, the Spec's, and its end of the socket.
 func (l *launch) files() ([]*os.File, error) {
 	var err error
-	if l.conn, l.childConn, err = socketPair(); err != nil {
+	l.conn, l.childConn, err = socketPair()
+	if err != nil {
 		return nil, err
 	}
 	in, stdin, err := os.Pipe()

@@ -79,7 +79,8 @@ func (c *child) collect() ([]tree, error) {
 		t := tree{path: path, fd: -1, folder: st.IsDir(),
 			attr: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
 		if st.Mode()&os.ModeSymlink != 0 {
-			if t.link, err = os.Readlink(path); err != nil {
+			t.link, err = os.Readlink(path)
+			if err != nil {
 				return nil, err
 			}
 		} else if t.fd, err = clone(path); err != nil {

@@ -66,7 +66,8 @@ func (r *Capture) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 			case err != nil && ctx.Err() == nil:
 				r.keep(req, Turn{Err: err, Requests: max(0, resp.Requests-1)})
 			case err == nil && !broken:
-				if broken = resp.Add(d) != nil; !broken && d.Finish != "" {
+				broken = resp.Add(d) != nil
+				if !broken && d.Finish != "" {
 					u := resp.Usage
 					r.keep(req, Turn{Parts: resp.Message.Parts, Finish: resp.Finish, Usage: &u,
 						Model: resp.Model, ID: resp.ID, Requests: resp.Requests})

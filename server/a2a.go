@@ -190,12 +190,14 @@ func (c a2aCall) send(r *a2a.SendMessageRequest) (*live, error) {
 		return nil, badRequest("the message answers a question, and names no task", "taskId is the task that asked")
 	}
 	in.dress.Message, in.dress.Thread = m.ID, cmp.Or(m.ContextID, "ctx_"+short(20, m.ID))
-	if in.model, in.prefix, err = c.conversation("a2a", "", in.dress.Thread); err != nil {
+	in.model, in.prefix, err = c.conversation("a2a", "", in.dress.Thread)
+	if err != nil {
 		return nil, err
 	}
 	said, _ := json.Marshal(msg) // it was decoded from JSON
 	sum := sha256.Sum256(said)
-	in.key, in.dress.Print = m.ID, sum[:]
+	in.key = m.ID
+	in.dress.Print = sum[:]
 	before, err := c.newest(in.prefix, store.JournalOver)
 	if err != nil {
 		return nil, err
@@ -267,7 +269,8 @@ func (c a2aCall) updates(sent bool, begin func() (*live, error)) iter.Seq2[a2a.E
 			return
 		}
 		if sent {
-			t.Status, t.Artifacts = a2a.TaskStatus{State: a2a.TaskStateSubmitted}, nil
+			t.Status = a2a.TaskStatus{State: a2a.TaskStateSubmitted}
+			t.Artifacts = nil
 			t.History = t.History[:min(1, len(t.History))]
 		}
 		if !yield(t, nil) {
@@ -377,7 +380,8 @@ func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 	prefix := a2aPrefix
 	if r.ContextID != "" {
 		var err error
-		if _, prefix, err = c.conversation("a2a", "", r.ContextID); err != nil {
+		_, prefix, err = c.conversation("a2a", "", r.ContextID)
+		if err != nil {
 			return nil, c.a2aError(err)
 		}
 	}
@@ -388,7 +392,8 @@ func (a2aTasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 			return nil, c.a2aError(err)
 		}
 		for _, h := range heads {
-			if p.After = h.ID; strings.HasPrefix(h.ID, prefix) && c.ours(h) &&
+			p.After = h.ID
+			if strings.HasPrefix(h.ID, prefix) && c.ours(h) &&
 				(r.Status == "" || r.Status == state(c.s.toRun(h))) &&
 				(r.StatusTimestampAfter == nil || h.Updated.After(*r.StatusTimestampAfter)) {
 				all = append(all, h)

@@ -26,7 +26,8 @@ func (c *call) agui() error {
 	}
 	in := &front{key: r.RunID, o: r.Options()}
 	in.o.Inner = q.Get("inner") == "1"
-	if in.model, in.prefix, err = c.conversation("agui", "", r.ThreadID); err != nil {
+	in.model, in.prefix, err = c.conversation("agui", "", r.ThreadID)
+	if err != nil {
 		return err
 	}
 	var messages []uistream.RunMessage // without the messages of this run
@@ -38,12 +39,14 @@ func (c *call) agui() error {
 			in.dress.Message = m.ID
 		}
 	}
-	n, run := len(messages), func(i int) string { id, _ := uistream.RunOf(messages[i].ID); return id }
+	n := len(messages)
+	run := func(i int) string { id, _ := uistream.RunOf(messages[i].ID); return id }
 	if err := c.follows(in, n, run, func(i int) (llm.Message, error) { return messages[i].LLM() }); err != nil {
 		return err
 	}
 	if len(r.Resume) > 0 || n > 0 && messages[n-1].Role != "user" {
-		if in.run = in.dress.Before; in.run == "" && len(r.Resume) > 0 { // it sends no history
+		in.run = in.dress.Before
+		if in.run == "" && len(r.Resume) > 0 { // it sends no history
 			in.run, _ = uistream.RunOf(r.Resume[0].InterruptID)
 			in.messages = nil
 		}

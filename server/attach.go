@@ -104,7 +104,8 @@ func (w *window) deserted(r *sent) bool {
 func (c *call) open(prefix string, in asked) (*turn, error) {
 	key := c.r.Header.Get("Idempotency-Key")
 	count, err := strconv.Atoi(c.r.Header.Get("X-Stainless-Retry-Count"))
-	states, repeats := err == nil && !c.langChain(), err == nil && count > 0 || key != ""
+	states := err == nil && !c.langChain()
+	repeats := err == nil && count > 0 || key != ""
 	// A browser repeats a request by itself when its connection breaks before the answer begins. It
 	// is not known to its client, and may arrive before the server notices the end of the first.
 	page := !in.stream && c.r.Header.Get("Origin") != ""
@@ -180,7 +181,8 @@ func (c *call) begun(prefix string, in asked, s *sent, key string, repeats, stat
 	span := s.at.Unix() / int64(windowStated.Seconds())
 	spans := []int64{span, span - 1}
 	if key != "" { // it has no end
-		span, spans = 0, []int64{0}
+		span = 0
+		spans = []int64{0}
 	}
 	if repeats || !states && s.at.Sub(c.s.started) < windowLost {
 		for _, span := range spans {

@@ -120,7 +120,8 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt *route) {
 	who, fail := s.who(r, rt.scope, rt.or)
 	if rt.scope == "" && fail != nil {
-		who, fail = s.anybody, nil // no token is required
+		who = s.anybody
+		fail = nil // no token is required
 	}
 	c := &call{s: s, w: w, r: r, client: who, route: rt}
 	if strings.HasPrefix(rt.path, "/v1/runs/{id}") && fail == nil {
@@ -190,7 +191,8 @@ func plainly(err error) string {
 		return strings.TrimPrefix(err.Error(), "json: ")
 	}
 	want := "an object"
-	switch kind := strings.TrimPrefix(m[4], "*"); {
+	kind := strings.TrimPrefix(m[4], "*")
+	switch {
 	case kind == "string":
 		want = "text"
 	case kind == "bool":
@@ -239,12 +241,14 @@ func (c *call) params(names ...string) (url.Values, error) {
 // page returns the query, which may have the parameters others, after and limit, and the page that
 // the last two select.
 func (c *call) page(others ...string) (q url.Values, p store.Page, err error) {
-	if q, err = c.params(append(others, "after", "limit")...); err != nil {
+	q, err = c.params(append(others, "after", "limit")...)
+	if err != nil {
 		return nil, p, err
 	}
 	p.After = q.Get("after")
 	if v := q.Get("limit"); v != "" {
-		if p.Limit, err = strconv.Atoi(v); err != nil || p.Limit < 1 || p.Limit > 1000 {
+		p.Limit, err = strconv.Atoi(v)
+		if err != nil || p.Limit < 1 || p.Limit > 1000 {
 			return nil, p, badRequest("limit must be a number from 1 to 1000", "")
 		}
 	}

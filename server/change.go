@@ -47,7 +47,8 @@ func (c *call) giveUp(id string) (*live, error) {
 	}
 	// the process that executes it, or will, sees the cancellation
 	var busy *Error
-	if l, err = c.takeUp(p, head.Agent); errors.Is(err, durable.ErrLost) || errors.As(err, &busy) && busy.Code == "busy" {
+	l, err = c.takeUp(p, head.Agent)
+	if errors.Is(err, durable.ErrLost) || errors.As(err, &busy) && busy.Code == "busy" {
 		return nil, nil
 	}
 	return l, err
@@ -121,7 +122,8 @@ func (h *hub) compact() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.remains++; !ok || h.remains > 1 || closed(h.drained) {
+	h.remains++
+	if !ok || h.remains > 1 || closed(h.drained) {
 		return // the goroutine of the first one sees the others
 	}
 	h.wg.Go(func() {
@@ -134,7 +136,8 @@ func (h *hub) compact() {
 			if has && other != db {
 				err = errors.Join(err, other.Compact(ctx))
 			}
-			if cancel(); err != nil {
+			cancel()
+			if err != nil {
 				h.s.o.Log.Warn("remains of deleted data are in the files of the store: pawl runs prune removes them", "error", err)
 			}
 			if last {
@@ -146,7 +149,8 @@ func (h *hub) compact() {
 			case <-time.After(compactEvery):
 			}
 			h.mu.Lock()
-			if done = err == nil && h.remains == n; done {
+			done = err == nil && h.remains == n
+			if done {
 				h.remains = 0
 			}
 			h.mu.Unlock()

@@ -83,11 +83,13 @@ func (r *chatRequest) asked() (in asked, err error) {
 	}
 	in.model, in.stream, in.dress.Forget = r.Model, r.Stream, !r.stored()
 	if r.side() {
-		in.model, in.dress.Forget = r.Model+sideSuffix, true
+		in.model = r.Model + sideSuffix
+		in.dress.Forget = true
 	}
 	in.dress.Settings = llm.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature,
 		TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
-	if in.dress.Settings.StopSequences, err = stopsOf(r.Stop); err != nil {
+	in.dress.Settings.StopSequences, err = stopsOf(r.Stop)
+	if err != nil {
 		return in, err
 	}
 	for _, t := range r.Tools {
@@ -96,10 +98,12 @@ func (r *chatRequest) asked() (in asked, err error) {
 		}
 		in.dress.Tools = append(in.dress.Tools, t.Function)
 	}
-	if in.dress.Choice, err = choiceOf(r.ToolChoice); err != nil {
+	in.dress.Choice, err = choiceOf(r.ToolChoice)
+	if err != nil {
 		return in, err
 	}
-	if in.dress.Output, err = outputOf(r.ResponseFormat.Type, r.ResponseFormat.JSONSchema.Schema); err != nil {
+	in.dress.Output, err = outputOf(r.ResponseFormat.Type, r.ResponseFormat.JSONSchema.Schema)
+	if err != nil {
 		return in, err
 	}
 	for _, m := range r.Messages {
@@ -226,18 +230,21 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if in.dress.Thread = c.r.Header.Get("X-OpenWebUI-Chat-Id"); in.dress.Thread != "" {
+	in.dress.Thread = c.r.Header.Get("X-OpenWebUI-Chat-Id")
+	if in.dress.Thread != "" {
 		if err := store.CheckID(in.dress.Thread); err != nil {
 			return nil, nil, badRequest("X-OpenWebUI-Chat-Id: "+err.Error(), "")
 		}
 	}
 	free := func() {}
 	if in.stream {
-		if free, err = c.enterStream(); err != nil {
+		free, err = c.enterStream()
+		if err != nil {
 			return nil, nil, err
 		}
 	}
-	if t, err = c.open(prefix, in); err != nil {
+	t, err = c.open(prefix, in)
+	if err != nil {
 		free()
 		return nil, nil, err
 	}
@@ -290,7 +297,8 @@ func (c *call) chat() error {
 		return func(text string) { chunk(delta(map[string]any{field: text}, nil)) }
 	}
 	out, err := c.follow(t, w, say("content"), &thoughts{say: say("reasoning_content")})
-	if t.failed = err != nil; t.failed {
+	t.failed = err != nil
+	if t.failed {
 		w.event("", "", openAIFault(toError(err), "server_error", c.s.o.Secrets))
 		w.flush()
 		return nil

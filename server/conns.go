@@ -70,7 +70,8 @@ func (l *limitedListener) admit(conn net.Conn) net.Conn {
 	}
 	l.n++
 	c := &limitedConn{Conn: conn, l: l, from: from}
-	if c.place = l.free.PushBack(c); from.IsValid() {
+	c.place = l.free.PushBack(c)
+	if from.IsValid() {
 		l.from[from]++
 	}
 	return c
@@ -115,7 +116,8 @@ func (l *limitedListener) remove(c *limitedConn) {
 		l.free.Remove(c.place)
 	}
 	if c.from.IsValid() {
-		if l.from[c.from]--; l.from[c.from] == 0 {
+		l.from[c.from]--
+		if l.from[c.from] == 0 {
 			delete(l.from, c.from)
 		}
 	}

@@ -64,7 +64,8 @@ func (c *call) decide(d llm.Decision) error {
 	}
 	if user := q.Get("user"); q.Has("user") && user != c.client.User {
 		// A user without the permission looks like a run that does not exist.
-		if c.client = c.client.of(user); c.client == nil {
+		c.client = c.client.of(user)
+		if c.client == nil {
 			return fault("not_found", "there is no run "+c.run+" of this user whose calls the token may decide", "")
 		}
 	}
@@ -98,7 +99,8 @@ func (c *call) decide(d llm.Decision) error {
 
 // waiting returns the head of a run and its pending calls.
 func (c *call) waiting(id string) (head store.JournalRun, open []pawl.PendingCall, err error) {
-	if head, err = c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id); err == nil {
+	head, err = c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
+	if err == nil {
 		open, err = c.s.engine.Pending(c.ctx(), id)
 	}
 	return head, open, err
@@ -111,7 +113,8 @@ func (c *call) tellApprover(id string) error {
 		return err
 	}
 	run := c.s.forApprover(head)
-	if run.Pending, err = c.shown(id, open); err != nil {
+	run.Pending, err = c.shown(id, open)
+	if err != nil {
 		return err
 	}
 	run.Waits = len(open)

@@ -84,7 +84,8 @@ func toError(err error) *Error {
 		return e
 	case errors.Is(err, store.ErrUnavailable):
 		e := fault("unavailable", store.ErrUnavailable.Error(), "try again later")
-		e.after, e.cause = 2, err // err may have addresses
+		e.after = 2
+		e.cause = err // err may have addresses
 		return e
 	case errors.As(err, &transcript):
 		return badRequest("the messages: "+err.Error(), "")

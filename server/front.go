@@ -80,7 +80,8 @@ func (c *call) follows(in *front, n int, run func(i int) string, message func(i 
 		}
 		_, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
 		if err == nil {
-			in.dress.Before, from = id, i+1
+			in.dress.Before = id
+			from = i + 1
 		} else if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
@@ -192,7 +193,8 @@ func (c *call) goOnFront(in *front) (*live, error) {
 		if i < 0 || open[i].Passive != (d.Result != nil) || d.Result == nil && d.Digest != open[i].Digest {
 			continue
 		}
-		if d.Digest = open[i].Digest; d.Result != nil {
+		d.Digest = open[i].Digest
+		if d.Result != nil {
 			d.Result.CallID = open[i].Call.ID
 		}
 		if one := []llm.Decision{d}; c.may(open, one) == nil {
@@ -243,7 +245,8 @@ func (c *call) options(l *live, o uistream.Options) uistream.Options {
 	if err != nil {
 		c.s.o.Log.Warn("listing the tools of a run", "run", l.id, "error", err)
 	}
-	o.Run, o.Agent = l.id, l.agent
+	o.Run = l.id
+	o.Agent = l.agent
 	o.Passive = func(name string) bool {
 		return slices.ContainsFunc(list, func(t *pawl.Tool) bool { return t.Name == name && t.Passive })
 	}

@@ -130,7 +130,8 @@ func (h *hub) goesOn(l *live) (on <-chan struct{}, leave func()) {
 	return s.on, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if s.n--; s.n == 0 && h.seats[l.place] == s {
+		s.n--
+		if s.n == 0 && h.seats[l.place] == s {
 			delete(h.seats, l.place)
 		}
 	}
@@ -153,11 +154,16 @@ func (h *hub) work(ctx context.Context, l *live, msgs []llm.Message) {
 		return
 	}
 	// parked: another process continues the run. plain: an error after the end adds nothing.
-	begun, ended, parked, plain := waited, false, false, false
+	begun := waited
+	ended := false
+	parked := false
+	plain := false
 	runner := h.s.engine.ReplayEvents(l.id, j.agent)
 	if !j.story {
 		r := h.s.engine.Runner(l.id, j.agent)
-		r.Meta, r.From, runner = j.meta, j.from, r
+		r.Meta = j.meta
+		r.From = j.from
+		runner = r
 		if h.s.o.Around != nil {
 			runner = h.s.o.Around(l.id, baseName(l.agent), r)
 		}
@@ -176,7 +182,8 @@ func (h *hub) work(ctx context.Context, l *live, msgs []llm.Message) {
 			h.fail(l, err)
 		default:
 			if root && e.Kind == pawl.EventRunEnded {
-				ended, plain = true, e.Error == ""
+				ended = true
+				plain = e.Error == ""
 				l.waits.Store(e.Result != nil && e.Result.Stop == pawl.StopPending)
 				if j.forget { // before its client knows the end
 					h.erase(ctx, l)

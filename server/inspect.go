@@ -36,7 +36,8 @@ func (c *call) inbox() error {
 	mine := c.client
 	clients := []*client{mine}
 	if user := q.Get("user"); q.Has("user") && user != mine.User {
-		if clients[0] = mine.of(user); clients[0] == nil {
+		clients[0] = mine.of(user)
+		if clients[0] == nil {
 			return fault("not_found", "there is no such user whose calls the token may decide", "")
 		}
 	} else if !q.Has("user") && p.After == "" {
@@ -57,7 +58,8 @@ func (c *call) inbox() error {
 			out.After = after
 		}
 	}
-	if c.client = mine; clients[0] == mine && p.After == "" {
+	c.client = mine
+	if clients[0] == mine && p.After == "" {
 		failed, err := c.s.o.Journal.JournalRuns(c.ctx(), mine.scope(), store.JournalFailed, store.Page{Limit: 1000})
 		if err != nil {
 			return err
@@ -85,7 +87,8 @@ func (c *call) pendingOf(out *Inbox, p store.Page) (after string, err error) {
 		if len(open) == 0 {
 			continue
 		}
-		if open, err = c.shown(head.ID, open); err != nil {
+		open, err = c.shown(head.ID, open)
+		if err != nil {
 			return "", err
 		}
 		run := c.s.toRun(head)
@@ -241,7 +244,8 @@ func (c *call) schedules() error {
 		if err != nil {
 			return err
 		}
-		if out.Schedules = append(out.Schedules, list...); len(list) == p.Size() {
+		out.Schedules = append(out.Schedules, list...)
+		if len(list) == p.Size() {
 			out.After = list[len(list)-1].ID
 		}
 	}

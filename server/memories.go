@@ -37,7 +37,8 @@ func (c *call) memories() error {
 		if err != nil {
 			return err
 		}
-		if out.Memories = append(out.Memories, list...); len(list) == p.Size() {
+		out.Memories = append(out.Memories, list...)
+		if len(list) == p.Size() {
 			out.After = list[len(list)-1].ID
 		}
 	}
@@ -67,7 +68,8 @@ func (c *call) confirm() error {
 		return err
 	}
 	m.Source.Unconfirmed, m.Source.Always = false, in.Always || m.Source.Always
-	if m, _, err = c.s.o.Memories.AddMemory(c.ctx(), c.client.scope(), m); err != nil {
+	m, _, err = c.s.o.Memories.AddMemory(c.ctx(), c.client.scope(), m)
+	if err != nil {
 		return err
 	}
 	return c.write(http.StatusOK, m)
@@ -92,7 +94,8 @@ func (c *call) forgetRun() error {
 	if err != nil {
 		return err
 	}
-	run, out := q.Get("run"), Forgotten{[]string{}}
+	run := q.Get("run")
+	out := Forgotten{[]string{}}
 	if run == "" {
 		return badRequest("the query has no run", "?run=RUN forgets what came of a run")
 	}
@@ -112,7 +115,8 @@ func (c *call) forgetRun() error {
 			}
 			out.Forgotten = append(out.Forgotten, m.ID)
 		}
-		if more = len(list) == p.Limit; more {
+		more = len(list) == p.Limit
+		if more {
 			p.After = list[len(list)-1].ID
 		}
 	}

@@ -251,12 +251,14 @@ func (c *call) launch(id string, in asked) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a, err = in.dress.put(c.ctx(), a); err != nil {
+	a, err = in.dress.put(c.ctx(), a)
+	if err != nil {
 		return nil, err
 	}
 	var before []llm.Message
 	if in.previous != "" {
-		if before, err = c.transcript(in.previous); err != nil {
+		before, err = c.transcript(in.previous)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -314,7 +316,8 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
 	if len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil {
 		t.spent = sum.Spent
 	}
-	ds, answered := []llm.Decision(nil), ""
+	ds := []llm.Decision(nil)
+	answered := ""
 	for _, r := range results {
 		i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return callID(id, w.Key) == r.CallID })
 		if i < 0 {

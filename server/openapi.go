@@ -177,7 +177,8 @@ func (f *forms) named(t reflect.Type) object {
 		f.all[name] = object{"type": "object", "description": "pawl." + name + ", in its JSON form."}
 		return ref
 	}
-	props, required := object{}, []string{}
+	props := object{}
+	required := []string{}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		key, rest, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -191,7 +192,8 @@ func (f *forms) named(t reflect.Type) object {
 			}
 			s["description"] = does
 		}
-		if props[key] = s; !strings.Contains(rest, "omit") {
+		props[key] = s
+		if !strings.Contains(rest, "omit") {
 			required = append(required, key)
 		}
 	}

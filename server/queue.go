@@ -21,7 +21,8 @@ type queue struct {
 
 func (q *queue) add(tenant string, n int) {
 	q.total += n
-	if q.size[tenant] += n; q.size[tenant] == 0 {
+	q.size[tenant] += n
+	if q.size[tenant] == 0 {
 		delete(q.size, tenant)
 	}
 }
@@ -61,7 +62,9 @@ func (s *Server) Queued() int {
 func (h *hub) ahead(p place) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	q, l, t := &h.queue, h.runs[p], p.who.Tenant
+	q := &h.queue
+	l := h.runs[p]
+	t := p.who.Tenant
 	i, turn := slices.Index(q.waiting[t], l), slices.Index(q.turns, t)
 	for k, other := range q.turns {
 		switch {
@@ -139,7 +142,8 @@ func (h *hub) mayRun(tenant string) bool {
 
 // refuse returns the error for a run that can neither start nor wait. The caller holds mu.
 func (h *hub) refuse(tenant string, story, room bool) (e *Error) {
-	switch q := &h.queue; {
+	q := &h.queue
+	switch {
 	case closed(h.drained):
 		e = fault("busy", "the server is stopping", "try again later")
 	case room:
@@ -168,7 +172,8 @@ func (h *hub) count(l *live, n int) {
 		return
 	}
 	h.total += n
-	if h.working[l.who.Tenant] += n; h.working[l.who.Tenant] == 0 {
+	h.working[l.who.Tenant] += n
+	if h.working[l.who.Tenant] == 0 {
 		delete(h.working, l.who.Tenant)
 	}
 }
@@ -185,7 +190,8 @@ func (h *hub) enqueue(l *live, msgs []llm.Message) {
 	var err error
 	if len(msgs) > 0 || l.job.from != nil {
 		r := h.s.engine.Runner(l.id, l.job.agent)
-		r.Meta, r.From = l.job.meta, l.job.from
+		r.Meta = l.job.meta
+		r.From = l.job.from
 		err = r.Enqueue(l.ctx, msgs...)
 		l.job.from = nil
 	}
@@ -193,7 +199,8 @@ func (h *hub) enqueue(l *live, msgs []llm.Message) {
 	defer h.mu.Unlock()
 	l.err = err
 	close(l.begun)
-	if h.queue.push(l); err != nil || closed(h.drained) {
+	h.queue.push(l)
+	if err != nil || closed(h.drained) {
 		h.giveBack(l)
 	}
 	h.dispatch()

@@ -64,10 +64,12 @@ func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in as
 		}
 		in.dress.Tools = append(in.dress.Tools, t.clientTool)
 	}
-	if in.dress.Choice, err = choiceOf(r.ToolChoice); err != nil {
+	in.dress.Choice, err = choiceOf(r.ToolChoice)
+	if err != nil {
 		return in, err
 	}
-	if in.dress.Output, err = outputOf(r.Text.Format.Type, r.Text.Format.Schema); err != nil {
+	in.dress.Output, err = outputOf(r.Text.Format.Type, r.Text.Format.Schema)
+	if err != nil {
 		return in, err
 	}
 	var text string
@@ -84,7 +86,8 @@ func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in as
 			if i.ID == "" {
 				return in, badRequest("an item has neither type nor role, or refers to nothing", "")
 			}
-			if i, err = item(i.ID); err != nil {
+			i, err = item(i.ID)
+			if err != nil {
 				return in, err
 			}
 		}
@@ -145,7 +148,8 @@ func (c *call) responses() error {
 	v.tell("response.created", object{"response": v.form("in_progress", []any{})})
 	v.tell("response.in_progress", object{"response": v.form("in_progress", []any{})})
 	out, err := c.follow(t, v.send, v.word, nil)
-	if t.failed = err != nil; t.failed {
+	t.failed = err != nil
+	if t.failed {
 		e := toError(err)
 		m := v.form("failed", []any{})
 		m["error"] = object{"code": e.Code, "message": c.s.o.Secrets.String(e.Message)}
@@ -193,9 +197,11 @@ func (v *response) whole(out reply) object {
 	m := v.form("completed", items)
 	switch out.finish {
 	case "length":
-		m["status"], m["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
+		m["status"] = "incomplete"
+		m["incomplete_details"] = object{"reason": "max_output_tokens"}
 	case "content_filter":
-		m["status"], m["incomplete_details"] = "incomplete", object{"reason": "content_filter"}
+		m["status"] = "incomplete"
+		m["incomplete_details"] = object{"reason": "content_filter"}
 	}
 	m["usage"] = object{"input_tokens": out.usage.Input, "output_tokens": out.usage.Output, "total_tokens": out.usage.Total(),
 		"input_tokens_details": object{"cached_tokens": out.usage.CacheRead}, "output_tokens_details": object{"reasoning_tokens": out.usage.Reasoning}}
@@ -226,7 +232,8 @@ func item(call llm.ToolCall, status, args string) object {
 
 // tell sends an event.
 func (v *response) tell(kind string, m object) {
-	m["type"], m["sequence_number"] = kind, v.n
+	m["type"] = kind
+	m["sequence_number"] = v.n
 	v.n++
 	v.send.event("", kind, v.json(m))
 	v.send.flush()

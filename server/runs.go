@@ -127,9 +127,11 @@ func (c *call) begin(in Start, execute bool, msgs []llm.Message) (l *live, creat
 		if slices.ContainsFunc(msgs, decides) {
 			return nil, false, badRequest("a new run has no calls to decide about", "send decisions to the run of the call")
 		}
-		j, given := job{agent: a}, msgs
+		j := job{agent: a}
+		given := msgs
 		if execute {
-			j.from, given = &pawl.Result{Messages: msgs}, nil
+			j.from = &pawl.Result{Messages: msgs}
+			given = nil
 		}
 		l, mine, err := c.s.hub.run(c.ctx(), p, j, c.client, given...)
 		switch {
@@ -139,7 +141,8 @@ func (c *call) begin(in Start, execute bool, msgs []llm.Message) (l *live, creat
 			return nil, false, err
 		}
 		// another request was faster
-		if head, err = c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id); err != nil {
+		head, err = c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id)
+		if err != nil {
 			return nil, false, err
 		}
 	} else if err != nil {
@@ -335,7 +338,8 @@ func (c *call) get(id string) (run Run, err error) {
 			run.Output = x.End.Output
 		}
 	}
-	if run.Pending, err = c.shown(id, open); err != nil {
+	run.Pending, err = c.shown(id, open)
+	if err != nil {
 		return run, err
 	}
 	if d != nil {
@@ -358,12 +362,16 @@ func (s *Server) toRun(head store.JournalRun) Run {
 		run.Stop, run.Code, run.Cause = sum.Stop, sum.Code, s.o.Secrets.String(sum.Cause)
 		run.Spent, run.Waits = &sum.Spent, sum.Pending
 	}
-	switch l := s.hub.find(place{head.Scope, head.ID}); {
+	l := s.hub.find(place{head.Scope, head.ID})
+	switch {
 	case !l.works() && head.Queued(), l.works() && l.queued.Load() && head.State == store.JournalOpen:
 		run.State = queued
 	case l.works() && head.State != store.JournalOver:
 		// the summary is of the end before
-		run.State, run.Stop, run.Code, run.Cause = "running", "", "", ""
+		run.State = "running"
+		run.Stop = ""
+		run.Code = ""
+		run.Cause = ""
 		if spent := l.spent.Load(); spent != nil {
 			run.Spent = spent
 		}
@@ -449,7 +457,8 @@ func (c *call) watch(l *live, id string) error {
 		if err != nil {
 			return err
 		}
-		if l, err = c.takeUp(place{c.client.scope(), id}, head.Agent); err != nil {
+		l, err = c.takeUp(place{c.client.scope(), id}, head.Agent)
+		if err != nil {
 			return err
 		}
 	}

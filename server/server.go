@@ -320,7 +320,8 @@ func (s *Server) who(r *http.Request, scope Scope, or ...Scope) (*client, *Error
 		if token == "" {
 			return nil, fault("no_token", "a token is needed", "send Authorization: Bearer TOKEN")
 		}
-		if c = find(s.clients, token); c == nil {
+		c = find(s.clients, token)
+		if c == nil {
 			return nil, fault("wrong_token", "the token is unknown", "")
 		}
 	}

@@ -40,7 +40,10 @@ func (s *speech) tell(text string) {
 // begin begins the reply of step n, unless it has begun.
 func (s *speech) begin(n int) {
 	if n != s.step {
-		if s.step, s.sent, s.held = n, 0, false; s.all.Len() > 0 {
+		s.step = n
+		s.sent = 0
+		s.held = false
+		if s.all.Len() > 0 {
 			s.sent = -1
 		}
 	}

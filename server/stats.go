@@ -40,7 +40,9 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		return
 	}
-	h, c, working := s.hub, &s.stats, 0
+	h := s.hub
+	c := &s.stats
+	working := 0
 	h.mu.Lock()
 	for _, n := range h.working {
 		working += n
@@ -90,18 +92,27 @@ func (c *stats) read(ctx context.Context, s *Server) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statsTime)
 	defer cancel()
-	c.at, c.runs, c.up, c.waits, c.unknown, c.stuck, c.idle = now, map[[2]string]int{}, 1, 0, 0, 0, 0
+	c.at = now
+	c.runs = map[[2]string]int{}
+	c.up = 1
+	c.waits = 0
+	c.unknown = 0
+	c.stuck = 0
+	c.idle = 0
 	all := 0
 	for r, err := range s.o.Journal.UnendedRuns(ctx) {
 		if err != nil {
 			c.up = 0
 		}
-		if all++; err != nil || all > statsRuns {
+		all++
+		if err != nil || all > statsRuns {
 			return
 		}
 		var sum durable.Summary
 		_ = json.Unmarshal(r.Summary, &sum) // package durable wrote it; a run that works has none
-		state, agent, idle := r.State, baseName(r.Agent), now.Sub(r.Updated)
+		state := r.State
+		agent := baseName(r.Agent)
+		idle := now.Sub(r.Updated)
 		if s.newest(agent) == nil {
 			agent = "other"
 		}

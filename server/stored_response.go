@@ -56,7 +56,8 @@ func (c *call) showResponse() error {
 	case head.State == store.JournalOver && endOf(x).Stop == pawl.StopCancelled:
 		m["status"] = "cancelled"
 	case head.State == store.JournalOver && endOf(x).Stop == pawl.StopLimit:
-		m["status"], m["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
+		m["status"] = "incomplete"
+		m["incomplete_details"] = object{"reason": "max_output_tokens"}
 	case head.State == store.JournalOver && endOf(x).Stop != pawl.StopAnswer && endOf(x).Stop != pawl.StopFinished:
 		m["status"], m["error"] = "failed", object{"code": "model_failed", "message": cmp.Or(endOf(x).Cause, string(endOf(x).Stop))}
 	case head.State != store.JournalOver:
@@ -162,7 +163,8 @@ func turnOf(x *durable.Export, d *dress, run string, skip int) (out reply, ok bo
 	n := 0
 	for _, r := range x.Replies {
 		if strings.Count(string(r.Key), "/") == 2 {
-			if n++; n <= skip {
+			n++
+			if n <= skip {
 				ok = ok || n == skip && slices.ContainsFunc(r.Response.Message.Calls(), d.has)
 				continue
 			}

@@ -46,7 +46,8 @@ func (c *call) stream(l *live, after int64, follow bool) error {
 			if !follow || !l.waits.Load() {
 				return nil
 			}
-			if l = c.next(w, l, beat); l == nil {
+			l = c.next(w, l, beat)
+			if l == nil {
 				return nil
 			}
 			after = 0

@@ -142,7 +142,8 @@ const mostSignedIn = 10_000
 
 // client returns the client of a token.
 func (s *signedIn) client(t Token) (*client, error) {
-	t.Token, t.SHA256 = "", ""
+	t.Token = ""
+	t.SHA256 = ""
 	id, err := json.Marshal(t)
 	if err != nil {
 		return nil, err

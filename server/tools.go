@@ -179,7 +179,8 @@ func (c *call) called(id string) error {
 			return c.write(http.StatusOK, out)
 		}
 	}
-	if out.Pending, err = c.s.engine.Pending(c.ctx(), id); err != nil {
+	out.Pending, err = c.s.engine.Pending(c.ctx(), id)
+	if err != nil {
 		return err
 	}
 	if len(out.Pending) == 0 && x.End != nil {

@@ -37,10 +37,12 @@ func (c *call) ui() error {
 	in := &front{again: r.Trigger == "regenerate-message"}
 	in.dress.Message = last.ID
 	var err error
-	if in.o, err = c.uiOptions(); err != nil {
+	in.o, err = c.uiOptions()
+	if err != nil {
 		return err
 	}
-	if in.model, in.prefix, err = c.conversation("ui", r.Agent, r.ID); err != nil {
+	in.model, in.prefix, err = c.conversation("ui", r.Agent, r.ID)
+	if err != nil {
 		return err
 	}
 	if last.Role == "assistant" {
@@ -111,7 +113,8 @@ func (c *call) uiMessages() error {
 	if err != nil {
 		return err
 	}
-	all, id := []json.RawMessage{}, ""
+	all := []json.RawMessage{}
+	id := ""
 	if head != nil {
 		id = head.ID
 	}

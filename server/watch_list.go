@@ -99,7 +99,8 @@ func (c *call) watchRuns(state string, p store.Page) error {
 				}
 			}
 		case <-look.C:
-			if took, ok = s.look(); !ok {
+			took, ok = s.look()
+			if !ok {
 				return nil
 			}
 			look.Reset(pause(took))

@@ -86,7 +86,8 @@ func (r *JournalRun) columns() [][2]string {
 // seal returns the digest of a head, and the short digests of its columns, which name the column
 // that was changed.
 func (r *JournalRun) seal() string {
-	all, each := sha256.New(), []byte{}
+	all := sha256.New()
+	each := []byte{}
 	for _, c := range r.columns() {
 		fmt.Fprintf(all, "%d:%s", len(c[1]), c[1])
 		one := sha256.Sum256([]byte(c[1]))
@@ -193,7 +194,8 @@ func (a Anchor) text() string {
 // Anchor returns the unsigned anchor of a head.
 func (r JournalRun) Anchor() Anchor {
 	a := Anchor{Scope: r.Scope, Run: r.ID, Records: r.Records, Fence: r.Fence, Head: r.Head, At: r.Updated.UTC()}
-	r.Owner, r.Until = "", time.Time{}
+	r.Owner = ""
+	r.Until = time.Time{}
 	a.Digest = strings.Split(r.seal(), ".")[1]
 	return a
 }
@@ -205,7 +207,8 @@ func (l *Ledger) Store(ctx context.Context, r JournalRun, gone bool) (err error)
 	}
 	a := r.Anchor()
 	a.Gone = gone
-	if a.Signature, err = l.sign("anchor", a.text()); err == nil {
+	a.Signature, err = l.sign("anchor", a.text())
+	if err == nil {
 		err = l.Anchor(ctx, a)
 	}
 	if err != nil {

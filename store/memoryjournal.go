@@ -65,7 +65,8 @@ func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun,
 
 // seal seals the head of a run, and anchors it. The caller holds the lock.
 func (m *MemoryJournal) seal(ctx context.Context, r *memoryRun, anchor bool) (err error) {
-	if r.head.Seal, err = m.Ledger.Seal(r.head); err == nil && anchor {
+	r.head.Seal, err = m.Ledger.Seal(r.head)
+	if err == nil && anchor {
 		err = m.Ledger.Store(ctx, r.head, false)
 	}
 	return err
@@ -81,10 +82,12 @@ func (r *memoryRun) add(l *Ledger, fence int64, records []Record) (err error) {
 	for _, rec := range records {
 		rec.Seq, rec.Fence, rec.Body = r.head.Records+1, fence, slices.Clone(rec.Body)
 		rec.Hash = rec.Chain(r.head.ID, r.head.Head)
-		if rec.Signature, err = l.SignRecord(rec); err != nil {
+		rec.Signature, err = l.SignRecord(rec)
+		if err != nil {
 			return err
 		}
-		r.head.Records, r.head.Head = rec.Seq, rec.Hash
+		r.head.Records = rec.Seq
+		r.head.Head = rec.Hash
 		r.records = append(r.records, rec)
 		r.keys[rec.Key] = true
 	}
@@ -178,7 +181,8 @@ func (m *MemoryJournal) ClaimJournal(ctx context.Context, s Scope, id, owner str
 				r.head.Until.UTC().Format(time.RFC3339), ErrConflict)
 		}
 		r.head.Fence++
-		r.head.Owner, r.head.Until = owner, until
+		r.head.Owner = owner
+		r.head.Until = until
 		l.Fence = r.head.Fence
 		return m.seal(ctx, r, true)
 	})
@@ -198,7 +202,8 @@ func (m *MemoryJournal) leased(ctx context.Context, l Lease, records []Record, f
 // RenewJournal changes the end of a lease, or releases the lease.
 func (m *MemoryJournal) RenewJournal(ctx context.Context, l Lease, until time.Time) (head JournalRun, err error) {
 	err = m.leased(ctx, l, nil, func(r *memoryRun) (err error) {
-		if r.head.Until = until; until.IsZero() {
+		r.head.Until = until
+		if until.IsZero() {
 			r.head.Owner = ""
 		}
 		err = m.seal(ctx, r, false)
@@ -218,11 +223,13 @@ func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalCh
 			return err
 		}
 		if c != nil {
-			if r.head.State = c.StateAfter(before); c.Summary != nil {
+			r.head.State = c.StateAfter(before)
+			if c.Summary != nil {
 				r.head.Summary = slices.Clone(c.Summary)
 			}
 			if c.Release {
-				r.head.Owner, r.head.Until = "", time.Time{}
+				r.head.Owner = ""
+				r.head.Until = time.Time{}
 			}
 		}
 		last = r.head.Records

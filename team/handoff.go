@@ -63,7 +63,8 @@ func Handoff(first *pawl.Agent, o *HandoffOptions, others ...Worker) (*pawl.Agen
 	}
 	a := *first
 	a.Name, a.Instructions, a.Settings = nameOf(first), "", llm.Settings{}
-	a.Model, a.Tools = l, []pawl.Toolset{l}
+	a.Model = l
+	a.Tools = []pawl.Toolset{l}
 	a.Middleware = []pawl.Middleware{{Tool: l.owned}}
 	for _, m := range l.members {
 		for _, mw := range m.Agent.Middleware {

@@ -56,7 +56,8 @@ func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		if len(next.calls) > 0 && req.Choice.Mode == llm.ToolNone {
 			next = move{text: t.unfinished()}
 		}
-		i, finish := 0, llm.FinishReasonStop
+		i := 0
+		finish := llm.FinishReasonStop
 		if next.text != "" {
 			if !yield(llm.Delta{Part: llm.Text{Text: next.text}, Done: true}, nil) {
 				return
@@ -64,7 +65,8 @@ func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 			i++
 		}
 		for k, c := range next.calls {
-			c.ID, finish = fmt.Sprintf("team_%d_%d", t.replies, k), llm.FinishReasonToolCalls
+			c.ID = fmt.Sprintf("team_%d_%d", t.replies, k)
+			finish = llm.FinishReasonToolCalls
 			if !yield(llm.Delta{Index: i + k, Part: c, Done: true}, nil) {
 				return
 			}
@@ -98,7 +100,8 @@ func turnOf(req *llm.Request) *turn {
 	begin := 0
 	for i, m := range req.Messages {
 		if m.Role == llm.RoleAssistant {
-			if t.replies++; !m.HasCalls() {
+			t.replies++
+			if !m.HasCalls() {
 				begin = i + 1
 			}
 		}
@@ -112,7 +115,8 @@ func turnOf(req *llm.Request) *turn {
 		case llm.RoleAssistant:
 			s := step{calls: m.Calls()}
 			s.results = make([]llm.ToolResult, len(s.calls))
-			if i++; begin+i < len(req.Messages) {
+			i++
+			if begin+i < len(req.Messages) {
 				for _, p := range req.Messages[begin+i].Parts {
 					if r, ok := p.(llm.ToolResult); ok {
 						for k := range s.calls {
@@ -226,7 +230,8 @@ func led(lead *pawl.Agent, rounds int, decide func(*turn) move, first *pawl.Tool
 	a.Instructions, a.Choice, a.Settings = "", llm.ToolChoice{}, llm.Settings{}
 
 	a.Model, a.Tools, a.Middleware = &manager{decide}, tools, around(lead.Middleware)
-	a.Limits.CallsPerStep, a.Limits.LoopThreshold = 0, -1
+	a.Limits.CallsPerStep = 0
+	a.Limits.LoopThreshold = -1
 	a.Limits.Rounds = cmp.Or(a.Limits.Rounds, rounds)
 	return &a
 }

@@ -46,7 +46,8 @@ func (s *spoken) Unwrap() llm.Model { return s.Model }
 // Stream passes a reply on. A reply without text and without calls gets its text before its end.
 func (s *spoken) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		said, next := false, 0
+		said := false
+		next := 0
 		for d, err := range s.Model.Stream(ctx, req) {
 			switch p := d.Part.(type) {
 			case llm.Text:

@@ -91,7 +91,8 @@ func (r *router) decide(t *turn) move {
 	}
 	last := t.steps[len(t.steps)-1]
 	result := last.results[0]
-	switch name := last.calls[0].Name; {
+	name := last.calls[0].Name
+	switch {
 	case name == chooseOne:
 	case result.IsError:
 		return move{err: &PhaseError{1, "the task", name, firstLine(result)}}

@@ -168,11 +168,15 @@ func segmentsOf(steps []Step) (out []segment) {
 func (s *scripted) decide(t *turn) move {
 	var segments []segment
 	var gave strings.Builder
-	scripts, unfit, tries, next := 0, 0, 0, 0
+	scripts := 0
+	unfit := 0
+	tries := 0
+	next := 0
 	wrong := ""
 	for _, st := range t.steps {
 		r := st.results[0]
-		switch name := st.calls[0].Name; {
+		name := st.calls[0].Name
+		switch {
 		case name == writeScript && r.IsError && strings.HasPrefix(r.Text(), unfitScript) && unfit < 2:
 			unfit++
 			wrong = r.Text()
@@ -184,7 +188,9 @@ func (s *scripted) decide(t *turn) move {
 				return move{err: &PhaseError{Text: "no script: " + err.Error()}}
 			}
 			scripts++
-			segments, next, wrong = segmentsOf(steps), 0, ""
+			segments = segmentsOf(steps)
+			next = 0
+			wrong = ""
 		case name == sumUp && r.IsError:
 			return move{err: &PhaseError{Text: "no answer: " + firstLine(r)}}
 		case name == sumUp:
@@ -283,7 +289,8 @@ func (w Worker) directed() *pawl.Tool {
 		a := *w.Agent
 		if len(args.Steps) > 0 {
 			a.Model, a.Output, a.Choice, a.Middleware = &steps{args.Steps}, nil, llm.ToolChoice{}, around(a.Middleware)
-			a.Limits.Rounds, a.Limits.LoopThreshold = len(args.Steps)+1, -1 // one to answer in
+			a.Limits.Rounds = len(args.Steps) + 1
+			a.Limits.LoopThreshold = -1 // one to answer in
 		}
 		call.Args = ask("", args.Task).Args
 		return a.Tool("").Run(ctx, call)

@@ -155,11 +155,13 @@ func (s *strategy) given(v *pawl.Invocation) (r llm.ToolResult, ok bool, err err
 		}
 	}
 	var text json.RawMessage
-	if ok, err = v.Get(PlanKey, &text); !ok || err != nil || plans > 1 {
+	ok, err = v.Get(PlanKey, &text)
+	if !ok || err != nil || plans > 1 {
 		return r, false, err
 	}
 	p, err := ParsePlan(text, s.names...)
-	if inner := strings.Count(string(v.Key), "/") > 2; err != nil {
+	inner := strings.Count(string(v.Key), "/") > 2
+	if err != nil {
 		return llm.ErrorResult("the given plan cannot be executed: " + err.Error()), !inner, nil
 	}
 	data, err := json.Marshal(p)
@@ -190,7 +192,8 @@ func (s *strategy) decide(t *turn) move {
 	var p progress
 	for _, st := range t.steps {
 		p.fresh = false
-		switch name := st.calls[0].Name; {
+		name := st.calls[0].Name
+		switch {
 		case name == makePlan && st.failed():
 			return move{err: &PhaseError{Text: "no plan: " + firstLine(st.results[0])}}
 		case name == makePlan:
@@ -200,7 +203,8 @@ func (s *strategy) decide(t *turn) move {
 			}
 			p.plans++
 			p.begin(&plan)
-			p.failed, p.fresh = nil, true
+			p.failed = nil
+			p.fresh = true
 		case name == sumUp && st.failed():
 			return move{err: &PhaseError{Text: "no answer: " + firstLine(st.results[0])}}
 		case name == sumUp:
@@ -226,7 +230,8 @@ func (s *strategy) took(p *progress, st step) error {
 		}
 		p.results[i] = st.results[k]
 		if st.results[k].IsError {
-			if failed = append(failed, i); why == nil {
+			failed = append(failed, i)
+			if why == nil {
 				why = &PhaseError{i + 1, p.plan.Phases[i].title(), p.plan.Phases[i].Worker, firstLine(st.results[k])}
 			}
 		}
@@ -234,7 +239,8 @@ func (s *strategy) took(p *progress, st step) error {
 	switch {
 	case why == nil:
 		p.retries = 0
-		if p.next++; p.next < len(p.groups) {
+		p.next++
+		if p.next < len(p.groups) {
 			p.open = p.groups[p.next]
 		}
 	case s.opts.OnFailure == Retry && p.retries < s.opts.Tries:
@@ -315,7 +321,8 @@ func (p *progress) done() (all []int) {
 func (p *progress) gave(phases []int) string {
 	var b strings.Builder
 	for _, i := range phases {
-		ph, r := p.plan.Phases[i], p.results[i]
+		ph := p.plan.Phases[i]
+		r := p.results[i]
 		b.WriteString(section(ph.title(), ph.Worker, r))
 	}
 	return b.String()

@@ -54,7 +54,8 @@ func (t *Telemetry) enter(ctx context.Context, tr *tree, key llm.Key, c llm.Tool
 		n.repeats++
 		t.failedAttempt(n.span, n.repeats, n.last, n.end, other, "")
 	}
-	n.last, n.end = now, time.Time{}
+	n.last = now
+	n.end = time.Time{}
 	return n
 }
 

@@ -67,7 +67,8 @@ func (w writer) words(name, text string) []slog.Attr {
 }
 
 func (w writer) event(ctx context.Context, e pawl.Event) {
-	level, msg := slog.LevelInfo, ""
+	level := slog.LevelInfo
+	msg := ""
 	set := []slog.Attr{slog.String("run", string(e.Run)), slog.Int("step", e.Step)}
 	if e.Path != "" {
 		set = append(set, slog.String("key", string(e.Path)))
@@ -95,7 +96,8 @@ func (w writer) event(ctx context.Context, e pawl.Event) {
 			set = append(set, w.words("error", x.Error)...)
 		}
 	case pawl.EventNotice:
-		level, msg = slog.LevelWarn, "notice"
+		level = slog.LevelWarn
+		msg = "notice"
 		set = append(append(set, slog.String("code", e.Code)), w.words("text", e.Text)...)
 	case pawl.EventRunEnded:
 		msg = "run ended"

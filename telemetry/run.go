@@ -42,7 +42,8 @@ func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Messag
 	tr := newTree(t, root)
 	var res *pawl.Result
 	var failed error
-	broken, plain := true, false // plain: an error after the end says the reason of the stop
+	broken := true
+	plain := false // plain: an error after the end says the reason of the stop
 	defer func() { tr.close(res, failed, broken) }()
 	ctx = context.WithValue(ctx, placeKey{}, place{tree: tr, call: pawl.InvocationFrom(ctx)})
 	if at := root.span.SpanContext(); at.IsValid() {
@@ -59,7 +60,8 @@ func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Messag
 				err = &c
 			}
 		} else if tr.see(e); e.Kind == pawl.EventRunEnded && e.Run == tr.key {
-			res, plain = e.Result, e.Error == ""
+			res = e.Result
+			plain = e.Error == ""
 			e.Result = named(res, root.span.SpanContext())
 		}
 		if !yield(e, err) {
@@ -75,7 +77,8 @@ func named(res *pawl.Result, at trace.SpanContext) *pawl.Result {
 		return res
 	}
 	c := *res
-	if c.Values = maps.Clone(res.Values); c.Values == nil {
+	c.Values = maps.Clone(res.Values)
+	if c.Values == nil {
 		c.Values = pawl.Values{}
 	}
 	c.Values[traceparentValue] = []byte(`"` + traceparent(at) + `"`)
@@ -190,7 +193,8 @@ func (tr *tree) noticed(e pawl.Event) {
 		if n == nil {
 			n = tr.call(e.Path, b.call, b.start)
 		}
-		start, end := b.last, now
+		start := b.last
+		end := now
 		if !n.end.IsZero() && n.end.Before(now) { // a call that started early emits its events late
 			start, end = n.start, n.end
 		}
@@ -219,7 +223,8 @@ func (tr *tree) ended(e pawl.Event) {
 	delete(tr.nodes, e.Run)
 	fault := ""
 	if e.Result != nil && e.Result.Stop == pawl.StopFailed {
-		if fault = tr.fault[e.Run]; fault == "" {
+		fault = tr.fault[e.Run]
+		if fault == "" {
 			fault = other
 		}
 	}

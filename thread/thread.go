@@ -40,7 +40,8 @@ type unsettled struct {
 // Load returns the conversation with the ID, and the result to resume from. A conversation that
 // does not exist is returned with a zero Created, and the first Save creates it.
 func Load(ctx context.Context, db store.Threads, s store.Scope, id string) (*Thread, *pawl.Result, error) {
-	t, from := &Thread{db, s, store.Thread{ID: id}}, new(pawl.Result)
+	t := &Thread{db, s, store.Thread{ID: id}}
+	from := new(pawl.Result)
 	stored, err := db.Thread(ctx, s, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return t, from, store.CheckID(id)
@@ -61,7 +62,8 @@ func Load(ctx context.Context, db store.Threads, s store.Scope, id string) (*Thr
 		msgs = append(msgs, m.Message)
 	}
 	from.Messages = append(msgs, from.Messages...)
-	t.Thread, t.Messages = stored, len(said)
+	t.Thread = stored
+	t.Messages = len(said)
 	return t, from, nil
 }
 
@@ -134,7 +136,8 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 		for e, err := range r.Agent.ResumeStream(ctx, from, msgs...) {
 			if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
 				if fault := t.Save(context.WithoutCancel(ctx), e.Result); fault != nil {
-					e, err = pawl.Event{}, fault
+					e = pawl.Event{}
+					err = fault
 				}
 			}
 			if !gone && !yield(e, err) {

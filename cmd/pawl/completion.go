@@ -48,12 +48,15 @@ func complete(args []string, sys *cli.System) error {
 	if len(args) < 2 {
 		return nil
 	}
-	shell, words, broken := args[0], args[1:], ""
+	shell := args[0]
+	words := args[1:]
+	broken := ""
 	if shell == "bash" {
 		broken, words = args[1], wordsOf(strings.Join(args[2:], " "))
 		words = words[1:]
 	}
-	before, current := words[:len(words)-1], words[len(words)-1]
+	before := words[:len(words)-1]
+	current := words[len(words)-1]
 	k, err := parser(sys, before...)
 	if err != nil {
 		return err

@@ -95,7 +95,8 @@ func (c *dbRestoreCmd) mark(sys *cli.System) error {
 		if db, ok := j.Journal.(interface {
 			PauseSchedules(context.Context, time.Time) (int64, error)
 		}); ok {
-			if paused, err = db.PauseSchedules(context.Background(), time.Now()); err != nil {
+			paused, err = db.PauseSchedules(context.Background(), time.Now())
+			if err != nil {
 				return cli.Failed(err)
 			}
 		}

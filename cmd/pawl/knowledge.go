@@ -55,7 +55,8 @@ func (f *knowledgeFlags) set(sys *cli.System, create bool, o knowledge.Options) 
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Threads, o.Embedder = db, e
+	o.Threads = db
+	o.Embedder = e
 	return d, knowledge.New(db, &o), nil
 }
 

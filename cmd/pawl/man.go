@@ -50,7 +50,9 @@ func (c *manCmd) Run(sys *cli.System) error {
 		return err
 	}
 	show := exec.Command(man, "-l", "-")
-	show.Stdin, show.Stdout, show.Stderr = bytes.NewReader(page), sys.Out, sys.Err
+	show.Stdin = bytes.NewReader(page)
+	show.Stdout = sys.Out
+	show.Stderr = sys.Err
 	return show.Run()
 }
 
@@ -130,7 +132,8 @@ func section(title, text string) string {
 	if title == "EXAMPLES" {
 		text = examples
 	}
-	if text = strings.Trim(text, "\n"); text == "" {
+	text = strings.Trim(text, "\n")
+	if text == "" {
 		return ""
 	}
 	paragraphs := strings.Split(text, "\n\n")

@@ -182,7 +182,8 @@ func (c *memoryForgetCmd) sure(sys *cli.System, doomed []store.Memory) error {
 	defer stop()
 	in := cli.NewLines(sys.In)
 	defer in.Stop()
-	switch yes, err := in.Yes(ctx, sys.Err, fmt.Sprintf("forget all %d? y: yes, n: no > ", len(doomed))); {
+	yes, err := in.Yes(ctx, sys.Err, fmt.Sprintf("forget all %d? y: yes, n: no > ", len(doomed)))
+	switch {
 	case errors.Is(err, pawl.ErrCancelled):
 		return cli.Silent(cli.StatusInterrupted)
 	case yes:

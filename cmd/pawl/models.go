@@ -41,7 +41,9 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 	}
 	const head = "MODEL|CALLS|PARALLEL|SEES|REASONS|WINDOW|OUTPUT|$/M IN|CACHED|$/M OUT|READ"
 	return cli.List(sys.Out, c.JSON, models, head, func(m catalog.Model) []any {
-		in, cached, out := "?", "?", "?"
+		in := "?"
+		cached := "?"
+		out := "?"
 		if p := m.Price; p != nil {
 			in, cached, out = figured(&p.Input), figured(p.Cached), figured(&p.Output)
 			if p.Long != nil {

@@ -136,7 +136,8 @@ func misused(err error) error {
 	var p *kong.ParseError
 	var node *kong.Node
 	if errors.As(err, &p) && p.Context != nil {
-		if node = p.Context.Selected(); node != nil {
+		node = p.Context.Selected()
+		if node != nil {
 			path = node.FullPath()
 		} else {
 			path = strings.TrimSpace("pawl " + p.Context.Command())

@@ -110,7 +110,8 @@ func (c *runCmd) durable(ctx context.Context, sys *cli.System, s *assemble.Setup
 	if len(from.Messages)+len(from.Values) > 0 {
 		runner.From = from
 	}
-	if runner.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s); err != nil {
+	runner.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s)
+	if err != nil {
 		return err
 	}
 	sys.Notice("run " + runner.ID)

@@ -60,7 +60,8 @@ func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o 
 	if err != nil {
 		return nil, nil, nil, assemble.Misconfigured(err)
 	}
-	all, registry := []shownTool{}, new(pawl.Registry)
+	all := []shownTool{}
+	registry := new(pawl.Registry)
 	for _, s := range sets {
 		tools, err := s.Tools.Tools(ctx)
 		if err == nil {
@@ -146,7 +147,8 @@ func (c *toolsCallCmd) Run(sys *cli.System) error {
 	args := []byte(c.Args)
 	if c.Args == "-" {
 		var err error
-		if args, err = io.ReadAll(sys.In); err != nil {
+		args, err = io.ReadAll(sys.In)
+		if err != nil {
 			return cli.Usage("", "the arguments could not be read from standard input: %v", err)
 		}
 	}
@@ -272,7 +274,8 @@ func (c *toolsLintCmd) Run(sys *cli.System) error {
 		return cli.Usage("pawl tools lint FILE, or pawl tools lint --mcp SERVER", "either a file or --mcp is needed, and not both")
 	case c.MCP != "":
 		c.File = "--mcp " + c.MCP
-		if b, err = c.listed(sys); err != nil {
+		b, err = c.listed(sys)
+		if err != nil {
 			return err
 		}
 	case c.File == "-":

@@ -41,7 +41,8 @@ func (d *document) gateway(name, path string) {
 	if !ok {
 		return
 	}
-	g, at := d.Resources.Gateways[i], index("resources.inference_gateways", i)
+	g := d.Resources.Gateways[i]
+	at := index("resources.inference_gateways", i)
 	var all []string
 	for _, t := range gatewayTypes {
 		all = append(all, t.name)
@@ -55,7 +56,8 @@ func (d *document) gateway(name, path string) {
 	at += ".config"
 	d.read(g.Config, &c, at)
 	if g.Type == "MockInferenceGateway" {
-		d.native.Model, d.native.ModelName = script.New(script.Loop(script.Say(mockSentence))), "mock"
+		d.native.Model = script.New(script.Loop(script.Say(mockSentence)))
+		d.native.ModelName = "mock"
 		return
 	}
 	c.Model = cmp.Or(c.Model, gatewayTypes[k].model)

@@ -75,7 +75,8 @@ func (d *document) manager() {
 	case len(c.Rules) == 0:
 		d.placed(codeMissingKey, "spec.planner", "inference_gateway: NAME", "the key inference_gateway is missing")
 	default: // rules choose without a model, and a task without a rule goes to the default
-		d.native.Model, d.native.ModelName = noModel{}, "none"
+		d.native.Model = noModel{}
+		d.native.ModelName = "none"
 	}
 	d.logDetails(c.LogDetails)
 	d.reportedIf(c.ManagerKey != "", plannerConfig+".manager_worker_key", "a manager has one name, metadata.name")

@@ -77,7 +77,8 @@ func (d *document) set(path, from string, value any) {
 			next = d.mapping("")
 			put(n, d.text("", key), next)
 		}
-		n, path = next, rest
+		n = next
+		path = rest
 	}
 }
 
@@ -99,7 +100,8 @@ func (d *document) all(key, from string, names []string) {
 func (d *document) has(path string) bool {
 	n := d.native.Agent
 	for key := range strings.SplitSeq(path, ".") {
-		if n = get(n, key); n == nil {
+		n = get(n, key)
+		if n == nil {
 			return false
 		}
 	}
@@ -167,7 +169,8 @@ func get(n *yaml.Node, key string) *yaml.Node {
 func put(n, key, value *yaml.Node) {
 	for i := 0; i < len(n.Content); i += 2 {
 		if n.Content[i].Value == key.Value {
-			n.Content[i], n.Content[i+1] = key, value
+			n.Content[i] = key
+			n.Content[i+1] = value
 			return
 		}
 	}

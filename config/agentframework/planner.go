@@ -25,10 +25,12 @@ func planners() map[string]func(*document) {
 
 // planner reads the planner, which is most of what an agent is.
 func (d *document) planner() {
-	name, kind := d.Spec.Planner.Type, "Agent"
+	name := d.Spec.Planner.Type
+	kind := "Agent"
 	read, known := planners()[name]
 	if _, team := managers[name]; team {
-		read, kind = (*document).manager, "ManagerAgent"
+		read = (*document).manager
+		kind = "ManagerAgent"
 	} else if !known {
 		all := slices.Sorted(maps.Keys(planners()))
 		d.placed(codeUnknownType, "spec.planner.type", nearest.Hint(name, slices.AppendSeq(all, maps.Keys(managers))), "there is no planner of type %q", cut(name))
@@ -140,7 +142,8 @@ func (d *document) tool(from description, path string) {
 	if !ok {
 		return
 	}
-	res, at := d.Resources.Tools[i], index("resources.tools", i)
+	res := d.Resources.Tools[i]
+	at := index("resources.tools", i)
 	if !slices.Contains(toolTypes, res.Type) {
 		d.placed(codeUnknownType, at+".type", nearest.Hint(res.Type, toolTypes)+"; docs/outside.md has their config", "there is no tool of type %q", cut(res.Type))
 		return

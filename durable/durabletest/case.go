@@ -266,7 +266,8 @@ func plan() *pawl.Tool {
 		}
 		return llm.TextResult(strings.Join(words, "; ")), nil
 	})
-	t.Effect, t.Inline = pawl.EffectCompose, true
+	t.Effect = pawl.EffectCompose
+	t.Inline = true
 	return t
 }
 

@@ -95,7 +95,8 @@ func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World
 		if err = runerr.Cause(err); err != nil || res.Stop != pawl.StopPending {
 			return res, err
 		}
-		if msgs, err = Answers(ctx, w, res.Pending); err != nil {
+		msgs, err = Answers(ctx, w, res.Pending)
+		if err != nil {
 			return res, err
 		}
 	}

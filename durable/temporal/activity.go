@@ -148,7 +148,8 @@ func complete(ctx context.Context, m llm.Model, req *llm.Request, p *pulse) (*ll
 
 // tools returns the tools of a request, and stores them so that the next request can refer to them.
 func (a *activities) tools(ctx context.Context, in *modelInput, out *modelOutput) (defs []toolDef, err error) {
-	if out.ToolsRef = in.ToolsRef; in.ToolsRef != "" {
+	out.ToolsRef = in.ToolsRef
+	if in.ToolsRef != "" {
 		b, err := a.transcripts.blobs.Get(ctx, in.ToolsRef)
 		if err == nil {
 			err = json.Unmarshal(b, &defs)

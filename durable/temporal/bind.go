@@ -61,7 +61,8 @@ func (f *flow) bind(a *pawl.Agent, _ llm.Key) *pawl.Agent {
 		b.Tools = append(b.Tools, tool)
 	}
 	x.model = &model{f: f, n: n, root: f.roots == 0}
-	b.Model, b.Executor = x.model, x
+	b.Model = x.model
+	b.Executor = x
 	if f.roots == 0 && b.Limits.Time > 0 {
 		b.Limits.Time = max(b.Limits.Time-workflow.Now(f.root).Sub(f.in.Began), time.Nanosecond)
 	}
@@ -225,10 +226,12 @@ func (m *model) input(req *llm.Request) modelInput {
 		Choice: req.Choice, Output: req.Output, Settings: req.Settings}
 	from := 0
 	if k := len(m.heads); k > 0 {
-		from, in.Head = m.heads[k-1].n, m.heads[k-1].digest
+		from = m.heads[k-1].n
+		in.Head = m.heads[k-1].digest
 	}
 	in.New = req.Messages[from:]
-	if in.ToolsRef = m.tools; !slices.Equal(m.names, req.Tools) || m.tools == "" {
+	in.ToolsRef = m.tools
+	if !slices.Equal(m.names, req.Tools) || m.tools == "" {
 		in.ToolsRef = ""
 		for _, t := range req.Tools {
 			in.Tools = append(in.Tools, defineSpec(t))

@@ -102,7 +102,8 @@ const blobTime = 20 * time.Second // for one blob
 func (c claims) Encode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(in))
 	for i, p := range in {
-		if out[i] = p; len(p.GetData()) <= largest {
+		out[i] = p
+		if len(p.GetData()) <= largest {
 			continue
 		}
 		form, err := p.Marshal()
@@ -126,7 +127,8 @@ func (c claims) Encode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
 func (c claims) Decode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(in))
 	for i, p := range in {
-		if out[i] = p; string(p.GetMetadata()[metadataEncoding]) != encodingBlob {
+		out[i] = p
+		if string(p.GetMetadata()[metadataEncoding]) != encodingBlob {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), blobTime)

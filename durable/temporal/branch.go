@@ -112,7 +112,8 @@ func (w *Worker) branch(wctx workflow.Context, in input) (*ending, error) {
 	}
 	ended := &ending{Was: f.export()}
 	if around := f.in.Place.Branch.Around; len(around) > 0 {
-		if ended.Around, err = json.Marshal(around); err != nil {
+		ended.Around, err = json.Marshal(around)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +126,8 @@ func (w *Worker) branch(wctx workflow.Context, in input) (*ending, error) {
 
 // reportQuestions sends the questions of this run to the workflow around it, at each change.
 func (f *flow) reportQuestions(g workflow.Context) {
-	sent, waits := 0, false
+	sent := 0
+	waits := false
 	for {
 		if workflow.Await(g, func() bool { return f.asked != sent || f.waits() != waits }) != nil {
 			return

@@ -91,11 +91,13 @@ func (e *Engine) Runs(ctx context.Context, most int) ([]Listed, error) {
 			if x.CloseTime != nil {
 				one.Ended = x.CloseTime.AsTime()
 			}
-			if all = append(all, one); len(all) == most {
+			all = append(all, one)
+			if len(all) == most {
 				return all, nil
 			}
 		}
-		if req.NextPageToken = page.NextPageToken; len(req.NextPageToken) == 0 {
+		req.NextPageToken = page.NextPageToken
+		if len(req.NextPageToken) == 0 {
 			return all, nil
 		}
 	}

@@ -147,7 +147,8 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 	case errors.As(err, &app) && app.Type() == again:
 		return notYet(t), true
 	case f.in.State > 1 && def.Effect == pawl.EffectWrite && untouched(err):
-		if *lost++; *lost < tries {
+		*lost++
+		if *lost < tries {
 			return notYet(t), true
 		}
 		// No side effect happened.

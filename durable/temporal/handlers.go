@@ -74,7 +74,8 @@ func (f *flow) question(key llm.Key) (*pawl.PendingCall, *llm.Decision) {
 			if w.Key != key {
 				continue
 			}
-			if d := f.said[key]; f.answered(*w) {
+			d := f.said[key]
+			if f.answered(*w) {
 				return w, &d
 			}
 			return w, nil
@@ -88,7 +89,8 @@ func (f *flow) decidable(ds []llm.Decision) error {
 	for _, d := range ds {
 		w, before := f.question(d.Key)
 		if last, ok := f.said[d.Key]; w == nil && ok && last.Digest == d.Digest {
-			w, before = &pawl.PendingCall{Digest: d.Digest}, &last // the call has not ended
+			w = &pawl.PendingCall{Digest: d.Digest}
+			before = &last // the call has not ended
 		}
 		_, err := durable.CheckAnswer(w, before, d)
 		if bad := (*durable.AnswerError)(nil); errors.As(err, &bad) {
@@ -157,12 +159,14 @@ func (f *flow) callBack(g workflow.Context, in backInput) (pawl.Execution, error
 		counts = 0 // its calls must find room
 	}
 	f.calls += counts
-	if f.inner[in.Outer]++; f.inner[in.Outer] == 1 {
+	f.inner[in.Outer]++
+	if f.inner[in.Outer] == 1 {
 		f.held++
 	}
 	x := outer.x.one(context.WithValue(f.std, contextKey{}, g), t, nil)
 	f.calls -= counts
-	if f.inner[in.Outer]--; f.inner[in.Outer] == 0 && f.live[in.Outer].x != nil {
+	f.inner[in.Outer]--
+	if f.inner[in.Outer] == 0 && f.live[in.Outer].x != nil {
 		f.held--
 	}
 	stop()

@@ -21,7 +21,8 @@ func (e *Engine) CheckLiveness(ctx context.Context) ([]durable.StuckRun, error) 
 	if err != nil {
 		return nil, err
 	}
-	out, silent := []durable.StuckRun{}, map[string]bool{}
+	out := []durable.StuckRun{}
+	silent := map[string]bool{}
 	for _, r := range runs {
 		if r.State != "open" {
 			continue

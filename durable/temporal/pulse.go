@@ -58,7 +58,8 @@ func (p *pulse) beat() {
 			return
 		case <-t.C:
 			p.mu.Lock()
-			if err := p.say(p.every); !p.started {
+			err := p.say(p.every)
+			if !p.started {
 				p.err = errors.Join(p.err, err)
 			}
 			p.mu.Unlock()

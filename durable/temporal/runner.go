@@ -43,7 +43,8 @@ func (e *Engine) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent
 // A later Stream yields all events from the start.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
-		seq, more := int64(0), true
+		seq := int64(0)
+		more := true
 		emit := func(e pawl.Event) bool {
 			seq++
 			e.Seq = seq
@@ -125,7 +126,8 @@ func (r *Runner) sort(ctx context.Context, msgs []llm.Message) (ds []llm.Decisio
 				ds = append(ds, p)
 			case llm.ToolResult:
 				if state == nil {
-					if state, err = r.engine.State(ctx, r.ID); errors.Is(err, ErrUnknownRun) {
+					state, err = r.engine.State(ctx, r.ID)
+					if errors.Is(err, ErrUnknownRun) {
 						return nil, true, nil // a conversation with results
 					} else if err != nil {
 						return nil, false, err
@@ -154,7 +156,8 @@ func (r *Runner) sort(ctx context.Context, msgs []llm.Message) (ds []llm.Decisio
 func (r *Runner) start(ctx context.Context, msgs []llm.Message) error {
 	e := r.engine
 	in := input{State: stateVersion, Agent: r.Agent, Messages: msgs, Events: e.Events}
-	if in.Answered = r.From == nil && opens(msgs); r.From != nil {
+	in.Answered = r.From == nil && opens(msgs)
+	if r.From != nil {
 		in.From = &pawl.Result{Messages: r.From.Messages, Spent: r.From.Spent, Values: r.From.Values,
 			Pending: r.From.Pending, Stop: r.From.Stop, Limit: r.From.Limit, Cause: r.From.Cause, Output: r.From.Output}
 	}

@@ -56,7 +56,8 @@ func (w *Worker) slotsOf(run string) (room chan struct{}, done func()) {
 	return s.room, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if s.users--; s.users == 0 {
+		s.users--
+		if s.users == 0 {
 			delete(w.slots, run)
 		}
 	}

@@ -118,7 +118,9 @@ func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, erro
 	f := &flow{w: w, in: in, tree: t, id: id, run: id, defs: in.Agents, said: map[llm.Key]llm.Decision{},
 		live: map[llm.Key]liveCall{}, inner: map[llm.Key]int{}}
 	if p := in.Place; p != nil {
-		if f.run, f.path = p.Run, p.Path; t.byPath[f.path] == nil {
+		f.run = p.Run
+		f.path = p.Path
+		if t.byPath[f.path] == nil {
 			return nil, nil, fmt.Errorf("agent %q has no agent %q among its tools any more", in.Agent, f.path)
 		}
 	}
@@ -207,7 +209,8 @@ func (f *flow) loop() (*pawl.Result, error) {
 		return a.RunBranch(ctx, f.in.From, &p.Branch)
 	}
 	ctx = pawl.WithMessages(ctx, f.inbox)
-	switch from := f.in.From; {
+	from := f.in.From
+	switch {
 	case from != nil:
 		return a.Resume(ctx, from, f.in.Messages...)
 	case !f.in.Answered && opens(f.in.Messages):
@@ -237,8 +240,13 @@ func (f *flow) continueAsNew(res *pawl.Result) error {
 	f.settle()
 	next := f.in
 	slim := *res
-	slim.Steps, slim.Stop, slim.Limit, slim.Cause = nil, "", "", ""
-	next.From, next.Agents, next.Messages = &slim, f.defs, nil
+	slim.Steps = nil
+	slim.Stop = ""
+	slim.Limit = ""
+	slim.Cause = ""
+	next.From = &slim
+	next.Agents = f.defs
+	next.Messages = nil
 	stored := f.all()
 	next.Kept = &stored
 	return workflow.NewContinueAsNewError(f.root, workflow.GetInfo(f.root).WorkflowType.Name, next)
@@ -261,7 +269,8 @@ func (f *flow) end(out *Outcome) {
 func (f *flow) all() durable.Export {
 	x := f.record
 	x.Messages = f.in.Messages
-	switch k := f.in.Kept; {
+	k := f.in.Kept
+	switch {
 	case k != nil:
 		x.Messages, x.Values = k.Messages, k.Values
 		x.Replies = slices.Concat(k.Replies, x.Replies)
@@ -276,7 +285,8 @@ func (f *flow) all() durable.Export {
 // export returns the run so far in its canonical form.
 func (f *flow) export() *durable.Export {
 	x := f.all()
-	x.Form, x.Agent = 1, f.tree.byPath[f.path].agent.Name
+	x.Form = 1
+	x.Agent = f.tree.byPath[f.path].agent.Name
 	if d, ok := f.defs[f.path]; ok {
 		x.Agent = d.Name
 	}

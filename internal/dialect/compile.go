@@ -44,7 +44,8 @@ func (d *Dialect) compile(schema json.RawMessage, value bool) (*Compiled, error)
 		var out *object
 		var b *back
 		if value && !slices.Contains(typesOf(root.get("type")), any("object")) {
-			if out, b = c.node(root, ""); out == nil {
+			out, b = c.node(root, "")
+			if out == nil {
 				return nil, &Error{Dialect: d.Name, Why: "no value can fit"}
 			}
 		} else {
@@ -64,7 +65,8 @@ func (d *Dialect) compile(schema json.RawMessage, value bool) (*Compiled, error)
 		}
 		res := &Compiled{Schema: appendJSON(nil, out), Losses: c.losses}
 		if c.reshaped {
-			res.back, res.defs = b, c.backs
+			res.back = b
+			res.defs = c.backs
 		}
 		return res, nil
 	}
@@ -212,7 +214,8 @@ func (c *compiler) leave(entered []string) {
 // node compiles the schema of a value. It returns nil if no value matches. ptr is its path if v has
 // none.
 func (c *compiler) node(v any, ptr string) (*object, *back) {
-	if c.nodes++; c.nodes > maxNodes {
+	c.nodes++
+	if c.nodes > maxNodes {
 		c.fail(ptr, "$ref", RefsInlined, "with its references inlined it has more than %d parts", maxNodes)
 	}
 	if c.err != nil {

@@ -131,7 +131,8 @@ func generic(s string) (base string, args []string, ok bool) {
 // split splits s at sep outside brackets.
 func split(s string, sep byte) []string {
 	var out []string
-	depth, from := 0, 0
+	depth := 0
+	from := 0
 	for i := range len(s) {
 		switch s[i] {
 		case '<', '[', '(':

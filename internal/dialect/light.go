@@ -10,7 +10,8 @@ import (
 
 // light copies a schema for a dialect that accepts almost everything.
 func (c *compiler) light(w *object) (*object, *back) {
-	out, b := newObject(w.ptr), &back{every: true}
+	out := newObject(w.ptr)
+	b := &back{every: true}
 	child := func(k string, v any, ptr string) (any, *back) {
 		if _, ok := v.(bool); ok && slices.Contains(oneSchema, k) && k != "items" && k != "contains" {
 			return v, nil

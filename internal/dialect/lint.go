@@ -75,7 +75,8 @@ func Lint(tools []Tool, dialects ...*Dialect) *Report {
 		input := t.Input
 		if len(input) > 0 {
 			if fixed, changes, err := Normalize(input); err == nil && len(changes) > 0 {
-				input, tr.Changes = fixed, changes
+				input = fixed
+				tr.Changes = changes
 			}
 		}
 		for _, d := range dialects {
@@ -107,9 +108,11 @@ func names(tools []Tool) (out []Warning) {
 			out = append(out, Warning{mapped, "sent under another name to a provider that refuses it: all accept a letter or an underscore, then letters, digits, underscores and dashes, 64 in all"})
 		}
 	}()
-	seen, folded := map[string]bool{}, map[string]string{}
+	seen := map[string]bool{}
+	folded := map[string]string{}
 	for _, t := range tools {
-		switch fold := strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(t.Name)); {
+		fold := strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(t.Name))
+		switch {
 		case t.Name == "":
 			if len(tools) > 1 {
 				out = append(out, Warning{[]string{""}, "a tool has no name"})
@@ -197,7 +200,8 @@ func wordsOf(s string) []string {
 
 // alike warns about tools whose descriptions have the same words.
 func alike(tools []Tool) (out []Warning) {
-	groups, order := map[string][]string{}, []string{} // the names of tools by their words
+	groups := map[string][]string{}
+	order := []string{} // the names of tools by their words
 	seen := map[[2]string]bool{}
 	for _, t := range tools {
 		words := slices.DeleteFunc(wordsOf(t.Description), func(w string) bool { return slices.Contains(filler, w) })
@@ -325,7 +329,8 @@ func ReadTools(data []byte) ([]Tool, error) {
 	}
 	var tools []Tool
 	for i, line := range lines {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
 			continue
 		}
 		v, err := parse(line)

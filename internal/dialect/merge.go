@@ -115,7 +115,8 @@ func bothProperties(a, b *object) *object {
 				continue
 			}
 			v := props.vals[name]
-			switch o := other.object("properties"); {
+			o := other.object("properties")
+			switch {
 			case o != nil && o.has(name):
 				if !equal(v, o.vals[name]) {
 					v = schemaOf(ptrOf(v, join(out.ptr, name)), "allOf", []any{v, o.vals[name]})

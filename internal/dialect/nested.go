@@ -22,7 +22,8 @@ func (c *compiler) object(w *object, hints []string) (*object, *back) {
 	if c.d.has(RequiredDefined) {
 		props = c.define(w, props, need, more)
 	}
-	sent, demanded := newObject(props.ptr), []any{}
+	sent := newObject(props.ptr)
+	demanded := []any{}
 	for _, name := range props.keys {
 		ptr := ptrOf(props.vals[name], join(props.ptr, name))
 		x, sub := c.node(props.vals[name], ptr)
@@ -46,7 +47,8 @@ func (c *compiler) object(w *object, hints []string) (*object, *back) {
 				c.lose(ptr, "required", Stricter, AllRequired, "the field cannot be left out; null can be sent")
 			} else {
 				x = c.orNull(x)
-				m.null, c.reshaped = true, true
+				m.null = true
+				c.reshaped = true
 				c.lose(ptr, "required", Reshaped, AllRequired, "null stands for leaving the field out")
 			}
 		}
@@ -117,7 +119,8 @@ func isObject(v any) bool { _, ok := v.(*object); return ok }
 // array compiles the schema of an array. A tuple becomes an array whose items may be any of its
 // elements.
 func (c *compiler) array(w *object, hints []string) (*object, *back) {
-	out, b := schemaOf(w.ptr, "type", c.typeName("array")), &back{}
+	out := schemaOf(w.ptr, "type", c.typeName("array"))
+	b := &back{}
 	hints = append(hints, c.keep(out, w, "minItems", "maxItems", "uniqueItems")...)
 	hints = append(hints, c.lost(w, []string{"contains", "unevaluatedItems"}, Keywords)...)
 	prefix, rest := w.list("prefixItems"), w.get("items")

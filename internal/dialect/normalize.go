@@ -140,7 +140,8 @@ func (n *normalizer) drafts(o *object) {
 		}
 	}
 	for _, side := range []string{"inimum", "aximum"} {
-		ex, bound := "exclusiveM"+side, "m"+side
+		ex := "exclusiveM" + side
+		bound := "m" + side
 		if b, ok := o.get(ex).(bool); ok {
 			n.change(o.ptr, "%s: %v is read as of draft 4", ex, b)
 			v := o.get(bound)

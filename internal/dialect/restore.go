@@ -57,7 +57,8 @@ func (r *restorer) deref(b *back) *back {
 }
 
 func (r *restorer) value(v any, b *back) any {
-	if b = r.deref(b); b == nil {
+	b = r.deref(b)
+	if b == nil {
 		return v
 	}
 	if len(b.alts) > 0 {
@@ -122,14 +123,16 @@ func (r *restorer) pick(v any, alts []*back) *back {
 func (r *restorer) best(v any, alts []*back, depth int) (best *back, score int) {
 	for _, a := range alts {
 		if s, ok := r.score(v, a, depth); ok && (best == nil || s > score) {
-			best, score = a, s
+			best = a
+			score = s
 		}
 	}
 	return best, score
 }
 
 func (r *restorer) score(v any, b *back, depth int) (int, bool) {
-	if b = r.deref(b); b == nil || depth > 8 {
+	b = r.deref(b)
+	if b == nil || depth > 8 {
 		return 0, b != nil
 	}
 	if len(b.alts) > 0 && !b.every {

@@ -66,7 +66,10 @@ func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string)
 	var need [][]string // the required fields of each alternative
 	forms := map[string][]any{}
 	var order []string
-	closed, partial, objects, evaluates := true, false, 0, false
+	closed := true
+	partial := false
+	objects := 0
+	evaluates := false
 	for _, v := range list {
 		b, ok := v.(*object)
 		if !ok {

@@ -14,7 +14,8 @@ import (
 
 // typed compiles the schema of a value. left are keywords that were lost in joining.
 func (c *compiler) typed(w *object, left []*object) (*object, *back) {
-	if c.nodes++; c.nodes > maxNodes {
+	c.nodes++
+	if c.nodes > maxNodes {
 		c.fail(w.ptr, "$ref", RefsInlined, "with its references inlined it has more than %d parts", maxNodes)
 	}
 	if c.err != nil {
@@ -139,7 +140,8 @@ func (c *compiler) values(w *object, types *[]string, null *bool) (values []any,
 	if !fixed {
 		return nil, false
 	}
-	stated, nullable := *types, false
+	stated := *types
+	nullable := false
 	var found []string
 	for _, v := range list {
 		t := typeOf(v)
@@ -167,7 +169,8 @@ func (c *compiler) values(w *object, types *[]string, null *bool) (values []any,
 	if found == nil {
 		found = []string{}
 	}
-	*types, *null = found, nullable
+	*types = found
+	*null = nullable
 	return values, true
 }
 
@@ -279,7 +282,8 @@ func (c *compiler) keep(out, w *object, keywords ...string) (hints []string) {
 			hints = append(hints, c.lost(w, []string{k}, PlainPatterns)...)
 		case k == "minItems" && c.d.has(MaxMinItems):
 			most := json.Number(strconv.Itoa(c.d.rule(MaxMinItems).Limit))
-			if out.set(k, bound(v, most, -1)); !equal(out.get(k), v) {
+			out.set(k, bound(v, most, -1))
+			if !equal(out.get(k), v) {
 				hints = append(hints, c.lost(w, []string{k}, MaxMinItems)...)
 			}
 		case c.d.takes(k):

@@ -72,7 +72,8 @@ func (d *differ) put(op Op, n int) {
 
 // between adds the shortest difference up to the given ends.
 func (d *differ) between(endA, endB int) {
-	x, y := d.a[d.i:endA], d.b[d.j:endB]
+	x := d.a[d.i:endA]
+	y := d.b[d.j:endB]
 	if len(x)*len(y) <= most { // otherwise the search for common lines is too expensive
 		common := longestCommon(x, y)
 		for startA, startB := d.i, d.j; d.i < endA && d.j < endB; {

@@ -44,7 +44,8 @@ func Preflight(h http.Header, r *http.Request) bool {
 	h.Set("Access-Control-Max-Age", "600")
 	asked := strings.Split(r.Header.Get("Access-Control-Request-Headers"), ",")
 	for _, name := range asked[:min(len(asked), mostHeaders)] {
-		if name = strings.TrimSpace(name); token(name) {
+		name = strings.TrimSpace(name)
+		if token(name) {
 			h.Add("Access-Control-Allow-Headers", name)
 		}
 	}

@@ -53,7 +53,8 @@ func Members(b []byte) (map[string]bool, error) {
 			return names, err
 		}
 		var name jsontext.Token
-		if name, err = d.ReadToken(); err != nil {
+		name, err = d.ReadToken()
+		if err != nil {
 			return names, err
 		}
 		n := name.String()
@@ -85,7 +86,8 @@ func Value(b []byte) (v any, err error) {
 	if err = d.Decode(&v); err != nil {
 		return nil, err
 	}
-	if _, err = d.Token(); err != io.EOF {
+	_, err = d.Token()
+	if err != io.EOF {
 		return nil, errors.New("there is more text after it")
 	}
 	return v, nil

@@ -26,7 +26,8 @@ func (p *parser) document() bool {
 		p.fences = 1
 		p.note("removed a code fence")
 	}
-	switch r := p.first(); {
+	r := p.first()
+	switch {
 	case r == end:
 		return p.fail("there is nothing in it")
 	case r == '{' && p.escaped():
@@ -65,12 +66,14 @@ func (p *parser) prose() bool {
 	}
 	before := bytes.TrimRight(p.text[start:p.i], " \t\r\n")
 	p.steps += len(before)
-	switch last := before[len(before)-1]; {
+	last := before[len(before)-1]
+	switch {
 	case last == ',' || last == '[' || last == '{',
 		last == ':' && len(before) > 1 && (before[len(before)-2] == '"' || before[len(before)-2] == '\''):
 		return p.fail("the text before the object is part of something")
 	}
-	if p.fences += bytes.Count(before, fence); p.fences > 1 {
+	p.fences += bytes.Count(before, fence)
+	if p.fences > 1 {
 		return p.fail("there are two fenced blocks")
 	}
 	name := before[len(bytes.TrimRightFunc(before, inWord)):]
@@ -123,7 +126,8 @@ func (p *parser) rest() bool {
 	opens := p.fences == 0 && after%2 == 0 // whether the next fence opens a block
 	for {
 		p.space()
-		switch c := p.at(p.i); {
+		c := p.at(p.i)
+		switch {
 		case c == end:
 			return true
 		case object && (c == '}' || c == ']' || c == ')'):
@@ -131,14 +135,16 @@ func (p *parser) rest() bool {
 		case c == ',' || c == ';':
 			p.note("removed a comma after the end")
 			p.i++
-			if p.space(); p.at(p.i) != end && p.at(p.i) != '{' && !p.has(p.i, "```") {
+			p.space()
+			if p.at(p.i) != end && p.at(p.i) != '{' && !p.has(p.i, "```") {
 				return p.fail("more text follows after its end")
 			}
 			continue
 		case p.has(p.i, "```"):
 			p.note("removed a code fence")
 			if opens {
-				if p.openFence(); p.at(p.i) != end && (p.at(p.i) != '{' || !object) {
+				p.openFence()
+				if p.at(p.i) != end && (p.at(p.i) != '{' || !object) {
 					return p.fail("there are two fenced blocks")
 				}
 			} else {
@@ -192,7 +198,8 @@ func (p *parser) again(first []byte) bool {
 func (p *parser) escaped() bool {
 	k := p.i + 1
 	for c := p.at(k); c == ' ' || c == '\\' && p.at(k+1) == 'n'; c = p.at(k) {
-		if k++; c == '\\' {
+		k++
+		if c == '\\' {
 			k++
 		}
 	}

@@ -25,7 +25,8 @@ func (p *parser) str() bool {
 	}
 	for {
 		after := p.i
-		if p.space(); p.at(p.i) != '+' {
+		p.space()
+		if p.at(p.i) != '+' {
 			p.i = after // the caller needs to know about line breaks
 			return true
 		}
@@ -126,7 +127,8 @@ func (p *parser) escape(shut rune) (control, unknown, ok bool) {
 		control = true
 	case 'u':
 		for k := range 4 {
-			switch c := p.at(p.i + 2 + k); {
+			c := p.at(p.i + 2 + k)
+			switch {
 			case c == end:
 				return false, false, p.cut("a string")
 			case c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f':

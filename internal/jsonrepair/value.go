@@ -31,7 +31,8 @@ func (p *parser) value() bool {
 }
 
 func (p *parser) nested(read func() bool) bool {
-	if p.depth++; p.depth > maxDepth {
+	p.depth++
+	if p.depth > maxDepth {
 		return p.fail("it is nested too deeply")
 	}
 	p.i++
@@ -192,7 +193,8 @@ func (p *parser) array() bool {
 // apart reports whether the value just written and the value at the cursor are certainly two
 // values, although no comma separates them.
 func (p *parser) apart(some, line bool) bool {
-	last, next := p.out[len(p.out)-1], p.first()
+	last := p.out[len(p.out)-1]
+	next := p.first()
 	switch {
 	case next == '{' || next == '[':
 		return last == '}' || last == ']'
@@ -296,9 +298,11 @@ func clip(b []byte) string {
 // that closes the first one. Brackets within quotation marks do not count. open and end are the
 // characters that open and close. 0 means that the part has no end.
 func Balanced(s, open, end string) int {
-	depth, inString := 0, false
+	depth := 0
+	inString := false
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
+		c := s[i]
+		switch {
 		case inString && c == '\\':
 			i++
 		case c == '"':
@@ -307,7 +311,8 @@ func Balanced(s, open, end string) int {
 		case strings.IndexByte(open, c) >= 0:
 			depth++
 		case strings.IndexByte(end, c) >= 0:
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				return i + 1
 			}
 		}

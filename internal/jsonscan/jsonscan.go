@@ -91,7 +91,8 @@ func (c *Cursor) Err() error {
 // End returns the first error, or an error if anything but white space follows.
 func (c *Cursor) End() error {
 	if c.fault == "" {
-		if c.space(); c.i < len(c.b) {
+		c.space()
+		if c.i < len(c.b) {
 			c.fail("text after the value")
 		}
 	}
@@ -100,7 +101,8 @@ func (c *Cursor) End() error {
 
 func (c *Cursor) fail(what string) {
 	if c.fault == "" {
-		c.fault, c.at = what, c.i
+		c.fault = what
+		c.at = c.i
 	}
 	c.i = len(c.b)
 }
@@ -151,7 +153,8 @@ func (c *Cursor) enter(open Kind) bool {
 		}
 		return false
 	}
-	if c.depth++; c.depth > MaxDepth {
+	c.depth++
+	if c.depth > MaxDepth {
 		c.fail("nested too deeply")
 		return false
 	}

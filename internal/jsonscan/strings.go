@@ -37,7 +37,8 @@ func appendUnquoted(dst, raw []byte) []byte {
 		dst = appendValid(dst, raw[:k])
 		e := raw[k+1]
 		raw = raw[k+2:]
-		switch i := strings.IndexByte("bfnrt", e); {
+		i := strings.IndexByte("bfnrt", e)
+		switch {
 		case i >= 0:
 			dst = append(dst, "\b\f\n\r\t"[i])
 		case e == 'u':
@@ -48,12 +49,14 @@ func appendUnquoted(dst, raw []byte) []byte {
 			}
 			raw = raw[4:]
 			if utf16.IsSurrogate(r) {
-				low, ok := rune(0), false
+				low := rune(0)
+				ok := false
 				if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
 					low, ok = hex4(raw[2:])
 				}
 				pair := utf16.DecodeRune(r, low)
-				if r = utf8.RuneError; ok && pair != utf8.RuneError {
+				r = utf8.RuneError
+				if ok && pair != utf8.RuneError {
 					r = pair
 					raw = raw[6:]
 				}
@@ -105,7 +108,8 @@ func (c *Cursor) balance() {
 				c.fail("brackets do not match")
 				return
 			}
-			if stack = stack[:len(stack)-1]; len(stack) == 0 {
+			stack = stack[:len(stack)-1]
+			if len(stack) == 0 {
 				c.i++
 				return
 			}

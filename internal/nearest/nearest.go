@@ -17,10 +17,12 @@ func Word(s string, words []string) string {
 	if len(s) < 3 {
 		most = 0
 	}
-	best, bestD := "", most+1
+	best := ""
+	bestD := most + 1
 	for _, w := range words {
 		if d := distance(s, w, bestD); d < bestD {
-			best, bestD = w, d
+			best = w
+			bestD = d
 		}
 	}
 	return best

@@ -56,7 +56,8 @@ func parsePattern(text string) (pattern, error) {
 		return p, nil
 	}
 	if rest, ok := strings.CutPrefix(host, "*."); ok {
-		p.suffix, host = true, rest
+		p.suffix = true
+		host = rest
 	}
 	switch {
 	case host == "":
@@ -165,7 +166,8 @@ func local(name string) bool {
 }
 
 func portOf(u *url.URL) string {
-	switch p := u.Port(); {
+	p := u.Port()
+	switch {
 	case p != "":
 		return p
 	case u.Scheme == "https":

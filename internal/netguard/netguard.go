@@ -80,10 +80,12 @@ func (r *Refused) Refusal() string { return r.Error() }
 func New(o Options) (*Guard, error) {
 	g := &Guard{only: o.Only, public: o.Public, lookup: o.Lookup, dial: o.Dial, proxy: o.Proxy}
 	var err error
-	if g.allow, err = parsePatterns(o.Allow); err != nil {
+	g.allow, err = parsePatterns(o.Allow)
+	if err != nil {
 		return nil, fmt.Errorf("allow: %w", err)
 	}
-	if g.deny, err = parsePatterns(o.Deny); err != nil {
+	g.deny, err = parsePatterns(o.Deny)
+	if err != nil {
 		return nil, fmt.Errorf("deny: %w", err)
 	}
 	if g.proxy == nil {
@@ -110,7 +112,9 @@ func New(o Options) (*Guard, error) {
 		t.ForceAttemptHTTP2 = true
 		t.TLSHandshakeTimeout = timeout
 		t.MaxResponseHeaderBytes = 64 << 10
-		t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = 32, 4, 30*time.Second
+		t.MaxIdleConns = 32
+		t.MaxIdleConnsPerHost = 4
+		t.IdleConnTimeout = 30 * time.Second
 	}
 	return g, nil
 }
@@ -188,7 +192,8 @@ func (g *Guard) Named(u *url.URL) bool {
 // checkAddr checks whether addr may be dialled. asked is the requested host. name is the resolved
 // name; empty means that an address was requested.
 func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) error {
-	why, reason := special(addr), ""
+	why := special(addr)
+	reason := ""
 	switch {
 	case g.deny.addr(addr, port), slices.ContainsFunc(carried(addr.Unmap()),
 		func(v4 netip.Addr) bool { return g.deny.addr(v4, port) }):
@@ -258,7 +263,8 @@ func (g *Guard) connect(ctx context.Context, network, addr string) (net.Conn, er
 	if isIP {
 		name = ""
 	} else {
-		if addrs, err = g.lookup(ctx, name); err != nil {
+		addrs, err = g.lookup(ctx, name)
+		if err != nil {
 			return nil, err
 		}
 		if len(addrs) == 0 {
@@ -276,7 +282,8 @@ func (g *Guard) connect(ctx context.Context, network, addr string) (net.Conn, er
 		if err == nil {
 			return conn, nil
 		}
-		if failed = append(failed, err); ctx.Err() != nil || len(failed) == 3 {
+		failed = append(failed, err)
+		if ctx.Err() != nil || len(failed) == 3 {
 			break
 		}
 	}

@@ -36,7 +36,8 @@ func Block(plan json.RawMessage) (string, error) {
 		return block, nil
 	}
 	members := membersOf(json.RawMessage(whole))
-	phases, room := -1, mostOfPlan-len(planHeading)-len("{\n\n}")-2*mostOfNote
+	phases := -1
+	room := mostOfPlan - len(planHeading) - len("{\n\n}") - 2*mostOfNote
 	for i, m := range members {
 		if phases < 0 && (m.name == "phases" || m.name == "steps") && m.items() != nil {
 			phases = i
@@ -64,7 +65,8 @@ func Block(plan json.RawMessage) (string, error) {
 		items, shown := members[phases].items(), 0
 		room -= utf8.RuneCountInString(members[phases].list(nil)) + len("\n\n  ")
 		for ; shown < len(items); shown++ {
-			if room -= utf8.RuneCountInString(items[shown]) + len(",\n"); room < 0 {
+			room -= utf8.RuneCountInString(items[shown]) + len(",\n")
+			if room < 0 {
 				break
 			}
 		}

@@ -49,7 +49,8 @@ func New(dir string, entries []string) (*Places, error) {
 		return nil, err
 	}
 	p := &Places{dir: at, names: slices.Clone(names)}
-	if p.dir, err = filepath.EvalSymlinks(at); err != nil {
+	p.dir, err = filepath.EvalSymlinks(at)
+	if err != nil {
 		return nil, err
 	}
 	none := slices.Contains(entries, "-*")
@@ -200,7 +201,8 @@ func repository(at string) (list []string) {
 	named := func(file, prefix string) string {
 		text, err := os.ReadFile(file)
 		line, ok := strings.CutPrefix(strings.TrimSpace(string(text)), prefix)
-		if line = strings.TrimSpace(line); err != nil || !ok || line == "" || filepath.IsAbs(line) {
+		line = strings.TrimSpace(line)
+		if err != nil || !ok || line == "" || filepath.IsAbs(line) {
 			return line
 		}
 		return filepath.Join(filepath.Dir(file), line)
@@ -297,7 +299,9 @@ func (p *Places) Paths() []string {
 // repositories returns each repository in the folders below dir, nearer ones first, and the ones of
 // node_modules last.
 func (p *Places) repositories() (list []string) {
-	todo, late, start := []string{p.dir}, []string(nil), time.Now()
+	todo := []string{p.dir}
+	late := []string(nil)
+	start := time.Now()
 	for n := 0; n < mostFolders && (n < fewFolders || time.Since(start) < mostTime); n++ {
 		if n == len(todo) {
 			todo, late = append(todo, late...), nil

@@ -67,7 +67,8 @@ func bounded(src json.RawMessage) (map[string]any, error) {
 type counter struct{ branches, paths int }
 
 func (c *counter) walk(v any, path int) error {
-	if c.paths += path; c.paths > maxPaths {
+	c.paths += path
+	if c.paths > maxPaths {
 		return errors.New("its names are too long for its depth; use shorter ones")
 	}
 	switch v := v.(type) {
@@ -107,9 +108,11 @@ func clipNumber(n json.Number) string {
 
 // measure returns the largest possible number of values in b and their depth, without decoding.
 func measure(b []byte) (values, deep int) {
-	depth, inText := 0, false
+	depth := 0
+	inText := false
 	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
+		c := b[i]
+		switch {
 		case inText && c == '\\':
 			i++
 		case c == '"':
@@ -173,7 +176,8 @@ func admitted(m map[string]any, any bool) (s *Schema, err error) {
 			s, err = nil, fmt.Errorf("%w: %v", errBroken, v)
 		}
 	}()
-	if s, err = compile(m, any); err != nil {
+	s, err = compile(m, any)
+	if err != nil {
 		return nil, err
 	}
 	if s.fast == nil {

@@ -89,7 +89,8 @@ func compileFast(src jsontext.Value) *fastSchema {
 		}
 		f.required |= 1 << i
 	}
-	if f.closed = string(s.Others) == "false"; !f.closed && s.Others != nil {
+	f.closed = string(s.Others) == "false"
+	if !f.closed && s.Others != nil {
 		f.others = compileFast(s.Others)
 	}
 	if s.Items != nil {

@@ -65,10 +65,12 @@ func newEffort(ctx context.Context, size int) *effort {
 // spend charges n steps. It panics with errTooMuch or errEnded, which run recovers.
 func (e *effort) spend(n int) {
 	n = min(max(n, 0), maxSteps) * e.price
-	if e.left -= n; e.left < 0 {
+	e.left -= n
+	if e.left < 0 {
 		panic(errTooMuch)
 	}
-	if e.since += n; e.since > 1000 {
+	e.since += n
+	if e.since > 1000 {
 		e.since = 0
 		if e.ctx.Err() != nil {
 			panic(errEnded)
@@ -142,7 +144,9 @@ func (m *meter) install(s *jsonschema.Schema) {
 	if s.Format != nil {
 		counted.Name, format = s.Format.Name, s.Format.Validate
 	}
-	count, enums, foreign := 0, 0, 0
+	count := 0
+	enums := 0
+	foreign := 0
 	for _, c := range same(s) {
 		count++
 		enums += compared(c)
@@ -301,7 +305,8 @@ func (p *pattern) MatchString(s string) bool {
 	}
 	e.spend(1 + len(s)/256)
 	work := (len(s) + 16) * p.size
-	if e.match -= work; e.match < 0 {
+	e.match -= work
+	if e.match < 0 {
 		panic(errTooMuch)
 	}
 	if work < 100_000 {

@@ -21,15 +21,18 @@ import (
 func (s *Schema) Read(ctx context.Context, args json.RawMessage, mending bool) (fixed json.RawMessage,
 	repairs []string, faults []Fault, err error) {
 	e := newEffort(ctx, len(args))
-	if faults, err = s.check(e, args); !mending || e.over || err == nil && len(faults) == 0 {
+	faults, err = s.check(e, args)
+	if !mending || e.over || err == nil && len(faults) == 0 {
 		return args, nil, faults, err
 	}
 	fixed = args
 	if err != nil {
-		if fixed, repairs, err = jsonrepair.Repair(args); err != nil {
+		fixed, repairs, err = jsonrepair.Repair(args)
+		if err != nil {
 			return args, nil, nil, err
 		}
-		if faults, err = s.check(e, fixed); err != nil {
+		faults, err = s.check(e, fixed)
+		if err != nil {
 			return args, nil, nil, err
 		}
 		if len(faults) == 0 {

@@ -122,7 +122,8 @@ func (w *wording) decides(forms []*jsonschema.ValidationError, depth int) (path 
 			i := slices.IndexFunc(w.leaves(f), func(o *jsonschema.ValidationError) bool {
 				return wanted(o) != nil && slices.Equal(o.InstanceLocation, l.InstanceLocation)
 			})
-			if all = i >= 0; !all {
+			all = i >= 0
+			if !all {
 				break
 			}
 			for _, v := range wanted(w.leaves(f)[i]) {

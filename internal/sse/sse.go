@@ -141,9 +141,11 @@ func (x *Reader) field(line []byte) error {
 	if k == 0 {
 		return nil // a comment
 	}
-	name, value := line, line[len(line):]
+	name := line
+	value := line[len(line):]
 	if k > 0 {
-		name, value = line[:k], line[k+1:]
+		name = line[:k]
+		value = line[k+1:]
 		if len(value) > 0 && value[0] == ' ' {
 			value = value[1:]
 		}
@@ -152,7 +154,8 @@ func (x *Reader) field(line []byte) error {
 	case "data":
 		if !x.has {
 			x.has = true
-			x.data, x.dataEnd = x.stop-len(value), x.stop
+			x.data = x.stop - len(value)
+			x.dataEnd = x.stop
 			break
 		}
 		// The lines before end at least a line ending and a field name earlier, so there is room
@@ -201,7 +204,8 @@ func (x *Reader) line() ([]byte, error) {
 		if x.err != nil {
 			if x.err == io.EOF && x.bom && x.pos < x.end {
 				line := x.buf[x.pos:x.end]
-				x.pos, x.stop = x.end, x.end
+				x.pos = x.end
+				x.stop = x.end
 				return line, nil
 			}
 			return nil, x.err
@@ -215,10 +219,12 @@ func (x *Reader) line() ([]byte, error) {
 // cut returns the line at pos if its end is in the buffer.
 func (x *Reader) cut() ([]byte, bool) {
 	lf, cr := x.find(&x.lf, '\n'), x.find(&x.cr, '\r')
-	stop, next := lf, lf+1
+	stop := lf
+	next := lf + 1
 	switch {
 	case cr >= 0 && (lf < 0 || cr < lf):
-		stop, next = cr, cr+1
+		stop = cr
+		next = cr + 1
 		if next == lf {
 			next++
 		} else if next == x.end {
@@ -237,9 +243,11 @@ func (x *Reader) cut() ([]byte, bool) {
 func (x *Reader) find(s *sight, b byte) int {
 	if s.at < x.pos {
 		from := max(x.pos, s.to)
-		s.at, s.to = -1, x.end
+		s.at = -1
+		s.to = x.end
 		if k := bytes.IndexByte(x.buf[from:x.end], b); k >= 0 {
-			s.at, s.to = from+k, from+k
+			s.at = from + k
+			s.to = from + k
 		}
 	}
 	return s.at
@@ -271,7 +279,8 @@ func (x *Reader) fill() error {
 	for range 100 {
 		n, err := x.r.Read(x.buf[x.end:])
 		x.end += max(n, 0)
-		if x.err = err; n > 0 || err != nil {
+		x.err = err
+		if n > 0 || err != nil {
 			return nil
 		}
 	}
@@ -291,7 +300,8 @@ func (x *Reader) shift() {
 	to := 0
 	if x.has {
 		to = copy(x.buf, x.buf[x.data:x.dataEnd]) + 1 // room for a newline
-		x.data, x.dataEnd = 0, to-1
+		x.data = 0
+		x.dataEnd = to - 1
 	}
 	by := x.pos - to
 	if by <= 0 {

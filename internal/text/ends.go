@@ -16,7 +16,8 @@ func (e *Ends) Write(b []byte) (int, error) {
 	k := min(max(e.Half-len(e.Head), 0), n)
 	e.Head = append(e.Head, b[:k]...)
 	b = b[k:]
-	if e.tail = append(e.tail, b[max(0, len(b)-e.Half):]...); len(e.tail) > 2*e.Half {
+	e.tail = append(e.tail, b[max(0, len(b)-e.Half):]...)
+	if len(e.tail) > 2*e.Half {
 		e.tail = append(e.tail[:0], e.tail[len(e.tail)-e.Half:]...)
 	}
 	return n, nil

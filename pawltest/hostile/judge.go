@@ -183,7 +183,8 @@ func expand(call string) string {
 
 // requests judges the requests.
 func (j *judge) requests() {
-	low, high := j.b.Want.Requests[0], j.b.Want.Requests[1]
+	low := j.b.Want.Requests[0]
+	high := j.b.Want.Requests[1]
 	if n := len(j.s.Log); n < low || n > high {
 		want := strconv.Itoa(low)
 		if high != low {
@@ -327,7 +328,8 @@ func (w Shown) judge(p pair, flags bool) string {
 	}
 	most := w.Most
 	if most == 0 {
-		if most = 8 << 10; ran {
+		most = 8 << 10
+		if ran {
 			most = 64 << 10
 		}
 	}

@@ -23,7 +23,8 @@ func Short(api string) string {
 // Cell is the result of a Runtime for one Behaviour on one API in a word: "ok", "fail", "-" if the
 // API cannot express it, or the only mode that failed ("stream").
 func (r *Row) Cell(api string) string {
-	played, failed := 0, ""
+	played := 0
+	failed := ""
 	for _, s := range r.Scores {
 		if s.API != api || s.Absent {
 			continue
@@ -166,7 +167,8 @@ A cell is ok, fail, the one mode that failed (stream, whole), or - where the API
 			if control[k].ID != r.ID {
 				continue
 			}
-			if why = "ok"; !control[k].Passed() {
+			why = "ok"
+			if !control[k].Passed() {
 				why = "**fails:** " + cellText(reason(&control[k]))
 			}
 		}
@@ -186,7 +188,8 @@ func reason(r *Row) string {
 			continue
 		}
 		parts := strings.Split(s.Wrong[0], ": ")
-		switch text := parts[0]; {
+		text := parts[0]
+		switch {
 		case strings.HasSuffix(text, "at most may"):
 			return "too many tools ran at once"
 		case len(parts) > 1 && (strings.HasPrefix(text, "call ") || strings.HasPrefix(text, "request ")):

@@ -105,7 +105,8 @@ func ids() []Behaviour {
 	two := calls(inOslo, inBergen)
 	setID := func(says string, id func(n int, old string) any) Wire {
 		return Wire{Says: says, fault: func(at place) *pawltest.Fault {
-			n, seen := -1, map[string]int{}
+			n := -1
+			seen := map[string]int{}
 			w := callObjects(says, func(a *answer, c map[string]any, first bool) {
 				key := idKey(a.api)
 				old, has := c[key].(string)
@@ -194,13 +195,15 @@ func ids() []Behaviour {
 // chatRepeat repeats the id or the name of a call in all of its fragments.
 func chatRepeat(says, what string) Wire {
 	return edited(says, func(a *answer) {
-		ids, names := map[string]any{}, map[string]any{}
+		ids := map[string]any{}
+		names := map[string]any{}
 		for _, e := range a.events {
 			eachCall(a.api, e.object, func(c map[string]any, first bool) {
 				at := fmt.Sprint(c["index"])
 				f, _ := c["function"].(map[string]any)
 				if first {
-					ids[at], names[at] = c["id"], f["name"]
+					ids[at] = c["id"]
+					names[at] = f["name"]
 				}
 				if what == "id" {
 					c["id"] = ids[at]
@@ -228,7 +231,8 @@ func chatFresh() Wire {
 // chatLate moves the id of a call to its last fragment.
 func chatLate() Wire {
 	return edited("the id comes with the last fragment", func(a *answer) {
-		ids, last := map[string]any{}, map[string]map[string]any{}
+		ids := map[string]any{}
+		last := map[string]map[string]any{}
 		for _, e := range a.events {
 			eachCall(a.api, e.object, func(c map[string]any, first bool) {
 				at := fmt.Sprint(c["index"])
@@ -422,7 +426,8 @@ func (b Behaviour) silence(d time.Duration) Behaviour { b.Setup.Silence = d; ret
 
 func emptyDeltas(a *answer) {
 	var out []sent
-	index, open := any(nil), false
+	index := any(nil)
+	open := false
 	for _, e := range a.events {
 		out = append(out, e)
 		if e.object == nil {
@@ -441,7 +446,8 @@ func emptyDeltas(a *answer) {
 		case anthropic:
 			switch e.object["type"] {
 			case "content_block_start":
-				index, open = e.object["index"], true
+				index = e.object["index"]
+				open = true
 			case "content_block_stop":
 				open = false
 			}

@@ -83,7 +83,8 @@ func (t *Tool) Call(ctx context.Context, b *Bench, args []byte) (string, error) 
 	}()
 	var m map[string]any
 	json.Unmarshal([]byte(text), &m)
-	out, err := "", error(nil)
+	out := ""
+	err := error(nil)
 	if t.run != nil {
 		out, err = t.run(ctx, b, m)
 	}
@@ -225,7 +226,8 @@ func tools() []*Tool {
 			run: func(_ context.Context, b *Bench, _ map[string]any) (string, error) {
 				b.mu.Lock()
 				defer b.mu.Unlock()
-				if b.polls++; b.polls < 3 {
+				b.polls++
+				if b.polls < 3 {
 					return "", ErrPassing
 				}
 				return "", nil

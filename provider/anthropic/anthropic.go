@@ -143,7 +143,8 @@ func (m *Model) Check() error { return cmp.Or(m.err, wire.CheckName(provider, m.
 func New(model string, o *Options) *Model {
 	o = cmp.Or(o, new(Options))
 	m := &Model{name: model, betas: o.Betas}
-	base, key := cmp.Or(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL), o.Key
+	base := cmp.Or(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL)
+	key := o.Key
 	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL)) {
 		key = wire.Env("ANTHROPIC_API_KEY")
 	}
@@ -170,7 +171,8 @@ func New(model string, o *Options) *Model {
 		Retries:  wire.Retries(o.Retries),
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
 		Decoder:  m.decode, ToError: toError}
-	m.tools.Form, m.output.Form = toolForm, outputForm
+	m.tools.Form = toolForm
+	m.output.Form = outputForm
 	h := m.client.Header
 	if h.Get("Anthropic-Version") == "" && !m.vertex {
 		h.Set("Anthropic-Version", Version)
@@ -178,7 +180,8 @@ func New(model string, o *Options) *Model {
 	if b := m.betaHeader(nil); b != "" {
 		h.Set("Anthropic-Beta", b)
 	}
-	if m.err = wire.CheckKey(provider, key); m.err != nil {
+	m.err = wire.CheckKey(provider, key)
+	if m.err != nil {
 		return m
 	}
 	switch {

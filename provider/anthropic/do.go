@@ -114,12 +114,14 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 		if out.Usage != nil {
 			spent.Add(*out.Usage)
 		}
-		out.Usage, out.Began = nil, false
+		out.Usage = nil
+		out.Began = false
 		next := *req
 		next.Messages = append(slices.Clip(req.Messages),
 			llm.Message{Role: llm.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
-		if body, err = m.encode(wire.Buffer(&next, tools), m.name, tools, m.output.Get(next.Output), &next,
-			own); err != nil {
+		body, err = m.encode(wire.Buffer(&next, tools), m.name, tools, m.output.Get(next.Output), &next,
+			own)
+		if err != nil {
 			return err
 		}
 	}

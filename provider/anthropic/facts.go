@@ -73,9 +73,11 @@ func (m *Model) Compact(req *llm.Request, tokens int) (*llm.Request, bool) {
 		return nil, false
 	}
 	at := func(tokens int) string { return fmt.Sprintf(`{"type":"input_tokens","value":%d}`, tokens) }
-	beta, edit := "context-management-2025-06-27", `{"type":"clear_tool_uses_20250919","clear_at_least":`+at(tokens/2)
+	beta := "context-management-2025-06-27"
+	edit := `{"type":"clear_tool_uses_20250919","clear_at_least":` + at(tokens/2)
 	if v >= 406 && tokens >= leastCompact {
-		beta, edit = betaCompact, `{"type":"compact_20260112"`
+		beta = betaCompact
+		edit = `{"type":"compact_20260112"`
 	}
 	return wire.WithOptions(req, provider, fmt.Sprintf(`"betas":[%q],"context_management":{"edits":[%s,"trigger":%s}]}`,
 		beta, edit, at(tokens))), true

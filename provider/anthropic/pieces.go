@@ -19,7 +19,8 @@ type pieces struct {
 func (x *pieces) add(delta []byte) {
 	c := jsonscan.New(delta)
 	for k := range c.Members() {
-		switch key := string(k); {
+		key := string(k)
+		switch {
 		case key == "type":
 		case key == "partial_json":
 			x.members.At("input")

@@ -159,7 +159,8 @@ func (d *decoder) thought(text string, raw []byte, signed bool) error {
 	p := llm.Reasoning{Text: text}
 	if signed || d.compatible {
 		var err error
-		if p.Opaque, err = d.Keep(raw); err != nil {
+		p.Opaque, err = d.Keep(raw)
+		if err != nil {
 			return err
 		}
 	} else if text == "" {
@@ -230,7 +231,8 @@ func (d *decoder) finish() error {
 	case d.cleared != nil:
 		n = &llm.Notice{Code: "context_cleared", Text: "anthropic: the server left out old parts of the conversation", Data: d.cleared}
 	}
-	if d.Began = d.Began || n != nil; n != nil && !d.Yield(llm.Delta{Notice: n}, nil) {
+	d.Began = d.Began || n != nil
+	if n != nil && !d.Yield(llm.Delta{Notice: n}, nil) {
 		return wire.ErrStopped
 	}
 	return d.Finish(toFinish(d.stop))
@@ -282,7 +284,8 @@ type figures struct {
 // another model, an advisor, and has another price; it is only in raw.
 func (f *figures) add(raw []byte) {
 	const unstated = -1
-	next, sum := figures{unstated, unstated, unstated, unstated, unstated, nil}, figures{}
+	next := figures{unstated, unstated, unstated, unstated, unstated, nil}
+	sum := figures{}
 	var details, iterations, model []byte
 	c := jsonscan.New(raw)
 	c.Fields("input_tokens", &next.input, "output_tokens", &next.output, "cache_read_input_tokens", &next.read,

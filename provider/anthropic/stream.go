@@ -99,7 +99,8 @@ func (d *decoder) Event(data []byte) error {
 // spent adds the figures of an event, which are totals. They cannot become less.
 func (d *decoder) spent(usage []byte) error {
 	before := d.figures.output
-	if d.figures.add(usage); d.figures.output < before && d.Has() {
+	d.figures.add(usage)
+	if d.figures.output < before && d.Has() {
 		return d.Inconsistent("the usage became less")
 	}
 	return nil
@@ -128,9 +129,11 @@ func (d *decoder) End() error {
 // complete checks that the events of a reply with calls say how it ended, and that the end of each
 // call arrived, if the server sends the ends of blocks.
 func (d *decoder) complete() error {
-	open, closed := -1, false
+	open := -1
+	closed := false
 	for i := range d.slots {
-		switch s := &d.slots[i]; {
+		s := &d.slots[i]
+		switch {
 		case s.closed:
 			closed = true
 		case s.kind == kindCall:
@@ -166,7 +169,8 @@ func (d *decoder) start(message []byte) error {
 		}
 		*d = decoder{Emitter: d.Emitter, dialect: d.dialect, restart: d.restart}
 	}
-	d.started, d.from = true, d.Next
+	d.started = true
+	d.from = d.Next
 	inner := jsonscan.New(message)
 	_, blocks, _ := d.message(&inner)
 	d.opening = bytes.Clone(blocks)

@@ -35,7 +35,8 @@ func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
 		e.Fail(unsupported("settings.effort", "%s does not think", e.model))
 		return t
 	case e.facts.adaptive:
-		t.adaptive, t.effort = true, s.Effort
+		t.adaptive = true
+		t.effort = s.Effort
 		return t
 	}
 	budget, ok := budgets[s.Effort]
@@ -54,14 +55,17 @@ func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
 		t.maxTokens = budget + 8192
 	}
 	if e.unthought(messages) {
-		t.on, t.budget = false, 0
+		t.on = false
+		t.budget = 0
 		return t
 	}
 	if s.MaxTokens == 0 {
 		return t
 	}
-	if t.budget = min(budget, s.MaxTokens*3/4); t.budget < 1024 {
-		if t.budget = 1024; s.MaxTokens <= t.budget {
+	t.budget = min(budget, s.MaxTokens*3/4)
+	if t.budget < 1024 {
+		t.budget = 1024
+		if s.MaxTokens <= t.budget {
 			e.Fail(invalid("settings.max_tokens", "%d leaves no room for an answer after the least thinking there is, 1024 tokens", s.MaxTokens))
 		}
 	}
@@ -187,7 +191,8 @@ func version(model string) int {
 	if !ok {
 		return unknown
 	}
-	v, digits := 0, 0
+	v := 0
+	digits := 0
 	for _, word := range strings.FieldsFunc(name, func(r rune) bool {
 		return r == '-' || r == '.' || r == '@' || r == ':'
 	}) {
@@ -204,7 +209,8 @@ func version(model string) int {
 			return v // the end of the number
 		case n < 0:
 		case digits == 0:
-			v, digits = n*100, 1
+			v = n * 100
+			digits = 1
 		default:
 			return v + n
 		}

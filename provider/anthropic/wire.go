@@ -30,7 +30,8 @@ func DecodeMessages(status int, sse bool, body []byte) (*llm.Response, error) {
 	if wire.Failed(status) {
 		return nil, toError(status, nil, body, time.Time{})
 	}
-	res, out := new(llm.Response), d.emitter(wire.NoTools, nil)
+	res := new(llm.Response)
+	out := d.emitter(wire.NoTools, nil)
 	dec := &decoder{Emitter: out, dialect: &d, restart: func() { *res = llm.Response{} }}
 	read := func() error {
 		err := wire.ReadBody(provider, body, sse, dec)

@@ -37,7 +37,8 @@ func (c *Catalog) Lookup(name string) (Model, []string) {
 		m.Calling = &yes
 		assumed = append(assumed, "it is assumed to call tools")
 	}
-	m.Provider, m.ID = provider, id
+	m.Provider = provider
+	m.ID = id
 	return m, assumed
 }
 
@@ -50,18 +51,21 @@ func (c *Catalog) Window(provider, name string, req *llm.Request) (window, outpu
 
 // like finds the model, or a model that counts as equal, which it names.
 func (c *Catalog) like(provider, id string) (m Model, like string, ok bool) {
-	if m, ok = c.Find(provider, id); ok {
+	m, ok = c.Find(provider, id)
+	if ok {
 		return m, "", true
 	}
 	if base := dated.ReplaceAllString(id, ""); base != id {
-		if m, ok = c.Find(provider, base); ok {
+		m, ok = c.Find(provider, base)
+		if ok {
 			return m, "it is assumed to be like " + m.Name() + ", because its name is a snapshot of it", true
 		}
 	}
 	switch provider {
 	case "ollama":
 		if base, _, tag := strings.Cut(id, ":"); tag {
-			if m, ok = c.Find(provider, base); ok {
+			m, ok = c.Find(provider, base)
+			if ok {
 				return m, "it is assumed to be like the others of " + m.Name(), true
 			}
 		}
@@ -70,7 +74,8 @@ func (c *Catalog) like(provider, id string) (m Model, like string, ok bool) {
 		if p, other := makers[maker]; other {
 			maker = p
 		}
-		if m, ok = c.Find(maker, base); !ok {
+		m, ok = c.Find(maker, base)
+		if !ok {
 			// Anthropic's names have no dots.
 			m, ok = c.Find(maker, strings.ReplaceAll(base, ".", "-"))
 		}

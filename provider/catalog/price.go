@@ -34,7 +34,8 @@ func (p *Price) check() error {
 			return errors.New("a price is less than 0")
 		}
 	}
-	switch l := p.Long; {
+	l := p.Long
+	switch {
 	case l == nil:
 		return nil
 	case l.Above <= 0:

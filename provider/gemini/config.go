@@ -76,7 +76,8 @@ func readInside(object []byte) inside {
 
 // trim returns the content of a value without its brackets; nil means none.
 func trim(value []byte) []byte {
-	if value = bytes.TrimSpace(value); len(value) < 2 {
+	value = bytes.TrimSpace(value)
+	if len(value) < 2 {
 		return nil
 	}
 	return bytes.TrimSpace(value[1 : len(value)-1])
@@ -123,7 +124,8 @@ func (e *encoder) join(in inside) {
 
 // fromSettings writes generationConfig, unless it is empty.
 func fromSettings(e *encoder, req *llm.Request) {
-	s, own := &req.Settings, e.opts.generation
+	s := &req.Settings
+	own := e.opts.generation
 	if e.Has("generationConfig") {
 		return // an option that is not an object: the API reports the error
 	}
@@ -194,7 +196,8 @@ func fromEffort(e *encoder, effort string) {
 	}
 	if err != nil {
 		known := false
-		if budget, known = budgets[strings.ToLower(effort)]; !known {
+		budget, known = budgets[strings.ToLower(effort)]
+		if !known {
 			e.Fail(unsupported("settings.effort", "%s thinks by a budget: a number of tokens, or none, minimal, low, medium, high or dynamic; not %q", e.model, effort))
 		}
 	}

@@ -69,7 +69,8 @@ func (e *Embedder) Embed(ctx context.Context, use store.Use, texts []string) ([]
 
 // tokens estimates the number of tokens of a text.
 func tokens(text string) int {
-	ascii, others := 0, 0
+	ascii := 0
+	others := 0
 	for _, r := range text {
 		if r < utf8.RuneSelf {
 			ascii++
@@ -103,9 +104,11 @@ func (e *Embedder) ask(ctx context.Context, u *url.URL, use store.Use, texts []s
 }
 
 func (e *Embedder) request(b []byte, use store.Use, text string) []byte {
-	task, front := "RETRIEVAL_DOCUMENT", "title: none | text: "
+	task := "RETRIEVAL_DOCUMENT"
+	front := "title: none | text: "
 	if use == store.ForQuery {
-		task, front = "RETRIEVAL_QUERY", "task: search result | query: "
+		task = "RETRIEVAL_QUERY"
+		front = "task: search result | query: "
 	}
 	b = append(b, `{"model":`...)
 	b = jsonscan.AppendString(b, "models/"+e.model())

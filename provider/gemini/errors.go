@@ -47,7 +47,8 @@ func readFailure(body []byte) (f failure) {
 // detail reads one of the typed details of an error.
 func (f *failure) detail(c *jsonscan.Cursor) {
 	var delay, violations []byte
-	if c.Fields("reason", &f.reason, "retryDelay", &delay, "violations", &violations); delay != nil {
+	c.Fields("reason", &f.reason, "retryDelay", &delay, "violations", &violations)
+	if delay != nil {
 		f.retry = toDuration(delay)
 	}
 	list := jsonscan.New(violations)
@@ -75,7 +76,8 @@ func toError(status int, h http.Header, body []byte, now time.Time) *llm.Provide
 	f := readFailure(body)
 	e := classify(status, &f)
 	if status == http.StatusTooManyRequests || status >= 500 {
-		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
+		e.RetryAfter = wire.RetryAfter(h, now)
+		if e.RetryAfter == 0 {
 			e.RetryAfter = f.wait()
 		}
 	}

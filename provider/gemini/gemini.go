@@ -147,11 +147,14 @@ func New(model string, o *Options) *Model {
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
 		Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout}}
-	m.tools.Form, m.output.Form = form, outputForm
+	m.tools.Form = form
+	m.output.Form = outputForm
 	if o.Subset {
-		m.tools.Form, m.output.Form = subsetForm, subsetOutputForm
+		m.tools.Form = subsetForm
+		m.output.Form = subsetOutputForm
 	}
-	if m.err = wire.CheckKey(provider, key); m.err != nil {
+	m.err = wire.CheckKey(provider, key)
+	if m.err != nil {
 		return m
 	}
 	switch {

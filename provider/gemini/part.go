@@ -36,7 +36,8 @@ const (
 
 // readPart reads the part at c.
 func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
-	begin, unknown := c.Offset(), false
+	begin := c.Offset()
+	unknown := false
 	for k := range c.Members() {
 		switch string(k) {
 		case "text":
@@ -135,7 +136,8 @@ func toMedia(raw []byte) (llm.Media, error) {
 	c.Fields("mimeType", &m.MIME, "fileUri", &m.URL, "data", &data)
 	var err error
 	if data != nil {
-		if m.Data, err = wire.DecodeBase64(data); err != nil {
+		m.Data, err = wire.DecodeBase64(data)
+		if err != nil {
 			return m, broken("media in the reply are not base64: %v", err)
 		}
 	}

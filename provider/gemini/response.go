@@ -98,7 +98,8 @@ func (d *decoder) feedback(raw []byte) {
 	var reason []byte
 	var words string
 	c := jsonscan.New(raw)
-	if c.Fields("blockReason", &reason, "blockReasonMessage", &words); reason != nil {
+	c.Fields("blockReason", &reason, "blockReasonMessage", &words)
+	if reason != nil {
 		d.blocked = enum(reason, blockReasons)
 	}
 	if d.blocked != "" && words != "" {
@@ -146,7 +147,8 @@ func (d *decoder) toCall(p *part) error {
 	var o *llm.Opaque
 	if p.members != nil {
 		var err error
-		if o, err = d.keep(p.members); err != nil {
+		o, err = d.keep(p.members)
+		if err != nil {
 			return err
 		}
 	}
@@ -209,7 +211,8 @@ func enum(raw []byte, names []string) string {
 		}
 		return ""
 	}
-	switch n, _ := c.Int(); {
+	n, _ := c.Int()
+	switch {
 	case n <= 0:
 		return ""
 	case n < int64(len(names)):

@@ -121,7 +121,8 @@ func fromResult(e *encoder, c *llm.ToolCall, r *llm.ToolResult, at place) (media
 				media = append(media, p)
 				continue
 			}
-			if inside++; inside == 1 {
+			inside++
+			if inside == 1 {
 				e.Raw(`,"parts":[`)
 			}
 			e.Comma()

@@ -57,7 +57,8 @@ func (d *decoder) End() error {
 	finish := toFinish(d.reason)
 	switch {
 	case d.reason == "" && d.blocked != "":
-		d.reason, d.message = "blocked", "the prompt was not answered: "+d.blocked
+		d.reason = "blocked"
+		d.message = "the prompt was not answered: " + d.blocked
 		finish = llm.FinishReasonContentFilter
 	case d.reason == "" && !d.seen:
 		return broken("the reply has no candidates")
@@ -151,7 +152,8 @@ func (d *decoder) beginCall(c llm.ToolCall, p *part) error {
 	}
 	c.Args = open.args.take()
 	var err error
-	if open.part, err = d.BeginCall(c); err != nil {
+	open.part, err = d.BeginCall(c)
+	if err != nil {
 		return err
 	}
 	d.call = open

@@ -45,7 +45,8 @@ func (d *responseDecoder) compare(output []byte) error {
 			}
 		}
 	}
-	items, n := int64(0), 0
+	items := int64(0)
+	n := 0
 	list := jsonscan.New(output)
 	for list.Array(); list.More(); items++ {
 		it := d.read(&list)
@@ -56,7 +57,8 @@ func (d *responseDecoder) compare(output []byte) error {
 			if n < len(calls) && calls[n].call.ID == it.callID {
 				s = calls[n]
 			}
-			if n++; s == nil || !d.sameCall(s, &it, kind) {
+			n++
+			if s == nil || !d.sameCall(s, &it, kind) {
 				return d.Inconsistent("the call %q of the response is not that of its events", it.callID)
 			}
 		default:

@@ -114,10 +114,14 @@ func (w *waiter) begun(id string) error {
 // engine will fetch it. The server is asked again, once, for a reply that it has lost and of which
 // no fragment was emitted.
 func (m *Model) await(ctx context.Context, req *llm.Request, body []byte, out *wire.Emitter) error {
-	earlier, first, lost := req.Background, *out, false
+	earlier := req.Background
+	first := *out
+	lost := false
 	return m.client.Retry(ctx, out, func() error {
 		for {
-			err, sent, w := errWaiting, 0, &waiter{at: noIndex, stream: !req.Whole,
+			err := errWaiting
+			sent := 0
+			w := &waiter{at: noIndex, stream: !req.Whole,
 				responseDecoder: &responseDecoder{dialect: &m.dialect, Emitter: out}}
 			if earlier != nil && earlier.Provider == m.tag {
 				w.id = wire.MemberText(earlier.Data, "id")
@@ -125,7 +129,8 @@ func (m *Model) await(ctx context.Context, req *llm.Request, body []byte, out *w
 			}
 			earlier = nil // a repeated request is for another reply
 			if w.id == "" {
-				err, sent = m.client.Exchange(ctx, http.MethodPost, m.url, body, req.Whole, out, w), 1
+				err = m.client.Exchange(ctx, http.MethodPost, m.url, body, req.Whole, out, w)
+				sent = 1
 			} else if ctx.Err() == nil {
 				err = m.fetch(ctx, w)
 			}
@@ -136,7 +141,8 @@ func (m *Model) await(ctx context.Context, req *llm.Request, body []byte, out *w
 			if lost || ctx.Err() != nil || w.id == "" || out.Began || !isGone(err) {
 				return err
 			}
-			lost, *out = true, first
+			lost = true
+			*out = first
 			if !out.Yield(llm.Delta{Requests: sent, Notice: &llm.Notice{Code: "background_lost",
 				Text: "the server has no reply " + w.id + " any more, and is asked again"}}, nil) {
 				return wire.ErrStopped

@@ -41,7 +41,8 @@ func (d *chatDecoder) piece(c *jsonscan.Cursor) *chatPiece {
 	p := chatPiece{index: noIndex}
 	var function, custom, name, args []byte
 	c.Fields("index", &p.index, "id", &p.id, "function", &function, "custom", &custom)
-	if p.custom = custom != nil && (len(function) == 0 || function[0] != '{'); p.custom {
+	p.custom = custom != nil && (len(function) == 0 || function[0] != '{')
+	if p.custom {
 		function = custom
 	}
 	inner := jsonscan.New(function)
@@ -57,7 +58,8 @@ func (d *chatDecoder) legacy(raw []byte) error {
 	p := chatPiece{index: legacyIndex}
 	c := jsonscan.New(raw)
 	c.Fields("name", &p.name, "arguments", &args)
-	if p.args = wire.AsArgs(args); p.name == "" && len(p.args) == 0 {
+	p.args = wire.AsArgs(args)
+	if p.name == "" && len(p.args) == 0 {
 		return nil
 	}
 	return d.fragment(&p)
@@ -172,7 +174,8 @@ func (d *chatDecoder) newCall(p *chatPiece) error {
 	if p.custom {
 		part.Opaque = &llm.Opaque{Provider: d.tag, Data: json.RawMessage(`{"type":"` + customType + `"}`)}
 	}
-	switch hold := wrapped(d.Tools, part.Name); {
+	hold := wrapped(d.Tools, part.Name)
+	switch {
 	case hold && d.sealing:
 		return unwrap(d.Emitter, part)
 	case hold:

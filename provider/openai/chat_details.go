@@ -67,7 +67,8 @@ func (d *chatDecoder) beginDetails(whole []byte) error {
 		// The text of the reasoning is in another member. One part has both.
 		data := append(append([]byte(`{"reasoning_details":`), whole...), '}')
 		i, err := d.BeginReasoning(llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: data}})
-		d.thought, d.details.part = i, i
+		d.thought = i
+		d.details.part = i
 		return err
 	}
 	if d.thought == closed {
@@ -90,7 +91,8 @@ func (x *chatDetails) add(raw []byte) {
 	one := detail{index: noIndex}
 	c := jsonscan.New(raw)
 	c.Fields("index", &one.index, "type", &one.typ)
-	if one.members = wire.ReadMembers(raw); c.Err() != nil || len(one.members) == 0 {
+	one.members = wire.ReadMembers(raw)
+	if c.Err() != nil || len(one.members) == 0 {
 		return
 	}
 	i := len(x.entries) - 1

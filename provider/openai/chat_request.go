@@ -178,7 +178,8 @@ func fromChatPart(e *encoder, message, i int, p llm.Part) {
 
 func fromChatMedia(e *encoder, where string, m llm.Media) {
 	m = e.read(where, m)
-	switch kind := mediaKind(m); {
+	kind := mediaKind(m)
+	switch {
 	case wire.FileID(m.URL) && (kind != "image" || m.MIME == ""):
 		e.Raw(`{"type":"file","file":{"file_id":`)
 		e.uploaded(where, m.URL)
@@ -222,7 +223,9 @@ func fromChatMedia(e *encoder, where string, m llm.Media) {
 func fromChatReply(e *encoder, message int, m *llm.Message) {
 	e.Comma()
 	e.Raw(`{"role":"assistant","content":`)
-	texts, calls, thoughts := 0, 0, 0
+	texts := 0
+	calls := 0
+	thoughts := 0
 	for i, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Text:
@@ -357,7 +360,8 @@ func readOpaque(o *llm.Opaque, tag string) (form string, details []byte) {
 		return "", nil
 	}
 	c := jsonscan.New(o.Data)
-	if c.Fields("field", &form, reasoningDetails, &details); len(details) >= 2 && details[0] == '[' {
+	c.Fields("field", &form, reasoningDetails, &details)
+	if len(details) >= 2 && details[0] == '[' {
 		return reasoningDetails, details[1 : len(details)-1]
 	}
 	return form, nil

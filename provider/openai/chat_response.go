@@ -66,7 +66,8 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	}
 	form := reasoningContent
 	if thinking == "" {
-		thinking, form = plain, reasoningPlain
+		thinking = plain
+		form = reasoningPlain
 	}
 	d.thinks = d.thinks || thinking != ""
 	if len(details) > 2 && details[0] == '[' {

@@ -19,7 +19,8 @@ func (d *chatDecoder) Event(data []byte) error {
 func (d *chatDecoder) Over() bool { return d.done }
 
 func (d *chatDecoder) Whole(body []byte) error {
-	d.sealing, d.Emitter.Whole = true, true
+	d.sealing = true
+	d.Emitter.Whole = true
 	if err := d.chunk(body); err != nil {
 		return err
 	}

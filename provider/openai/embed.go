@@ -83,7 +83,8 @@ func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
 		}
 	}
 	var raw []json.RawMessage
-	switch err := json.Unmarshal(answer, &a); {
+	err := json.Unmarshal(answer, &a)
+	switch {
 	case err == nil && a.Error != nil && string(a.Error) != "null":
 		return nil, e.m.toStreamError(a.Error)
 	case err == nil && a.Data != nil:
@@ -95,7 +96,8 @@ func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
 		if seen[at] || at < 0 || at >= len(raw) {
 			return nil, wire.Broken(e.m.provider, "vector %d: it is for text %d, of %d texts from 0 on, or for one that has a vector already", i, at, want)
 		}
-		seen[at], raw[at] = true, item.Embedding
+		seen[at] = true
+		raw[at] = item.Embedding
 	}
 	return wire.Vectors(e.m.provider, answer, raw, want)
 }

@@ -66,7 +66,8 @@ func (d *dialect) toStreamError(raw []byte) error {
 func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	e := &llm.ProviderError{Provider: d.provider, Status: status, Message: f.text()}
 	if f.Code == "tool_use_failed" || f.generation != "" {
-		e.Code, e.Err = llm.CodeInvalidRequest, &wire.BadCall{Text: f.generation}
+		e.Code = llm.CodeInvalidRequest
+		e.Err = &wire.BadCall{Text: f.generation}
 		return e
 	}
 	word := strings.ToLower(f.Code + " " + f.Type)
@@ -101,7 +102,8 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	case wire.Contains(word, "invalid_prompt", "invalid_request", "image_parse", "invalid_image", "invalid_base64"):
 		e.Code = llm.CodeInvalidRequest
 	default: // a redirect, or in a stream an unknown type
-		if e.Code = wire.StatusRange(status); status >= 300 {
+		e.Code = wire.StatusRange(status)
+		if status >= 300 {
 			e.Message = cmp.Or(e.Message, wire.Redirected)
 		}
 	}

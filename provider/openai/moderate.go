@@ -48,7 +48,8 @@ func (m *Moderator) read(answer []byte) (categories []string, err error) {
 	}
 	broken := json.Unmarshal(answer, &a) != nil || len(a.Results) == 0
 	for _, r := range a.Results {
-		if broken = broken || r.Flagged == nil; broken || !*r.Flagged {
+		broken = broken || r.Flagged == nil
+		if broken || !*r.Flagged {
 			continue
 		}
 		before := len(categories)

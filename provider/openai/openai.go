@@ -177,7 +177,8 @@ func newModel(a *api, model string, o *Options) *Model {
 	if server == nil {
 		server = &Server{BaseURL: DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", KeyEnv: "OPENAI_API_KEY"}
 	}
-	base, key := cmp.Or(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL), o.Key
+	base := cmp.Or(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL)
+	key := o.Key
 	if key == "" && (o.BaseURL == "" || server.BaseURL == "" ||
 		wire.MayHaveKey(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL)) {
 		key = wire.Env(server.KeyEnv)
@@ -209,8 +210,10 @@ func newModel(a *api, model string, o *Options) *Model {
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
 		Decoder:  m.decode, ToError: m.toError}
 	m.jsonObject = server.JSONObject
-	m.tools.Form, m.output.Form = m.form(o.Strict), outputForm
-	if m.err = wire.CheckKey(m.provider, key); m.err != nil {
+	m.tools.Form = m.form(o.Strict)
+	m.output.Form = outputForm
+	m.err = wire.CheckKey(m.provider, key)
+	if m.err != nil {
 		return m
 	}
 	if o.Background && a != responsesAPI {

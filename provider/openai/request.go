@@ -192,7 +192,8 @@ func fromPart(e *encoder, message, i int, p llm.Part) {
 
 func fromMedia(e *encoder, where string, m llm.Media) {
 	m = e.read(where, m)
-	switch kind := mediaKind(m); {
+	kind := mediaKind(m)
+	switch {
 	case wire.FileID(m.URL) && kind == "image" && m.MIME != "":
 		e.Raw(`{"type":"input_image","file_id":`)
 		e.uploaded(where, m.URL)
@@ -256,7 +257,8 @@ func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string
 // returnable reports whether an item can be sent back. Reasoning that the server neither stored
 // nor returned, encrypted or plain, is an id that it does not find.
 func returnable(e *encoder, item []byte) bool {
-	reasoning, content := false, false
+	reasoning := false
+	content := false
 	c := jsonscan.New(item)
 	for k := range c.Members() {
 		switch string(k) {

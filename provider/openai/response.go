@@ -258,7 +258,8 @@ func (d *responseDecoder) message(it *item) error {
 	c := jsonscan.New(it.content)
 	for c.Array(); c.More(); {
 		var text, refusal []byte
-		if c.Fields("text", &text, "refusal", &refusal); len(refusal) > 0 && refusal[0] == '"' {
+		c.Fields("text", &text, "refusal", &refusal)
+		if len(refusal) > 0 && refusal[0] == '"' {
 			text = refusal
 		}
 		if !wire.Filled(text) {

@@ -356,7 +356,8 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 	s := d.slot(index)
 	again := s.done
 	s.done = true
-	switch kind := it.kind(); {
+	kind := it.kind()
+	switch {
 	case s.sealed:
 		return nil
 	case s.part == closed && !s.any && s.hold == nil:

@@ -174,7 +174,8 @@ func (w *watch) read(res *http.Response) (done bool) {
 		}
 		w.last = string(ev.ID)
 		if e.Kind == pawl.EventRunEnded && e.Run == "run" {
-			w.ended, w.res = true, e.Result
+			w.ended = true
+			w.res = e.Result
 		}
 		if !w.yield(e, nil) {
 			return true

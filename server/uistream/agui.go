@@ -97,7 +97,8 @@ func (a *agui) begin() []object {
 	if a.o.Protocol == AGUI1 {
 		out[0]["protocolVersion"] = "1.0"
 	}
-	kept, reasoning := []object{}, []object{}
+	kept := []object{}
+	reasoning := []object{}
 	for _, m := range a.o.Messages {
 		id, _ := m["id"].(string)
 		if run, key := RunOf(id); run != a.o.Run || stepOf(key) <= a.o.After {
@@ -158,10 +159,12 @@ func (a *agui) message(f *frame) (id, call string) {
 // tell encodes a part of a message. The second time, the arguments of a call are complete.
 func (a *agui) tell(f *frame, again bool) []object {
 	id, call := a.message(f)
-	prefix, role := "TEXT_MESSAGE_", "assistant"
+	prefix := "TEXT_MESSAGE_"
+	role := "assistant"
 	var begin, end []object
 	if f.reasoning {
-		prefix, role = "REASONING_MESSAGE_", "reasoning"
+		prefix = "REASONING_MESSAGE_"
+		role = "reasoning"
 		begin, end = a.put("REASONING_START", "messageId", id), a.put("REASONING_END", "messageId", id)
 	}
 	switch f.kind {
@@ -195,7 +198,8 @@ func (a *agui) tell(f *frame, again bool) []object {
 
 // end encodes the end of a run.
 func (a *agui) end(ev *pawl.Event) []object {
-	r, outcome := ev.Result, object{"type": "success"}
+	r := ev.Result
+	outcome := object{"type": "success"}
 	cause := cmp.Or(ev.Error, r.Cause, "the run stopped without an answer")
 	bad := r.Stop == pawl.StopFailed || r.Stop == pawl.StopStalled
 	switch {
@@ -235,7 +239,8 @@ func (a *agui) pending(open []pawl.PendingCall, outcome object) {
 	asks := false
 	for i := range open {
 		w, id := &open[i], a.id(open[i].Key)
-		about, schema := questionOf(w), object{}
+		about := questionOf(w)
+		schema := object{}
 		if !w.Passive {
 			schema = object{"type": "object", "required": []string{"approved"}, "properties": object{"approved": object{"type": "boolean"},
 				"reason": object{"type": "string"}, "args": json.RawMessage(cmp.Or(string(w.Schema), "{}"))}}
@@ -246,7 +251,8 @@ func (a *agui) pending(open []pawl.PendingCall, outcome object) {
 		ids, asks = append(ids, id), asks || !w.Passive
 	}
 	if asks {
-		outcome["type"], outcome["interrupts"] = "interrupt", all
+		outcome["type"] = "interrupt"
+		outcome["interrupts"] = all
 	} else if a.o.Protocol == AGUI1 {
 		outcome["pendingToolCallIds"] = ids
 	}
@@ -258,7 +264,8 @@ func (e *Encoder) nested(ev pawl.Event) {
 	in := e.inner[ev.Run]
 	if in == nil {
 		o := e.o
-		if o.After = 0; e.o.After > 0 && stepOf(ev.Run) <= e.o.After {
+		o.After = 0
+		if e.o.After > 0 && stepOf(ev.Run) <= e.o.After {
 			for key := range e.o.Open {
 				if rest, ok := strings.CutPrefix(string(key), string(ev.Run)+"/"); ok {
 					o.After = max(o.After, stepOf(llm.Key("run/"+rest)))

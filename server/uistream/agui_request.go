@@ -94,7 +94,8 @@ func Content(raw json.RawMessage) (parts []llm.Part, err error) {
 				return nil, errors.New("an image has no URL")
 			}
 		case "image", "audio", "video", "document":
-			if at.URL = p.Source.Value; p.Source.Type == "data" {
+			at.URL = p.Source.Value
+			if p.Source.Type == "data" {
 				at.URL = "data:;base64," + p.Source.Value
 			}
 		default:
@@ -154,7 +155,8 @@ func (r *RunInput) Answers(run string, o *Options) (ds []llm.Decision) {
 			Args     json.RawMessage
 		}
 		known := json.Unmarshal(a.Payload, &yes) == nil && yes.Approved != nil
-		d, res := llm.Decision{Key: key, Digest: digest}, ResultOf(a.Payload)
+		d := llm.Decision{Key: key, Digest: digest}
+		res := ResultOf(a.Payload)
 		switch {
 		case a.Status == "cancelled":
 			d.Reason, res = cmp.Or(yes.Reason, "cancelled"), llm.ErrorResult("The user cancelled the call.")

@@ -103,13 +103,16 @@ func (a *aisdk) call(f *frame) []object {
 		o["providerExecuted"] = true
 	}
 	if s.title != "" {
-		o["title"], o["dynamic"] = s.title, true
+		o["title"] = s.title
+		o["dynamic"] = true
 	}
 	switch f.kind {
 	case callStarted:
-		o["type"], o["toolName"] = "tool-input-start", s.name
+		o["type"] = "tool-input-start"
+		o["toolName"] = s.name
 	case callDelta:
-		o["type"], o["inputTextDelta"] = "tool-input-delta", f.text
+		o["type"] = "tool-input-delta"
+		o["inputTextDelta"] = f.text
 	case callReady:
 		o["type"], o["toolName"], o["input"] = "tool-input-available", s.name, jsonOr(f.text)
 	case callOK:

@@ -178,7 +178,9 @@ func (e *Encoder) put(f *frame) {
 
 // reply forgets the parts of the reply before.
 func (e *Encoder) reply() {
-	e.texts, e.keys, e.gone = map[int]*strings.Builder{}, map[int]llm.Key{}, map[int]bool{}
+	e.texts = map[int]*strings.Builder{}
+	e.keys = map[int]llm.Key{}
+	e.gone = map[int]bool{}
 }
 
 // Event returns the frames of an event. At most one text is open in all runs.
@@ -221,7 +223,8 @@ func (e *Encoder) event(ev *pawl.Event) {
 		if e.step == 0 || ev.Kind == pawl.EventStepStarted {
 			e.close()
 			e.reply()
-			e.held, e.step = false, max(ev.Step, 1)
+			e.held = false
+			e.step = max(ev.Step, 1)
 			e.steps++
 			e.put(&frame{kind: stepStarted, step: e.step})
 		}
@@ -347,7 +350,8 @@ func (e *Encoder) known(key llm.Key, name string) *shown {
 		if s.title != "" {
 			s.title += name
 		}
-		if _, s.began = e.o.Open[key]; !s.began {
+		_, s.began = e.o.Open[key]
+		if !s.began {
 			s.step = e.steps
 		}
 		s.ready = s.began
@@ -390,18 +394,22 @@ func (e *Encoder) ready(s *shown, call llm.ToolCall) {
 
 // whole sends what is missing of a complete reply.
 func (e *Encoder) whole(step int, r *llm.Response) {
-	e.finish, e.held = r.Finish, false
-	index, n := 0, 0
+	e.finish = r.Finish
+	e.held = false
+	index := 0
+	n := 0
 	for _, p := range r.Message.Parts {
 		for e.gone[index] {
 			index++
 		}
-		text, reasoning := "", false
+		text := ""
+		reasoning := false
 		switch p := p.(type) {
 		case llm.Text:
 			text = p.Text
 		case llm.Reasoning:
-			text, reasoning = p.Text, true
+			text = p.Text
+			reasoning = true
 		case llm.Media:
 			e.file(p)
 		case llm.ToolCall:

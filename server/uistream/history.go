@@ -62,7 +62,9 @@ func (h *History) encode(f *frame) []object {
 	case callStarted, callReady:
 		p["type"], p["state"], p["input"] = "tool-"+f.call.name, "input-available", jsonOr(f.text)
 		if f.call.title != "" {
-			p["type"], p["toolName"], p["title"] = "dynamic-tool", f.call.name, f.call.title
+			p["type"] = "dynamic-tool"
+			p["toolName"] = f.call.name
+			p["title"] = f.call.title
 		}
 	case question:
 		p["state"], p["approval"] = "approval-requested", object{"id": ApprovalID(f.ask)}

@@ -28,8 +28,10 @@ func parse(address string) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(address)
 	if err != nil {
 		var bad *pgconn.ParseConfigError
-		if inner := err; errors.As(err, &bad) { // its text begins with the address
-			if inner = errors.Unwrap(bad); inner == nil {
+		inner := err
+		if errors.As(err, &bad) { // its text begins with the address
+			inner = errors.Unwrap(bad)
+			if inner == nil {
 				inner = errors.New("it has no form of libpq")
 			}
 			err = inner
@@ -55,7 +57,8 @@ func searchIn(cfg *pgxpool.Config) (schema string) {
 		return err
 	}
 	first, _, _ := strings.Cut(path, ",")
-	if first = strings.TrimSpace(first); strings.HasPrefix(first, `"`) {
+	first = strings.TrimSpace(first)
+	if strings.HasPrefix(first, `"`) {
 		return strings.Trim(first, `"`)
 	}
 	return strings.ToLower(first)

@@ -69,11 +69,13 @@ func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	schema := searchIn(cfg)
-	at, b := place(cfg, schema), &backend{now: opts.Now}
+	at := place(cfg, schema)
+	b := &backend{now: opts.Now}
 	if b.now == nil {
 		b.now = time.Now
 	}
-	if b.pool, err = pgxpool.NewWithConfig(ctx, cfg); err == nil {
+	b.pool, err = pgxpool.NewWithConfig(ctx, cfg)
+	if err == nil {
 		if err = b.migrate(ctx, schema, opts.NoCreate); err != nil {
 			b.pool.Close()
 		}

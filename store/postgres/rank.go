@@ -130,7 +130,8 @@ func literal(query string) string { return "'" + strings.ReplaceAll(query, "'", 
 func times(rank float32) float64 {
 	sum := 0.0
 	for n := 1; n <= 30; n++ {
-		if sum += 1 / float64(n*n); sum-0.5/float64(n*n) > float64(rank)*1.64493406685 {
+		sum += 1 / float64(n*n)
+		if sum-0.5/float64(n*n) > float64(rank)*1.64493406685 {
 			return float64(n - 1)
 		}
 	}

@@ -91,9 +91,11 @@ func (c conn) Batch(ctx context.Context, all []relational.Statement) error {
 	for _, s := range all {
 		stmt := parsed[s.Text]
 		if stmt == nil {
-			if stmt = c.statement(ctx, s.Text); stmt == nil {
+			stmt = c.statement(ctx, s.Text)
+			if stmt == nil {
 				var err error
-				if stmt, err = c.PrepareContext(ctx, dialect.Replace(s.Text)); err != nil {
+				stmt, err = c.PrepareContext(ctx, dialect.Replace(s.Text))
+				if err != nil {
 					return err
 				}
 				defer stmt.Close()

@@ -122,7 +122,8 @@ func open(path string, opts *Options) (*DB, error) {
 		db.now = opts.Now
 	}
 	pragmas := []string{"journal_mode(WAL)", "cache_size(-65536)", "secure_delete(1)"}
-	if db.write, err = sql.Open("sqlite", dsn(pragmas...)+"&_txlock=immediate"); err != nil {
+	db.write, err = sql.Open("sqlite", dsn(pragmas...)+"&_txlock=immediate")
+	if err != nil {
 		return nil, err
 	}
 	db.write.SetMaxOpenConns(1)

@@ -59,7 +59,8 @@ func (b *backend) lead() {
 		return nil
 	})
 	t.mu.Lock()
-	if t.busy = len(t.waiting) > 0; t.busy {
+	t.busy = len(t.waiting) > 0
+	if t.busy {
 		go b.lead()
 	}
 	t.mu.Unlock()
@@ -84,7 +85,8 @@ func (c *waitingChange) within(tx *sql.Tx) error {
 	if _, err := tx.Exec("savepoint one"); err != nil {
 		return err
 	}
-	if c.err = c.alone(tx); c.err != nil {
+	c.err = c.alone(tx)
+	if c.err != nil {
 		if _, err := tx.Exec("rollback to one"); err != nil { // a full disk has ended tx itself
 			return errors.Join(c.err, err)
 		}

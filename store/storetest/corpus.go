@@ -122,7 +122,8 @@ func among(hits []store.ChunkHit, scores map[string]float64, limit int) (found, 
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b float64) int { return cmp.Compare(b, a) })
-	if wanted = min(limit, len(all)); wanted == 0 {
+	wanted = min(limit, len(all))
+	if wanted == 0 {
 		return 0, 0
 	}
 	last := all[wanted-1]

@@ -287,7 +287,8 @@ func (s *journalSuite) race() {
 		})
 	}
 	wg.Wait()
-	all, prev := must(s.db.JournalRecords(s.ctx, alice, "r", 0)), ""
+	all := must(s.db.JournalRecords(s.ctx, alice, "r", 0))
+	prev := ""
 	if len(all) != 17 {
 		s.Errorf("%d records, want 17", len(all))
 	}

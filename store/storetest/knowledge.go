@@ -20,7 +20,8 @@ func (s *suite) documents() {
 	s.same(d, must(s.db.Document(s.ctx, alice, "handbook")))
 	got := must(s.db.Chunks(s.ctx, alice, "handbook", 0, 0))
 	for i := range chunks {
-		chunks[i].Document, chunks[i].Index = "handbook", i
+		chunks[i].Document = "handbook"
+		chunks[i].Index = i
 	}
 	s.same(chunks, got)
 	if part := must(s.db.Chunks(s.ctx, alice, "handbook", 1, 5)); len(part) != 1 || part[0].ID() != "handbook#1" {
@@ -164,7 +165,8 @@ func (s *suite) memories() {
 		{store.Source{By: "owner", Always: true}, store.Source{By: "owner", Always: true}},
 	} {
 		old, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: " likes  (TEA)\n", Source: step.said})
-		if s.ok(err); added || old.ID != m.ID || old.Source != step.want {
+		s.ok(err)
+		if added || old.ID != m.ID || old.Source != step.want {
 			s.Errorf("the same again is %+v, added %v", old, added)
 		}
 		s.same(old, must(s.db.Memory(s.ctx, alice, m.ID)))
@@ -175,7 +177,8 @@ func (s *suite) memories() {
 	own, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea.", Source: store.Source{Agent: "clerk"}})
 	s.ok(err)
 	again, twice, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: own.Text, Source: own.Source})
-	if s.ok(err); !added || own.ID == m.ID || twice || again.ID != own.ID {
+	s.ok(err)
+	if !added || own.ID == m.ID || twice || again.ID != own.ID {
 		s.Errorf("a memory of one agent is that of all agents, or is stored twice: %+v, %v", own, added)
 	}
 	s.ok(s.db.ForgetMemory(s.ctx, alice, own.ID))
@@ -189,7 +192,8 @@ func (s *suite) memories() {
 	} {
 		before := must(s.db.Memory(s.ctx, alice, m.ID)).Created
 		old, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "likes tea", Source: when.said, Created: when.at})
-		if s.ok(err); old.Created.After(before) != when.younger {
+		s.ok(err)
+		if old.Created.After(before) != when.younger {
 			s.Errorf("stored again at %v it is of %v, before of %v", when.at, old.Created, before)
 		}
 		s.same(old, must(s.db.Memory(s.ctx, alice, m.ID)))
@@ -231,7 +235,8 @@ func (s *suite) summaries() {
 		about(id, "About apples.", "")
 	}
 	fact, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "About apples."})
-	if s.ok(err); !added {
+	s.ok(err)
+	if !added {
 		s.Errorf("a fact with the text of a summary is %+v", fact)
 	}
 	old, _, err := s.db.AddMemory(s.ctx, bob, store.Memory{Text: "About plums.", Source: store.Source{Thread: "t1"}})
@@ -239,7 +244,8 @@ func (s *suite) summaries() {
 	first := about("t1", "About pears.", "")
 	next, added, err := s.db.AddMemory(s.ctx, alice,
 		store.Memory{Text: "About pears.", Source: store.Source{Thread: "t1", Agent: "clerk"}})
-	if s.ok(err); added || next.Text != "About pears." || next.ID == first.ID {
+	s.ok(err)
+	if added || next.Text != "About pears." || next.ID == first.ID {
 		s.Errorf("the next summary is %+v, added %v", next, added)
 	}
 	list := must(s.db.Memories(s.ctx, alice, store.Page{}))
@@ -267,7 +273,8 @@ func (s *suite) confirmed() {
 		m, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: fmt.Sprint("claim ", i),
 			Source: store.Source{Unconfirmed: true, Thread: strings.Repeat("t", i%2)}})
 		s.ok(err)
-		yes, done := m, make(chan error)
+		yes := m
+		done := make(chan error)
 		yes.Source.Unconfirmed = false
 		go func() { done <- s.db.ForgetMemory(s.ctx, alice, m.ID) }()
 		_, added, err := s.db.AddMemory(s.ctx, alice, yes)

@@ -9,7 +9,8 @@ import (
 func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64
 	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
+		x := float64(a[i])
+		y := float64(b[i])
 		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
 	}
 	return dot / math.Sqrt(aa*bb)

@@ -16,9 +16,13 @@ import (
 // PAWL_SCALE=100000 creates that many chunks, of 384 dimensions each, which takes minutes. db must
 // be empty. Scale does not close it.
 func Scale(t *testing.T, db store.Store) {
-	chunks, dimensions, times := 1000, 16, 5
+	chunks := 1000
+	dimensions := 16
+	times := 5
 	if n, err := strconv.Atoi(os.Getenv("PAWL_SCALE")); err == nil {
-		chunks, dimensions, times = n, 384, 20
+		chunks = n
+		dimensions = 384
+		times = 20
 	}
 	other := store.Scope{User: "other"}
 	c := newCorpus(dimensions)
@@ -59,7 +63,8 @@ func rare(i int) int32 { return -1 - int32(i) }
 func measure(t *testing.T, db store.Store, c *corpus, times int, what string, words func(i int) []int32, vector bool) {
 	const limit = 10
 	var took []time.Duration
-	found, wanted := 0, 0
+	found := 0
+	wanted := 0
 	for i := range times {
 		q := store.Query{Limit: limit}
 		var best map[string]float64

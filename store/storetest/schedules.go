@@ -23,7 +23,8 @@ func (s *suite) schedules() {
 	}
 	s.same(v, must(s.db.Schedule(s.ctx, alice, v.ID)))
 	change := v
-	change.Enabled, change.Next = false, time.Time{}
+	change.Enabled = false
+	change.Next = time.Time{}
 	changed := must(s.db.PutSchedule(s.ctx, alice, change))
 	if changed.Version != 2 || !changed.Created.Equal(v.Created) {
 		s.Errorf("changed it is %+v", changed)
@@ -50,7 +51,8 @@ func (s *suite) schedules() {
 
 func (s *suite) occurrences() {
 	s.schedule(alice, "v", noon)
-	next, minute := noon.Add(24*time.Hour), time.Minute
+	next := noon.Add(24 * time.Hour)
+	minute := time.Minute
 	claim := func(owner string, now time.Time) (store.Claim, error) {
 		return s.db.ClaimOccurrence(s.ctx, alice, "v", noon, owner, now, now.Add(minute))
 	}
@@ -118,7 +120,8 @@ func (s *suite) race() {
 	for i := range 16 {
 		wg.Go(func() {
 			owner := fmt.Sprint("owner ", i)
-			switch _, err := s.db.ClaimOccurrence(s.ctx, alice, "v", noon, owner, noon, noon.Add(time.Minute)); {
+			_, err := s.db.ClaimOccurrence(s.ctx, alice, "v", noon, owner, noon, noon.Add(time.Minute))
+			switch {
 			case err == nil:
 				got <- owner
 			case !errors.Is(err, store.ErrConflict):
@@ -127,7 +130,8 @@ func (s *suite) race() {
 		})
 	}
 	wg.Wait()
-	if close(got); len(got) != 1 {
+	close(got)
+	if len(got) != 1 {
 		s.Errorf("%d got it", len(got))
 	}
 }
@@ -159,7 +163,8 @@ func (s *suite) traces() {
 	if a, b := asJSON(s, events), asJSON(s, got); a != b {
 		s.Errorf("the events came back as %s", b)
 	}
-	if got = must(s.db.Events(s.ctx, alice, "r1", 1, 1)); len(got) != 1 || got[0].Seq != 2 {
+	got = must(s.db.Events(s.ctx, alice, "r1", 1, 1))
+	if len(got) != 1 || got[0].Seq != 2 {
 		s.Errorf("the event after 1 is %+v", got)
 	}
 	s.is(s.db.AppendEvents(s.ctx, bob, "r1", events...), store.ErrNotFound, "Bob adds to Alice's run")

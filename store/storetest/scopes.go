@@ -40,8 +40,10 @@ func (s *suite) scopes() {
 		s.ok(s.db.PutRun(s.ctx, sc, store.Run{ID: "r", Task: where(sc)}))
 		s.ok(s.db.AppendEvents(s.ctx, sc, "r", pawl.Event{Kind: pawl.EventText, Seq: 1, Text: where(sc)}))
 		s.ok(s.db.PutArtifact(s.ctx, sc, "r", pawl.Artifact{Key: "k", Text: where(sc)}))
-		user, id := sc, sc.Thread
-		if user.Thread = ""; id == "" {
+		user := sc
+		id := sc.Thread
+		user.Thread = ""
+		if id == "" {
 			id = "none"
 		}
 		must(s.db.PutThread(s.ctx, user, store.Thread{ID: id}))
@@ -56,7 +58,8 @@ func (s *suite) scopes() {
 		}
 		slices.Sort(want)
 		same := func(what string, got []string) {
-			if slices.Sort(got); !slices.Equal(got, want) {
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
 				s.Errorf("%s from %s: found %v, want %v", what, where(sc), got, want)
 			}
 		}

@@ -52,7 +52,8 @@ func (s *suite) threads() {
 		s.Errorf("the words are in two messages of t1, one of them in t2: found %v", ids)
 	}
 	in := alice
-	if in.Thread = "t2"; len(found(in, "days leave")) != 1 {
+	in.Thread = "t2"
+	if len(found(in, "days leave")) != 1 {
 		s.Errorf("in t2: found %v", found(in, "days leave"))
 	}
 	if ids := append(found(alice, "secretword"), found(alice, "resultword")...); len(ids) > 0 {

@@ -62,10 +62,12 @@ func Open(o *Options) (*Pipeline, error) {
 	}
 	p := &Pipeline{idle: func() {}}
 	if o.HTTP == nil {
-		own, from := *o, http.DefaultTransport
+		own := *o
+		from := http.DefaultTransport
 		if t, ok := from.(*http.Transport); ok { // otherwise the program has replaced it
 			t = t.Clone()
-			from, p.idle = t, t.CloseIdleConnections
+			from = t
+			p.idle = t.CloseIdleConnections
 		}
 		own.HTTP = from
 		o = &own

@@ -75,7 +75,8 @@ func newSignal(o *Options, getenv func(string) string, name, path string) (*sign
 		}
 		name, value, ok := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(value))
-		if name = strings.TrimSpace(name); !ok || name == "" || err != nil {
+		name = strings.TrimSpace(name)
+		if !ok || name == "" || err != nil {
 			// the value may be a key
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: the entry at %q is not name=value", name)
 		}

@@ -120,7 +120,8 @@ func (r *embeddedRun) inPlace(op syntax.Token, x, y starlark.Value) (starlark.Va
 			if err != nil {
 				return nil, err
 			}
-			it, ok = v.(starlark.Iterable), true
+			it = v.(starlark.Iterable)
+			ok = true
 		}
 		if op != syntax.PLUS || !ok {
 			break
@@ -174,7 +175,9 @@ func (r *embeddedRun) gathered(it starlark.Iterable) (list []starlark.Value, err
 
 // setIndex implements a[i] op= b.
 func setIndex(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	a, i, b := args[0], args[1], args[3]
+	a := args[0]
+	i := args[1]
+	b := args[3]
 	op := syntax.PLUS
 	for ; op < syntax.GTGT && op.String() != string(args[2].(starlark.String)); op++ {
 	}
@@ -350,7 +353,8 @@ func sum(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.T
 		total = args[1]
 	}
 	for e := starlark.Value(nil); it.Next(&e); {
-		if total, err = r.binary(syntax.PLUS, total, e); err != nil {
+		total, err = r.binary(syntax.PLUS, total, e)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -361,10 +365,12 @@ func round(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark
 	if len(args) < 1 || len(args) > 2 {
 		return nil, fmt.Errorf("round takes a number and a number of digits")
 	}
-	digits, whole := 0, true
+	digits := 0
+	whole := true
 	if len(args) == 2 && args[1] != starlark.None {
 		var err error
-		if digits, err = starlark.AsInt32(args[1]); err != nil || digits < -300 || digits > 300 {
+		digits, err = starlark.AsInt32(args[1])
+		if err != nil || digits < -300 || digits > 300 {
 			return nil, fmt.Errorf("round: the number of digits is no number, or too large")
 		}
 		whole = false
@@ -468,7 +474,8 @@ func (r *embeddedRun) each(t *starlark.Thread, name string, args starlark.Tuple,
 	for e := starlark.Value(nil); it.Next(&e); {
 		made := e
 		if args[0] != starlark.None {
-			if made, err = starlark.Call(t, args[0], starlark.Tuple{e}, nil); err != nil {
+			made, err = starlark.Call(t, args[0], starlark.Tuple{e}, nil)
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -132,14 +132,16 @@ func callTools(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []star
 		var name, given starlark.Value = nil, starlark.None
 		switch x := item.(type) {
 		case *starlark.Dict:
-			if name, _, _ = x.Get(starlark.String("name")); name != nil {
+			name, _, _ = x.Get(starlark.String("name"))
+			if name != nil {
 				if v, ok, _ := x.Get(starlark.String("args")); ok {
 					given = v
 				}
 			}
 		case starlark.Indexable:
 			if _, text := item.(starlark.String); !text && (x.Len() == 1 || x.Len() == 2) {
-				if name = x.Index(0); x.Len() == 2 {
+				name = x.Index(0)
+				if x.Len() == 2 {
 					given = x.Index(1)
 				}
 			}
@@ -147,7 +149,8 @@ func callTools(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []star
 		if name == nil {
 			return nil, errors.New(what + " takes a list of (name, args)")
 		}
-		if calls[i], err = r.request(what, name, given); err != nil {
+		calls[i], err = r.request(what, name, given)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +160,8 @@ func callTools(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []star
 
 func (r *embeddedRun) request(what string, name, given starlark.Value) (c request, err error) {
 	var ok bool
-	if c.Name, ok = starlark.AsString(name); !ok {
+	c.Name, ok = starlark.AsString(name)
+	if !ok {
 		return c, fmt.Errorf("%s: the tool's name is text, not %s", what, name.Type())
 	}
 	c.Args = json.RawMessage("{}")
@@ -225,7 +229,8 @@ func setResult(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 		r.why = tooLarge
 		return nil, fmt.Errorf("the result has %d bytes as JSON, and at most %d are returned; set what matters of it", len(b), r.prog.output)
 	}
-	if r.result = b; args[0] == starlark.None {
+	r.result = b
+	if args[0] == starlark.None {
 		r.result = nil
 	}
 	return starlark.None, nil

@@ -98,7 +98,8 @@ func New(in Interpreter, opts *Options) (*pawl.Tool, error) {
 	t.opts.Time = cmp.Or(t.opts.Time, defaultTime)
 	t.opts.Output = cmp.Or(t.opts.Output, defaultOutput)
 	t.opts.Calls = cmp.Or(t.opts.Calls, defaultCalls)
-	switch o := t.opts; {
+	o := t.opts
+	switch {
 	case o.Time < 0 || o.Time > mostTime:
 		return nil, fmt.Errorf("code tool: a time of %s: want at most %s", o.Time, mostTime)
 	case o.Output < 1024 || o.Output > maxFrame/2:

@@ -28,7 +28,8 @@ var (
 // takes counts n bytes that are about to be allocated.
 func (r *embeddedRun) takes(n int64) error {
 	if n < 0 || n > r.left {
-		r.why, r.left = memory, 0
+		r.why = memory
+		r.left = 0
 		return errMemory
 	}
 	r.left -= n
@@ -54,7 +55,8 @@ func weigh(v starlark.Value, depth int, left *int64) error {
 	case starlark.Int:
 		n += intBytes(v)
 	}
-	if *left -= n; *left < 0 {
+	*left -= n
+	if *left < 0 {
 		return errWork
 	}
 	if depth > maxNesting {
@@ -186,7 +188,8 @@ func product(x, y starlark.Value) int64 {
 		return 16
 	}
 	times, ok := n.Int64()
-	switch size := flat(x); {
+	size := flat(x)
+	switch {
 	case !ok && n.Sign() > 0 && size > 0:
 		return -1
 	case times <= 0 || size == 0:

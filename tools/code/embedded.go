@@ -185,14 +185,17 @@ var foreign = []struct {
 
 // notAProgram explains why text was not run.
 func notAProgram(p program, err error) ended {
-	line, what := 0, err.Error()
+	line := 0
+	what := err.Error()
 	var se syntax.Error
 	var re resolve.ErrorList
 	switch {
 	case errors.As(err, &se):
-		line, what = int(se.Pos.Line), se.Msg
+		line = int(se.Pos.Line)
+		what = se.Msg
 	case errors.As(err, &re) && len(re) > 0:
-		line, what = int(re[0].Pos.Line), re[0].Msg
+		line = int(re[0].Pos.Line)
+		what = re[0].Msg
 		if name, ok := strings.CutPrefix(what, "undefined: "); ok {
 			name, _, _ = strings.Cut(name, " ")
 			what = name + " is not defined"

@@ -146,7 +146,8 @@ func jsonDumps(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 		if err != nil || n < 0 || n > 16 {
 			return nil, errors.New("json.dumps: indent is a number up to 16")
 		}
-		w.indent, w.comma = strings.Repeat(" ", n), ","
+		w.indent = strings.Repeat(" ", n)
+		w.comma = ","
 	}
 	n, err := weight(v)
 	if err != nil {
@@ -200,7 +201,8 @@ func (r *embeddedRun) read(b json.RawMessage) (starlark.Value, error) {
 				return nil, errors.New("a number of too many digits")
 			}
 		case json.Delim:
-			if depth--; t == '{' || t == '[' {
+			depth--
+			if t == '{' || t == '[' {
 				depth += 2
 			}
 			if depth > maxNesting {

@@ -114,7 +114,8 @@ func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starl
 		if err != nil {
 			return nil, err
 		}
-		if args[i] = v; name != "append" && name != "extend" && name != "insert" && !plain(v) {
+		args[i] = v
+		if name != "append" && name != "extend" && name != "insert" && !plain(v) {
 			if _, err := weight(v); err != nil {
 				return nil, err
 			}
@@ -204,7 +205,8 @@ func stringCost(s, name string, args starlark.Tuple, kwargs []starlark.Tuple) in
 		}
 		for _, kv := range kwargs {
 			w, err := weight(kv[1])
-			if total += 4 * w; err != nil {
+			total += 4 * w
+			if err != nil {
 				return -1
 			}
 		}

@@ -61,7 +61,8 @@ type endedData struct {
 // logs.
 func (e ended) forModel(h *host, p program) llm.ToolResult {
 	if e.outcome == ok && e.result == nil {
-		e.outcome, e.message = noResult, "The program ended and set no result. Call set_result(x) with what you want to know."
+		e.outcome = noResult
+		e.message = "The program ended and set no result. Call set_result(x) with what you want to know."
 	}
 	bad := e.outcome != ok && e.outcome != noResult
 	var parts []string
@@ -139,7 +140,8 @@ func clip(s string, n int) string { return strings.ToValidUTF8(text.Clip(s, n), 
 
 // logsOf returns the stored output of a program.
 func logsOf(kept *text.Ends) logs {
-	head, tail := string(kept.Head), kept.Tail()
+	head := string(kept.Head)
+	tail := kept.Tail()
 	if left := kept.Bytes - int64(len(head)+len(tail)); left > 0 {
 		head += fmt.Sprintf("\n[… %d bytes left out …]\n", left)
 	}

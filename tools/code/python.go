@@ -201,7 +201,8 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 			if len(f.Result) > p.output {
 				return ended{outcome: tooLarge, message: resultTooLarge(len(f.Result), p.output)}
 			}
-			if result = f.Result; string(result) == "null" {
+			result = f.Result
+			if string(result) == "null" {
 				result = nil
 			}
 		default:
@@ -223,7 +224,8 @@ func (c *child) vanished() ended {
 	case <-t.C: // it closed the descriptor and continues to run
 		return ended{outcome: forged, message: "The program closed the descriptors of the tool, and was ended."}
 	}
-	switch r := c.res; {
+	r := c.res
+	switch {
 	case r.End == sandbox.UsedCPU:
 		return ended{outcome: timeout, message: "The program used up its CPU time and was ended."}
 	case r.End.Used() != "":
@@ -243,7 +245,8 @@ func (f *childFrame) ended(p program) ended {
 	e := ended{outcome: failed}
 	what := systemPaths.ReplaceAllString(clip(f.Message, 2000), "")
 	if f.Type != "" {
-		if what = ": " + what; what == ": " {
+		what = ": " + what
+		if what == ": " {
 			what = ""
 		}
 		what = clip(f.Type, 100) + what

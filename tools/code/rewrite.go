@@ -126,7 +126,8 @@ func expr(e syntax.Expr) syntax.Expr {
 	case *syntax.BinaryExpr:
 		x, y := expr(e.X), expr(e.Y)
 		if e.Op == syntax.AND || e.Op == syntax.OR {
-			e.X, e.Y = x, y
+			e.X = x
+			e.Y = y
 			return e
 		}
 		return at(hidden(e.Op.String(), e, x, y), e.OpPos)

@@ -103,7 +103,8 @@ func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 		return nil, err
 	}
 	ans := out.answer(a.SaveAs)
-	ans.groups, ans.Skipped = true, map[string]int{}
+	ans.groups = true
+	ans.Skipped = map[string]int{}
 	for _, m := range metrics {
 		if m.skipped > 0 {
 			ans.Skipped[m.name] = m.skipped
@@ -130,7 +131,8 @@ func (a *aggregateArgs) table(groups []*group, metrics []*metric, most int) (*ta
 		}
 		for i, m := range metrics {
 			v := value{}
-			if written = g.of[i].append(written[:0], m.op, g.rows); string(written) != "null" {
+			written = g.of[i].append(written[:0], m.op, g.rows)
+			if string(written) != "null" {
 				v = value{number, string(written)}
 			}
 			packed = appendCell(packed, len(g.values)+i, v)

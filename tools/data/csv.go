@@ -27,9 +27,11 @@ type csvReader struct {
 // delimiter returns the separator of the text whose first line is line: a comma if the line
 // contains one, otherwise the most frequent of the other usual separators.
 func delimiter(line string) byte {
-	best, most := byte(','), 0
+	best := byte(',')
+	most := 0
 	for _, c := range []byte{',', '\t', ';', '|'} {
-		n, quoted := 0, false
+		n := 0
+		quoted := false
 		for i := range len(line) {
 			if line[i] == '"' {
 				quoted = !quoted
@@ -39,7 +41,8 @@ func delimiter(line string) byte {
 			}
 		}
 		if n > most {
-			best, most = c, n
+			best = c
+			most = n
 		}
 		if c == ',' && n > 0 {
 			break
@@ -58,7 +61,8 @@ func (r *csvReader) row() (line int, err error) {
 		}
 		line = r.in.line
 		for last := false; !last; {
-			if last, err = r.field(); err != nil {
+			last, err = r.field()
+			if err != nil {
 				return line, err
 			}
 			r.ends = append(r.ends, len(r.text))
@@ -83,7 +87,8 @@ func (r *csvReader) field() (last bool, err error) {
 	for r.in.peek() == ' ' {
 		r.in.next()
 	}
-	if r.plain = r.in.peek() != '"'; !r.plain {
+	r.plain = r.in.peek() != '"'
+	if !r.plain {
 		return r.quoted()
 	}
 	start := len(r.text)
@@ -208,7 +213,8 @@ func (r *csvReader) pack(t *table, width int) []byte {
 type faulty struct{ n, line int }
 
 func (f *faulty) at(line int) {
-	if f.n++; f.n == 1 {
+	f.n++
+	if f.n == 1 {
 		f.line = line
 	}
 }

@@ -121,7 +121,8 @@ const defaultLimit = 256 << 20
 func New(opts *Options) *Set {
 	s := &Set{tables: &tableStore{limit: defaultLimit, byKey: map[string]*table{}}}
 	if opts != nil {
-		s.open, s.create = opts.Open, opts.Create
+		s.open = opts.Open
+		s.create = opts.Create
 		if opts.Limit > 0 {
 			s.tables.limit = opts.Limit
 		}
@@ -176,7 +177,8 @@ func (s *Set) given(ctx context.Context, records json.RawMessage) (*table, error
 	case '[':
 		t := newTable(s.tables.limit)
 		err := t.addAll(ctx, records, "record")
-		t.last, t.packed = nil, nil
+		t.last = nil
+		t.packed = nil
 		return t, err
 	}
 	return nil, toolrun.Refuse("records must be an array of objects, or the text of a CSV, JSON or JSONL file; got %s", valueOf(records).kind)
@@ -215,7 +217,8 @@ func listed(names []string, most int) string {
 func clip(name string) string {
 	n := 0
 	for i := range name {
-		if n++; n > 40 {
+		n++
+		if n > 40 {
 			return fmt.Sprintf("%q…", name[:i])
 		}
 	}

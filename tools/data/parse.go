@@ -57,7 +57,8 @@ func (s *Set) parse(ctx context.Context, a parseArgs) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	offset, limit := int(a.Offset), int(a.Limit)
+	offset := int(a.Offset)
+	limit := int(a.Limit)
 	if offset < 0 || offset > 0 && offset >= len(t.rows) {
 		return nil, toolrun.Refuse("offset %d is out of range: there are %d records", offset, len(t.rows))
 	}
@@ -74,7 +75,10 @@ func (s *Set) parse(ctx context.Context, a parseArgs) ([]byte, error) {
 	shown := t.with(t.rows) // a copy, because notes may be added
 	columns := append([]string{}, shown.shownColumns()...)
 	ans := shown.answer(a.SaveAs)
-	ans.Columns, ans.from, ans.most, ans.next = columns, offset, limit, true
+	ans.Columns = columns
+	ans.from = offset
+	ans.most = limit
+	ans.next = true
 	return ans.json()
 }
 
@@ -109,7 +113,8 @@ func (t *table) shownColumns() []string {
 	}
 	room := maxAnswer / 4
 	for i, c := range columns {
-		if room -= len(c) + 3; room < 0 {
+		room -= len(c) + 3
+		if room < 0 {
 			t.note("there are %d columns; the first %d are listed", len(columns), i)
 			return columns[:i]
 		}
@@ -132,7 +137,10 @@ func (s *Set) read(ctx context.Context, r io.Reader, format string, most int) (*
 		format = guess(head)
 	}
 	t := newTable(most)
-	defer func() { t.last, t.packed = nil, nil }()
+	defer func() {
+		t.last = nil
+		t.packed = nil
+	}()
 	switch format {
 	case "csv":
 		return t, parseCSV(ctx, in, t)
@@ -185,7 +193,8 @@ func parseJSON(ctx context.Context, in *input, t *table) error {
 		}
 		for r := t.rows[0]; len(r) > 0; {
 			var c cell
-			if c, r = r.next(); c.value.kind == list && strings.HasPrefix(c.value.s, "[{") {
+			c, r = r.next()
+			if c.value.kind == list && strings.HasPrefix(c.value.s, "[{") {
 				t.note("the content is one object, so it is one record; its %s is an array of objects: give that array to work with them", clip(t.names[c.column]))
 			}
 		}

@@ -88,7 +88,8 @@ func (t *table) need(name, where string) (int, error) {
 
 // push adds a packed row.
 func (t *table) push(packed []byte) error {
-	if t.size += len(packed) + rowSize; t.most > 0 && t.size > t.most {
+	t.size += len(packed) + rowSize
+	if t.most > 0 && t.size > t.most {
 		return toolrun.Refuse("this is too large: %d MiB are the most, and %d records take more; store less of it, or split the file", t.most>>20, len(t.rows))
 	}
 	t.rows = append(t.rows, row(packed))
@@ -183,15 +184,18 @@ func (a *answer) json() ([]byte, error) {
 	if a.most >= 0 {
 		until = min(until, a.from+a.most)
 	}
-	list, what := &a.Records, "record"
+	list := &a.Records
+	what := "record"
 	if a.groups {
-		list, what = &a.Groups, "group"
+		list = &a.Groups
+		what = "group"
 	}
 	*list = []json.RawMessage{}
 	i := a.from
 	for ; i < until; i++ {
 		record := a.record(nil, i)
-		if room -= len(record) + len(","); room < 0 {
+		room -= len(record) + len(",")
+		if room < 0 {
 			if i == a.from {
 				return nil, toolrun.Refuse("%s %d alone is %d bytes of JSON, and an answer has room for %d; leave out columns that are not needed",
 					what, i+1, len(record), max(room+len(record), 0))
@@ -201,7 +205,9 @@ func (a *answer) json() ([]byte, error) {
 		*list = append(*list, record)
 	}
 	if i < a.Count {
-		a.Truncated, a.Total, a.Returned = true, a.Count, i-a.from
+		a.Truncated = true
+		a.Total = a.Count
+		a.Returned = i - a.from
 		if a.next {
 			a.Next = i
 		}
@@ -267,7 +273,8 @@ func appendTextCell(b []byte, column int, s []byte) []byte {
 func (r row) next() (cell, row) {
 	column, r := r.uvarint()
 	c := cell{column: column, value: value{kind: kind(r[0])}}
-	if r = r[1:]; c.value.kind == null {
+	r = r[1:]
+	if c.value.kind == null {
 		return c, r
 	}
 	n, r := r.uvarint()
@@ -279,10 +286,12 @@ func (r row) uvarint() (int, row) {
 	if r[0] < 0x80 {
 		return int(r[0]), r[1:]
 	}
-	n, shift := 0, 0
+	n := 0
+	shift := 0
 	for i := 0; ; i++ {
 		n |= int(r[i]&0x7f) << shift
-		if shift += 7; r[i] < 0x80 {
+		shift += 7
+		if r[i] < 0x80 {
 			return n, r[i+1:]
 		}
 	}

@@ -90,7 +90,8 @@ func (s *Set) input(ctx context.Context, from source) (*table, error) {
 	if err := checkName("save_as", from.SaveAs); err != nil {
 		return nil, err
 	}
-	records, name := from.Records, from.Table
+	records := from.Records
+	name := from.Table
 	switch {
 	case name != "" && len(records) > 0:
 		return nil, toolrun.Refuse("give records or table, not both")

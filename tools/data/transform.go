@@ -166,7 +166,8 @@ func (s *Set) filter(ctx context.Context, a filterArgs) ([]byte, error) {
 	conds := make([]condition, len(a.Where))
 	for i, w := range a.Where {
 		where := fmt.Sprintf("where[%d]", i)
-		if conds[i], err = newCondition(t, where, w.Column, w.Op, w.Value); err != nil {
+		conds[i], err = newCondition(t, where, w.Column, w.Op, w.Value)
+		if err != nil {
 			return nil, err
 		}
 	}

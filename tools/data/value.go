@@ -132,7 +132,8 @@ func (v value) sortKey(row int) sortKey {
 		return k
 	}
 	if d, ok := v.decimal(); ok {
-		k.n, k.s = d, ""
+		k.n = d
+		k.s = ""
 		return k
 	}
 	switch k.rank = rankOther; v.kind {
@@ -201,7 +202,8 @@ func parseDecimal(s string) (d decimal, ok bool) {
 	mantissa, d.neg = strings.CutPrefix(mantissa, "-")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	digits := strings.TrimLeft(whole+fraction, "0")
-	if d.digits = strings.TrimRight(digits, "0"); d.digits == "" {
+	d.digits = strings.TrimRight(digits, "0")
+	if d.digits == "" {
 		return decimal{}, true
 	}
 	exp, err := strconv.Atoi(cmp.Or(power, "0"))
@@ -249,7 +251,8 @@ func (s *sum) add(d decimal, written string) {
 func (s *sum) over(n int) string {
 	var q big.Rat
 	text := q.Quo(&s.n, big.NewRat(int64(n), 1)).FloatString(s.decimals + 10)
-	if text = strings.TrimSuffix(strings.TrimRight(text, "0"), "."); text == "-0" {
+	text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	if text == "-0" {
 		return "0"
 	}
 	return text

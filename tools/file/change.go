@@ -34,9 +34,11 @@ func (e *editor) note(line, from, to int, fresh []byte) {
 	if e.text[to-1] == '\n' && (bytes.HasSuffix(fresh, []byte("\n")) || len(fresh) == 0 && from == start) {
 		end = to - 1 // whole lines replace whole lines: the next line is unchanged
 	}
-	before, after := e.text[start:from], e.text[min(to, end):end]
+	before := e.text[start:from]
+	after := e.text[min(to, end):end]
 	c := change{Line: line, Old: clipped(e.text[start:end])}
-	switch joined := bytes.Join([][]byte{clipTail(before), clipBytes(fresh), clipBytes(after)}, nil); {
+	joined := bytes.Join([][]byte{clipTail(before), clipBytes(fresh), clipBytes(after)}, nil)
+	switch {
 	case to > end: // the last \n of both sides is left out
 		c.New = clipped(bytes.TrimSuffix(joined, []byte("\n")))
 	default:
@@ -84,10 +86,12 @@ func (e *editor) near(one edit, index int) string {
 	if at, n := spaced(lines, wanted), len(wanted); at >= 0 {
 		return fmt.Sprintf("Line %s only in white space; there it is: %s", differs(at+1, n), quoted(bytes.Join(lines[at:at+n], []byte("\n"))))
 	}
-	anchor, best := 0, 0
+	anchor := 0
+	best := 0
 	for i, w := range wanted {
 		if n := len(strings.TrimSpace(w)); n > best {
-			anchor, best = i, n
+			anchor = i
+			best = n
 		}
 	}
 	if at := likest(lines, strings.TrimSpace(wanted[anchor])); at >= 0 {
@@ -146,7 +150,8 @@ const (
 // likest returns the index of the line most similar to wanted, by the number of shared letter
 // pairs. -1 means that no line shares half of them.
 func likest(lines [][]byte, wanted string) int {
-	best, score := -1, 0.5
+	best := -1
+	score := 0.5
 	pairs := pairsOf(wanted)
 	for i, l := range lines[:min(len(lines), comparedLines)] {
 		l = bytes.TrimSpace(l)
@@ -159,7 +164,8 @@ func likest(lines [][]byte, wanted string) int {
 			common += min(n, pairs[p])
 		}
 		if s := 2 * float64(common) / float64(total(pairs)+total(other)); s > score {
-			best, score = i, s
+			best = i
+			score = s
 		}
 	}
 	return best

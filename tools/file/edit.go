@@ -145,7 +145,8 @@ func (e *editor) apply(index int, one edit) error {
 		old, fresh = with, toCRLF(fresh) // a file with both line endings
 	}
 	where := fmt.Sprintf("edits[%d]", index)
-	switch n := bytes.Count(e.text, old); {
+	n := bytes.Count(e.text, old)
+	switch {
 	case one.Old == "":
 		return toolrun.Refuse("%s: old is empty; give the text to replace", where)
 	case one.Old == one.New:
@@ -166,7 +167,8 @@ func (e *editor) apply(index int, one edit) error {
 func (e *editor) replace(old, fresh []byte) {
 	var out bytes.Buffer
 	out.Grow(len(e.text) + len(fresh))
-	at, line := 0, 1 // line is the line number at the end of out
+	at := 0
+	line := 1 // line is the line number at the end of out
 	for {
 		i := bytes.Index(e.text[at:], old)
 		if i < 0 {
@@ -188,7 +190,8 @@ func (e *editor) replace(old, fresh []byte) {
 // lines returns the numbers of the lines in which old begins, at most the first most of them.
 func (e *editor) lines(old []byte, most int) string {
 	var list []string
-	at, line := 0, 1
+	at := 0
+	line := 1
 	for {
 		i := bytes.Index(e.text[at:], old)
 		if i < 0 {

@@ -101,7 +101,8 @@ func New(dir string, opts *Options) (*Set, error) {
 		return nil, fmt.Errorf("file tools: %w", err)
 	}
 	s := &Set{root: root, undo: o.Undo, readOnly: o.ReadOnly}
-	if s.places, err = protect.New(dir, o.Protect); err != nil {
+	s.places, err = protect.New(dir, o.Protect)
+	if err != nil {
 		root.Close()
 		return nil, fmt.Errorf("file tools: %w", err)
 	}

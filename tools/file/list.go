@@ -108,7 +108,8 @@ func (s *Set) entry(dir string, d fs.DirEntry) entry {
 	if mode&fs.ModeSymlink != 0 {
 		info, err := s.root.Stat(path.Join(dir, d.Name()))
 		if err != nil {
-			e.Type, e.Note = "link", "broken, or leads outside the root"
+			e.Type = "link"
+			e.Note = "broken, or leads outside the root"
 			return e
 		}
 		e.Note, mode = "link", info.Mode()
@@ -162,7 +163,8 @@ func (s *Set) stat(ctx context.Context, a statArgs) (llm.ToolResult, error) {
 		data.Type = "file"
 		if info.Size() <= hashedBytes {
 			// A file that cannot be read but can be inspected still has the other properties.
-			if data.SHA256, err = s.hash(ctx, name); err != nil && ctx.Err() != nil {
+			data.SHA256, err = s.hash(ctx, name)
+			if err != nil && ctx.Err() != nil {
 				return llm.ToolResult{}, err
 			}
 		}

@@ -106,7 +106,8 @@ func (q *searching) add(name string, line int, text string, before []match) erro
 	}
 	if q.heading != name {
 		q.text.WriteString(plain(name) + "\n")
-		q.heading, q.shown = name, 0
+		q.heading = name
+		q.shown = 0
 	}
 	if q.context > 0 && q.shown > 0 && line-len(before) > q.shown+1 {
 		q.text.WriteString("--\n")

@@ -114,7 +114,8 @@ func longest(parts []string) int {
 
 // missing returns an error that says which part of name does not exist and what exists instead.
 func (s *Set) missing(name string) error {
-	dir, rest := ".", strings.Split(name, "/")
+	dir := "."
+	rest := strings.Split(name, "/")
 	for len(rest) > 0 {
 		next := path.Join(dir, rest[0])
 		info, err := s.root.Stat(next)
@@ -145,7 +146,8 @@ func (s *Set) missing(name string) error {
 		}
 		return toolrun.Refuse("%s; the nearest there is: %q", text, hint)
 	}
-	switch n := len(names); {
+	n := len(names)
+	switch {
 	case n == 0:
 		text += fmt.Sprintf("; %s is empty", shown(dir))
 	case n <= 12:
@@ -247,7 +249,8 @@ func (s *Set) open(name string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, s.explain(name, err)
 	}
-	if info, err = f.Stat(); err == nil {
+	info, err = f.Stat()
+	if err == nil {
 		err = regular(name, info)
 	}
 	if err != nil {
@@ -329,7 +332,8 @@ func (s *Set) real(name string) (string, error) {
 			return "", err
 		}
 		link = filepath.ToSlash(link)
-		if links++; links > mostLinks || path.IsAbs(link) || filepath.IsAbs(link) {
+		links++
+		if links > mostLinks || path.IsAbs(link) || filepath.IsAbs(link) {
 			return "", s.astray(name)
 		}
 		rest = append(strings.Split(link, "/"), rest...)

@@ -177,19 +177,23 @@ func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (
 			if !some {
 				line--
 			}
-			p.end, p.last, p.total = true, line, line
+			p.end = true
+			p.last = line
+			p.total = line
 			return p, nil
 		}
 		if !ended {
 			continue
 		}
 		if line >= offset {
-			p.last, full = line, len(p.text)
+			p.last = line
+			full = len(p.text)
 		}
 		line, col, some = line+1, 1, false
 		if p.last-offset+1 >= limit {
 			_, err := r.Peek(1)
-			p.end, p.next = err == io.EOF, line
+			p.end = err == io.EOF
+			p.next = line
 			return p, nil
 		}
 	}

@@ -93,18 +93,22 @@ func (s *Set) newSearch(a searchArgs) (*searching, error) {
 		return nil, toolrun.Refuse("give pattern, what to look for in the files, or include, the names of files to find, such as [\"*.go\"]")
 	}
 	if a.Pattern != "" {
-		if q.matcher, err = newMatcher(a.Pattern, a.Literal, a.IgnoreCase); err != nil {
+		q.matcher, err = newMatcher(a.Pattern, a.Literal, a.IgnoreCase)
+		if err != nil {
 			return nil, err
 		}
 	}
-	if q.include, err = newGlobs("include", a.Include); err != nil {
+	q.include, err = newGlobs("include", a.Include)
+	if err != nil {
 		return nil, err
 	}
-	if q.exclude, err = newGlobs("exclude", a.Exclude); err != nil {
+	q.exclude, err = newGlobs("exclude", a.Exclude)
+	if err != nil {
 		return nil, err
 	}
 	if a.After != "" {
-		if q.from, err = clean(a.After); err != nil {
+		q.from, err = clean(a.After)
+		if err != nil {
 			return nil, err
 		}
 		if base != "." && q.from != base && !strings.HasPrefix(q.from, base+"/") {
@@ -147,7 +151,8 @@ func (q *searching) visit(ctx context.Context, name string) error {
 	}
 	from := 0
 	if name == q.from {
-		if from = int(q.args.Line); from <= 0 {
+		from = int(q.args.Line)
+		if from <= 0 {
 			return nil // it was the last file of the previous answer, which showed it whole
 		}
 	}
@@ -297,7 +302,8 @@ func (s *Set) walk(ctx context.Context, base, dir, from string, exclude globs,
 	for _, d := range all {
 		err := ctx.Err()
 		name := path.Join(dir, d.Name())
-		switch mode := d.Type(); {
+		mode := d.Type()
+		switch {
 		case err != nil || d.Name() < first:
 		case mode.IsDir() && !passed[d.Name()] && !exclude.fit(strings.TrimPrefix(name, base+"/")):
 			err = s.walk(ctx, base, name, from, exclude, visit)

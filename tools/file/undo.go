@@ -40,14 +40,16 @@ func (s *Set) undoable(target string, change func() error) error {
 		return change()
 	}
 	c, err := &Change{Path: target, At: time.Now()}, error(nil)
-	if c.Before, err = s.version(target); err == nil {
+	c.Before, err = s.version(target)
+	if err == nil {
 		err = c.store(s.undo)
 	}
 	if err != nil {
 		return toolrun.Refuse("%s was not changed, because the change could not be undone: %v", shown(target), err)
 	}
 	failed := change()
-	if c.After, err = s.version(target); err == nil && reflect.DeepEqual(c.Before, c.After) {
+	c.After, err = s.version(target)
+	if err == nil && reflect.DeepEqual(c.Before, c.After) {
 		err = os.Remove(c.file(s.undo))
 	} else if err == nil {
 		c.Ended = true

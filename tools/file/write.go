@@ -85,7 +85,8 @@ func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 // rename. name is the cleaned path.
 func (s *Set) put(ctx context.Context, asked string, expect *string, content func(io.Writer) error) (name string,
 	created bool, err error) {
-	if name, err = clean(asked); err != nil {
+	name, err = clean(asked)
+	if err != nil {
 		return "", false, err
 	}
 	if name == "." || strings.HasSuffix(asked, "/") {
@@ -176,10 +177,12 @@ func (s *Set) create(at *os.Root, temp string, content func(io.Writer) error) er
 		return err
 	}
 	err = content(f)
-	if serr := f.Sync(); err == nil {
+	serr := f.Sync()
+	if err == nil {
 		err = serr // without the sync, a crash after the rename could leave an empty file
 	}
-	if cerr := f.Close(); err == nil {
+	cerr := f.Close()
+	if err == nil {
 		err = cerr
 	}
 	if err != nil {
@@ -277,7 +280,8 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 		return llm.ToolResult{}, err
 	}
 	dir, base := split(name)
-	if dir, err = s.real(dir); err != nil {
+	dir, err = s.real(dir)
+	if err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
 	if err := s.guarded(name, path.Join(dir, base)); err != nil {
@@ -292,7 +296,8 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 	if err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
-	switch mode := info.Mode(); {
+	mode := info.Mode()
+	switch {
 	case mode.IsDir():
 		if names := s.names(name); len(names) > 0 {
 			return llm.ToolResult{}, toolrun.Refuse("%q is a directory that is not empty: it has %d entries (%s); delete them first", name, len(names), text.First(names, 5, ", …"))

@@ -37,7 +37,8 @@ type fetcher struct {
 // input describes the arguments. Arguments that only writing requests need are present only if
 // writing methods are allowed.
 func (f *fetcher) input() json.RawMessage {
-	method, body := "", ""
+	method := ""
+	body := ""
 	if len(f.opts.Methods) != 1 || f.opts.Methods[0] != "GET" {
 		list, _ := json.Marshal(f.opts.Methods) // strings always marshal
 		method = `"method":{"type":"string","enum":` + string(list) + `,"description":"Default ` + f.opts.Methods[0] + `."},`

@@ -54,7 +54,8 @@ func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
 	r := &remote{base: strings.TrimSuffix(d.URL, "/"), origin: q.origin}
 	r.http = &http.Client{Transport: &sender{q.page.Transport, q.headers},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	t.Input, t.Run = json.RawMessage(a2aInput), r.run
+	t.Input = json.RawMessage(a2aInput)
+	t.Run = r.run
 	return t, nil
 }
 
@@ -157,7 +158,8 @@ func (r *remote) end(ctx context.Context, c *a2aclient.Client, id a2a.TaskID) (l
 	for lost, pause := 0, a2aPoll/20; ; pause = min(2*pause, a2aPoll) {
 		next, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: id})
 		if err == nil {
-			t, lost = next, 0
+			t = next
+			lost = 0
 			if s := t.Status.State; s != a2a.TaskStateSubmitted && s != a2a.TaskStateWorking {
 				break
 			}

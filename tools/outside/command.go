@@ -74,20 +74,24 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 		return nil, err
 	}
 	p := Process{Args: slices.Clone(d.Run), Env: env, Limit: d.MaxOutput, Network: d.Network}
-	if p.Dir, err = filepath.Abs(m.path(d.Dir)); err != nil {
+	p.Dir, err = filepath.Abs(m.path(d.Dir))
+	if err != nil {
 		return nil, err
 	}
-	if p.Read, err = m.paths(d.Read); err != nil {
+	p.Read, err = m.paths(d.Read)
+	if err != nil {
 		return nil, err
 	}
-	if p.Write, err = m.paths(d.Write); err != nil {
+	p.Write, err = m.paths(d.Write)
+	if err != nil {
 		return nil, err
 	}
 	if p.Limit <= 0 {
 		p.Limit = commandOutput
 	}
 	if strings.ContainsRune(p.Args[0], filepath.Separator) {
-		if p.Args[0], err = filepath.Abs(m.path(p.Args[0])); err != nil {
+		p.Args[0], err = filepath.Abs(m.path(p.Args[0]))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +104,8 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 	run := m.opts.Run
 	t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		p := p
-		if p.Stdin = call.Args; len(p.Stdin) == 0 {
+		p.Stdin = call.Args
+		if len(p.Stdin) == 0 {
 			p.Stdin = []byte("{}")
 		}
 		x, err := run(ctx, p)
@@ -129,7 +134,8 @@ func (m *maker) paths(list []string) (all []string, err error) {
 		if p == "" {
 			return nil, errors.New("read and write: a path is empty")
 		}
-		if p, err = filepath.Abs(m.path(p)); err != nil {
+		p, err = filepath.Abs(m.path(p))
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, p)

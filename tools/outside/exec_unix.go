@@ -18,7 +18,8 @@ import (
 // process remains.
 func Exec(ctx context.Context, p Process) (Exit, error) {
 	cmd := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...)
-	out, err := &texts.Ends{Half: p.Limit}, &texts.Ends{Half: 16 << 10}
+	out := &texts.Ends{Half: p.Limit}
+	err := &texts.Ends{Half: 16 << 10}
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Env, p.Dir, bytes.NewReader(p.Stdin), out, err
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -54,7 +54,8 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, *request, error) {
 	if known == nil {
 		input = derived(used)
 	}
-	if r.page, err = m.fetcher(r.origin, d.Allow, d.Timeout); err != nil {
+	r.page, err = m.fetcher(r.origin, d.Allow, d.Timeout)
+	if err != nil {
 		return nil, nil, err
 	}
 	address, _, _ := strings.Cut(d.URL, "?")
@@ -68,7 +69,8 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, *request, error) {
 
 // parse parses the templates of a definition. needed reports whether every call has an argument.
 func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(string) bool) (err error) {
-	if r.origin, err = origin(d.URL); err != nil {
+	r.origin, err = origin(d.URL)
+	if err != nil {
 		return err
 	}
 	_, rest, _ := strings.Cut(d.URL, "://")
@@ -100,15 +102,18 @@ func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(s
 			return err
 		}
 	}
-	if r.headers, err = m.header(d.Headers, use); err != nil {
+	r.headers, err = m.header(d.Headers, use)
+	if err != nil {
 		return err
 	}
 	if len(d.Body) > 0 {
-		if r.body, err = jsonBody(d.Body, use); err != nil {
+		r.body, err = jsonBody(d.Body, use)
+		if err != nil {
 			return fmt.Errorf("body: %w", err)
 		}
 	}
-	if r.result, err = parsePointer(d.Result); err != nil {
+	r.result, err = parsePointer(d.Result)
+	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
 	return nil
@@ -126,7 +131,8 @@ func segmentTemplate(segment string, use func(string) error) (template, error) {
 		for _, keep := range []string{"@", "!", "$", "&", "'", "(", ")", "*", "+", ",", ";", "="} {
 			text = strings.ReplaceAll(text, percent(keep), keep)
 		}
-		if t[i].text = text; text == ".." || text == "." {
+		t[i].text = text
+		if text == ".." || text == "." {
 			return nil, fmt.Errorf("its path has a segment %q", text)
 		}
 	}

@@ -45,7 +45,8 @@ func (m *maker) openapi(d *OpenAPI) ([]*pawl.Tool, error) {
 		if !op.chosen(d) {
 			continue
 		}
-		if chosen++; chosen > mostTools {
+		chosen++
+		if chosen > mostTools {
 			continue
 		}
 		t, err := s.tool(op)
@@ -108,7 +109,8 @@ func readDocument(b []byte) (map[string]any, error) {
 			return nil, worded(err)
 		}
 		var err error
-		if v, err = fromYAML(&n); err != nil {
+		v, err = fromYAML(&n)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -268,7 +270,8 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.origin, err = origin(base.String()); err != nil {
+	r.origin, err = origin(base.String())
+	if err != nil {
 		return nil, err
 	}
 	b := &builder{spec: s, request: r, schema: newSchemas(s), where: map[string]string{}, names: map[string]bool{}}
@@ -283,7 +286,8 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if !trusted { // a server named by the document alone opens no private network
 		own = nil
 	}
-	if r.page, err = s.shared(own); err != nil {
+	r.page, err = s.shared(own)
+	if err != nil {
 		return nil, err
 	}
 	t := &pawl.Tool{Name: o.name, Description: o.description(), Input: input, Effect: effectOf(o.method),
@@ -311,7 +315,8 @@ func (o *operation) description() string {
 // base returns the address of the operation's server. The bool reports whether the definition names
 // it, rather than the document.
 func (s *spec) base(o *operation) (*url.URL, bool, error) {
-	address, trusted := s.def.BaseURL, true
+	address := s.def.BaseURL
+	trusted := true
 	if address == "" {
 		trusted = false
 		for _, of := range []map[string]any{s.doc, o.item, o.op} { // the innermost takes precedence
@@ -327,7 +332,8 @@ func (s *spec) base(o *operation) (*url.URL, bool, error) {
 	if own := s.home(); !trusted && len(s.headers) > 0 && own != u.Host {
 		return nil, false, fmt.Errorf("its server is %s, and headers are for the document's server, %q: set base_url, or define it without headers", u.Host, own)
 	}
-	u.RawQuery, u.Fragment = "", ""
+	u.RawQuery = ""
+	u.Fragment = ""
 	return u, trusted, nil
 }
 
@@ -363,7 +369,8 @@ func (s *spec) resolve(v any) any {
 		if !ok {
 			return v
 		}
-		if v = s.at(ref); v == nil {
+		v = s.at(ref)
+		if v == nil {
 			return nil
 		}
 	}
@@ -376,7 +383,8 @@ func (s *spec) at(ref string) any {
 	if !ok {
 		return nil
 	}
-	if path, ok = unescaped(path), true; path == "" {
+	path, ok = unescaped(path), true
+	if path == "" {
 		return s.doc
 	}
 	p, err := parsePointer(path)

@@ -129,7 +129,8 @@ func (m *maker) add(d Definition) error {
 	if n != 1 {
 		return fmt.Errorf("want one of command, http, openapi and a2a, got %d of them", n)
 	}
-	made, what := make([]*pawl.Tool, 1), ""
+	made := make([]*pawl.Tool, 1)
+	what := ""
 	var err error
 	switch {
 	case d.Command != nil:

@@ -106,7 +106,8 @@ func (b *builder) parameter(p map[string]any) error {
 	case in != "path" && in != "query" && in != "header" || name == "":
 		return fmt.Errorf("the parameter does not exist, or it belongs to %q", in)
 	}
-	raw, asJSON := p["schema"], false
+	raw := p["schema"]
+	asJSON := false
 	if content := object(p["content"]); len(content) > 0 {
 		for _, kind := range slices.Sorted(maps.Keys(content)) {
 			raw, asJSON = object(content[kind])["schema"], isJSON(kind)
@@ -265,16 +266,20 @@ func (b *builder) path(base *url.URL, path string) error {
 // body adds an argument for a request body.
 func (b *builder) body(o map[string]any) error {
 	content := object(o["content"])
-	kind, form := "", ""
+	kind := ""
+	form := ""
 	for _, k := range slices.Sorted(maps.Keys(content)) {
 		media, _, _ := mime.ParseMediaType(k)
 		switch {
 		case isJSON(k) && (form != "json" || media == "application/json"):
-			kind, form = k, "json"
+			kind = k
+			form = "json"
 		case media == "application/x-www-form-urlencoded" && form != "json":
-			kind, form = k, "form"
+			kind = k
+			form = "form"
 		case media == "text/plain" && form == "":
-			kind, form = k, "text"
+			kind = k
+			form = "text"
 		}
 	}
 	if form == "" {

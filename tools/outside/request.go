@@ -113,7 +113,8 @@ func (r *request) address(args map[string]any) (string, error) {
 	var query []string
 	for _, f := range r.query {
 		name, only := f.value.alone()
-		if v, given := args[name]; only && f.encode != nil {
+		v, given := args[name]
+		if only && f.encode != nil {
 			if given && v != nil {
 				query = append(query, f.encode(f.name, v)...)
 			}
@@ -153,7 +154,8 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 		return llm.ErrorResult(err.Error()), nil
 	}
 	q := webpage.Request{Method: r.method, Header: http.Header{}}
-	if q.URL, err = r.address(args); err != nil {
+	q.URL, err = r.address(args)
+	if err != nil {
 		return llm.ErrorResult(err.Error()), nil
 	}
 	if r.body != nil {
@@ -161,7 +163,8 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 		if err != nil {
 			return llm.ErrorResult(err.Error()), nil
 		}
-		if q.Body = text; text != "" {
+		q.Body = text
+		if text != "" {
 			q.Header.Set("Content-Type", kind)
 		}
 	}
@@ -213,7 +216,8 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 	}
 	var out llm.ToolResult
 	text := ""
-	switch value, isJSON := decoded(res); {
+	value, isJSON := decoded(res)
+	switch {
 	case isJSON && res.Status < 400:
 		part, err := r.result.find(value)
 		if err != nil {
@@ -222,7 +226,8 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 		text, out.Data = plainText(part), mustJSON(part)
 	default:
 		page := webpage.Read(res)
-		switch text = page.Text; {
+		text = page.Text
+		switch {
 		case len(res.Body) == 0:
 			text = status
 		case text == "" && page.Image:

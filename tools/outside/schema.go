@@ -84,7 +84,8 @@ var (
 )
 
 func (c *schemas) convert(v any, depth int) (any, error) {
-	if c.nodes++; c.nodes > mostSchemaNodes || depth > 64 {
+	c.nodes++
+	if c.nodes > mostSchemaNodes || depth > 64 {
 		return nil, fmt.Errorf("its schema is too large: at most %d parts, 64 deep", mostSchemaNodes)
 	}
 	if _, ok := v.(bool); ok {
@@ -100,7 +101,8 @@ func (c *schemas) convert(v any, depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if out["$ref"] = "#/$defs/" + name; c.spec.old {
+		out["$ref"] = "#/$defs/" + name
+		if c.spec.old {
 			return out, nil // 3.0: keywords next to $ref are ignored
 		}
 	}
@@ -129,7 +131,8 @@ func (c *schemas) convert(v any, depth int) (any, error) {
 func (c *schemas) inner(m, out map[string]any, depth int) (err error) {
 	for _, k := range holdSchema {
 		if e, ok := m[k]; ok {
-			if out[k], err = c.convert(e, depth+1); err != nil {
+			out[k], err = c.convert(e, depth+1)
+			if err != nil {
 				return err
 			}
 		}
@@ -138,7 +141,8 @@ func (c *schemas) inner(m, out map[string]any, depth int) (err error) {
 		if list, ok := m[k].([]any); ok {
 			all := make([]any, len(list))
 			for i, e := range list {
-				if all[i], err = c.convert(e, depth+1); err != nil {
+				all[i], err = c.convert(e, depth+1)
+				if err != nil {
 					return err
 				}
 			}
@@ -149,7 +153,8 @@ func (c *schemas) inner(m, out map[string]any, depth int) (err error) {
 		if o, ok := m[k].(map[string]any); ok {
 			all := map[string]any{}
 			for _, name := range slices.Sorted(maps.Keys(o)) {
-				if all[name], err = c.convert(o[name], depth+1); err != nil {
+				all[name], err = c.convert(o[name], depth+1)
+				if err != nil {
 					return err
 				}
 			}

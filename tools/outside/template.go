@@ -131,7 +131,8 @@ func safeInPath(name, s string) error {
 			return fmt.Errorf("%s has a control character: leave it out", name)
 		}
 		for segment := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '/' || r == '\\' }) {
-			if segment, _, _ = strings.Cut(segment, ";"); segment == "." || segment == ".." {
+			segment, _, _ = strings.Cut(segment, ";")
+			if segment == "." || segment == ".." {
 				return fmt.Errorf("%s has a segment %q, which leads to another place: give the name of one thing, not a path to it", name, segment)
 			}
 		}

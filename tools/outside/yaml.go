@@ -25,7 +25,8 @@ func fromYAML(n *yaml.Node) (any, error) {
 type yamlReader struct{ nodes int }
 
 func (r *yamlReader) value(n *yaml.Node, depth int) (any, error) {
-	if r.nodes++; r.nodes > mostNodes || depth > mostDepth {
+	r.nodes++
+	if r.nodes > mostNodes || depth > mostDepth {
 		return nil, fmt.Errorf("line %d: it is too large: at most %d values, %d deep", n.Line, mostNodes, mostDepth)
 	}
 	switch n.Kind {

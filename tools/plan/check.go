@@ -23,7 +23,8 @@ func (p *flow) read(v *pawl.Invocation) (faults []string) {
 		}
 		if tree, err := jsonform.Value(n.Args); err == nil {
 			refs, bad := refsIn(tree, nil)
-			if add(bad...); len(refs) > 0 {
+			add(bad...)
+			if len(refs) > 0 {
 				n.tree, n.refs = tree, refs
 			}
 		}
@@ -109,7 +110,8 @@ func (p *flow) check(v *pawl.Invocation) (faults []string) {
 	tools := make([]*pawl.Tool, len(p.steps))
 	for i, n := range p.steps {
 		t := toolOf(v, n.Tool)
-		if tools[i] = t; t == nil {
+		tools[i] = t
+		if t == nil {
 			text := fmt.Sprintf("step %d: there is no tool %q; there are: %s", i, n.Tool, strings.Join(names, ", "))
 			if near := nearest.Word(n.Tool, names); near != "" {
 				text += fmt.Sprintf(". Did you mean %q?", near)
@@ -279,11 +281,13 @@ func (s schema) items() schema { return asSchema(s["items"]) }
 // can be no value at path.
 func (s schema) at(path []string) (_ schema, fault string) {
 	for _, name := range path {
-		switch types := s.types(); {
+		types := s.types()
+		switch {
 		case s == nil, types == nil:
 			return nil, ""
 		case s.may("object"):
-			if s, fault = s.field(name); fault != "" {
+			s, fault = s.field(name)
+			if fault != "" {
 				return nil, fault
 			}
 		case s.may("array"):

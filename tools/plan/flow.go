@@ -94,7 +94,8 @@ func (p *flow) take(wave []*node, xs []pawl.Execution) {
 // expand creates the calls of a step whose sources have ended.
 func (p *flow) expand(n *node) {
 	for _, d := range n.sources() {
-		switch src := p.steps[d]; {
+		src := p.steps[d]
+		switch {
 		case src.settled() == statusSkipped:
 			n.status, n.reason = statusSkipped, fmt.Sprintf("Not run: it takes from step %d, which was skipped.", d)
 			return
@@ -113,7 +114,8 @@ func (p *flow) expand(n *node) {
 			n.Each.From, len(list), left, maxCalls)
 	}
 	if fault != "" {
-		n.status, n.reason = statusError, fault
+		n.status = statusError
+		n.reason = fault
 		return
 	}
 	n.runs = make([]runOf, len(list))

@@ -104,7 +104,8 @@ type step struct {
 
 // counted refuses a plan without steps, a plan with too many steps, and a plan nested in a plan.
 func counted(v *pawl.Invocation, steps []step) error {
-	switch n := len(steps); {
+	n := len(steps)
+	switch {
 	case n == 0:
 		return toolrun.Refuse("The plan has no steps: give 1 to %d.", maxCalls)
 	case n > maxCalls:

@@ -46,11 +46,13 @@ func (p *flow) report() (llm.ToolResult, error) {
 			items := make([]came, len(n.runs))
 			failed := 0
 			for j := range n.runs {
-				if items[j] = n.runs[j].came(&media); items[j].Status == statusError {
+				items[j] = n.runs[j].came(&media)
+				if items[j].Status == statusError {
 					failed++
 				}
 			}
-			e.Status, e.Items = status, &items
+			e.Status = status
+			e.Items = &items
 			if failed > 0 {
 				e.Error = fmt.Sprintf("%d of %d failed; see items.", failed, len(items))
 			}

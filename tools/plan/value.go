@@ -28,7 +28,8 @@ func (f *from) read(field string) (faults []string) {
 		return nil
 	}
 	var err error
-	if f.ref, err = parseRef(f.From); err != nil {
+	f.ref, err = parseRef(f.From)
+	if err != nil {
 		return []string{field + ": " + err.Error()}
 	}
 	return nil
@@ -123,7 +124,8 @@ func (p *flow) filled(v any, r *runOf) (any, error) {
 		out := make(map[string]any, len(v))
 		for name, sub := range v {
 			var err error
-			if out[name], err = p.filled(sub, r); err != nil {
+			out[name], err = p.filled(sub, r)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -132,7 +134,8 @@ func (p *flow) filled(v any, r *runOf) (any, error) {
 		out := make([]any, len(v))
 		for i, sub := range v {
 			var err error
-			if out[i], err = p.filled(sub, r); err != nil {
+			out[i], err = p.filled(sub, r)
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -54,7 +54,8 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			return n.Text == "" || yield(llm.Delta{Notice: n}, nil)
 		}
 		ids, err := m.set.recall(ctx, req)
-		switch args, _ := json.Marshal(map[string][]string{"ids": ids}); {
+		args, _ := json.Marshal(map[string][]string{"ids": ids})
+		switch {
 		case !notice(NoticeUsed, ids, err):
 			return
 		case len(ids) > 0:
@@ -114,7 +115,8 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 	slices.SortStableFunc(all, func(a, b store.MemoryHit) int { return always(b) - always(a) })
 	size := 0
 	for _, m := range all[:min(len(all), maxRecalled)] {
-		if size += len(line(m.Memory)); size <= maxBytes {
+		size += len(line(m.Memory))
+		if size <= maxBytes {
 			ids = append(ids, m.ID)
 		}
 	}
@@ -179,7 +181,8 @@ func (m *model) propose(ctx context.Context, req *llm.Request, answer string) (
 	whole := from
 	whole.Kind, whole.Thread, whole.Unconfirmed = "model", store.ThreadFrom(ctx), m.set.o.Write == "ask"
 	from.Unconfirmed = from.Outside || m.set.o.Write == "ask"
-	task, said := proposal, "The user:\n"+req.Messages[req.Turn].Text()
+	task := proposal
+	said := "The user:\n" + req.Messages[req.Turn].Text()
 	if !from.Outside {
 		said += "\n\nThe answer:\n" + answer
 	}
@@ -209,7 +212,8 @@ func (m *model) propose(ctx context.Context, req *llm.Request, answer string) (
 			return asked, ids, err
 		case isTopic && !isFact && whole.Thread != "":
 			stored, _, err = m.set.add(ctx, p, store.Memory{Text: text.Clip(topic, maxSummary), Source: whole})
-			added, whole.Thread = true, ""
+			added = true
+			whole.Thread = ""
 		case isFact && len(fact) <= maxContent && len(ids) < maxProposed:
 			stored, added, err = m.set.add(ctx, p, store.Memory{Text: fact, Source: from})
 		}

@@ -88,7 +88,8 @@ func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult
 			}
 		}
 	default:
-		if list, err = p.Memories.Memories(ctx, p.scope, store.Page{After: a.After, Limit: limit + 1}); err != nil {
+		list, err = p.Memories.Memories(ctx, p.scope, store.Page{After: a.After, Limit: limit + 1})
+		if err != nil {
 			return res, err
 		}
 		if len(list) > limit {
@@ -102,7 +103,8 @@ func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult
 			b.WriteString(line(m))
 		}
 	}
-	if b.WriteString(more); b.Len() > 0 {
+	b.WriteString(more)
+	if b.Len() > 0 {
 		return llm.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
 	} else if a.Query != "" {
 		return llm.TextResult(fmt.Sprintf("Nothing is remembered that has words of %q.", a.Query)), nil

@@ -182,7 +182,8 @@ type place struct {
 
 func (s *Set) place(ctx context.Context) (p place, err error) {
 	var ok bool
-	if p.scope, ok = store.ActingScope(ctx, s.o.Scope); !ok {
+	p.scope, ok = store.ActingScope(ctx, s.o.Scope)
+	if !ok {
 		return p, errors.New("nothing is remembered here: the program did not say whose memory this is")
 	}
 	p.Memories, err = s.o.Open()

@@ -66,10 +66,12 @@ func (s *Set) create(ctx context.Context, scope store.Scope, a createArgs) (llm.
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	if v.Task, err = json.Marshal(task); err != nil {
+	v.Task, err = json.Marshal(task)
+	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	if v, err = s.db.PutSchedule(ctx, scope, v); err != nil {
+	v, err = s.db.PutSchedule(ctx, scope, v)
+	if err != nil {
 		return llm.ToolResult{}, err
 	}
 	return s.shown("Scheduled as "+v.ID, v, when)
@@ -96,7 +98,8 @@ func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
 	if err != nil {
 		return when, toolrun.Refusal(err.Error())
 	}
-	if v.Next = when.Next(s.opts.Now()); v.Next.IsZero() {
+	v.Next = when.Next(s.opts.Now())
+	if v.Next.IsZero() {
 		return when, toolrun.Refuse("%q has passed: it is %s now.", v.When, s.opts.Now().In(when.zone).Format("2006-01-02 15:04 MST"))
 	}
 	return when, nil
@@ -166,7 +169,8 @@ func Idle(tools []*pawl.Tool) pawl.Toolset {
 			continue
 		}
 		c := t.Clone()
-		c.Effect, c.Run = pawl.EffectPure, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		c.Effect = pawl.EffectPure
+		c.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.TextResult(""), nil
 		}
 		idle = append(idle, c)
@@ -252,7 +256,9 @@ func (t *times) rest(when string) error {
 		return nil
 	}
 	words := strings.Fields(strings.ToLower(when))
-	kind, clock, day := "", "", ""
+	kind := ""
+	clock := ""
+	day := ""
 	if n := len(words); n > 1 {
 		kind, clock, day = words[0], words[n-1], strings.Join(words[1:n-1], " ")
 	}
@@ -266,10 +272,12 @@ func (t *times) rest(when string) error {
 		t.Time = &clock
 	}
 	asked := str(t.Recurrence)
-	switch same := asked == "" || asked == kind || asked == "custom" && kind == "weekly"; {
+	same := asked == "" || asked == kind || asked == "custom" && kind == "weekly"
+	switch {
 	case kind == "weekdays" && asked == "" && t.Day == nil:
 		text := "weekdays " + str(t.Time)
-		t.When, t.Time = &text, nil
+		t.When = &text
+		t.Time = nil
 		return nil
 	case kind == "weekdays" && asked == "":
 		kind = "weekly"

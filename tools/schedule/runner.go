@@ -151,7 +151,8 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 	if err != nil {
 		o.State, o.Text = store.OccurrenceFailed, err.Error()
 		if ctx.Err() != nil {
-			o.State, o.Text = store.OccurrenceUnknown, "interrupted: it may have happened"
+			o.State = store.OccurrenceUnknown
+			o.Text = "interrupted: it may have happened"
 		}
 	}
 	err = r.DB.FinishOccurrence(context.WithoutCancel(ctx), claim, o, next, !next.IsZero())

@@ -40,7 +40,8 @@ func ParseWhen(text, zone string) (When, error) {
 	w := When{zone: time.UTC}
 	if zone != "" {
 		var err error
-		if w.zone, err = time.LoadLocation(zone); err != nil || zone == "Local" {
+		w.zone, err = time.LoadLocation(zone)
+		if err != nil || zone == "Local" {
 			return w, fmt.Errorf("unknown zone %q: want an IANA name such as Europe/Oslo or America/New_York", zone)
 		}
 	}
@@ -60,7 +61,8 @@ func ParseWhen(text, zone string) (When, error) {
 		return w, err
 	}
 	spec = cmp.Or(spec, text)
-	if w.cron, err = parser.Parse(spec); err != nil || strings.HasPrefix(spec, "@") || strings.Contains(spec, "TZ=") {
+	w.cron, err = parser.Parse(spec)
+	if err != nil || strings.HasPrefix(spec, "@") || strings.Contains(spec, "TZ=") {
 		return w, fmt.Errorf(`%q is not a time: want "daily 08:00", "weekdays 08:00", "weekly mon,thu 08:00", "monthly 1 08:00", "monthly last 08:00", cron such as "0 8 * * 1-5", or once, such as "2026-03-01 08:00"`, text)
 	}
 	if w.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
@@ -78,7 +80,9 @@ func (w *When) friendly(words []string) (string, error) {
 	if len(words) < 2 {
 		return "", nil
 	}
-	kind, clock, arg := words[0], words[len(words)-1], strings.Join(words[1:len(words)-1], " ")
+	kind := words[0]
+	clock := words[len(words)-1]
+	arg := strings.Join(words[1:len(words)-1], " ")
 	switch kind {
 	case "daily", "weekdays", "weekly", "monthly":
 	default:
@@ -169,7 +173,8 @@ func (w When) Next(t time.Time) time.Time {
 	// back over a clock change: the wall clock may be ahead of the moment
 	wall = wall.Add(-25 * time.Hour)
 	for range 100_000 {
-		if wall = w.cron.Next(wall); wall.IsZero() {
+		wall = w.cron.Next(wall)
+		if wall.IsZero() {
 			return time.Time{}
 		}
 		if !w.meant(wall) {

@@ -102,7 +102,8 @@ func (w *Work) task(ctx context.Context, scope store.Scope, id string, t Task) (
 
 // ask sends the prompt to the agent and stores the run after each step.
 func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (done Done, err error) {
-	agent, traces := w.Agent, w.Traces
+	agent := w.Agent
+	traces := w.Traces
 	if w.Run != nil {
 		agent, traces, done.Run = w.Run(id), nil, id
 	}

@@ -147,7 +147,8 @@ func (c *client) said(body []byte) string {
 	if json.Unmarshal(body, &v) == nil {
 		text = message(v, 0)
 	}
-	if text = oneLine(text, 200); text == "" {
+	text = oneLine(text, 200)
+	if text == "" {
 		return ""
 	}
 	if c.Key != "" {

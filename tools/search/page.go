@@ -95,7 +95,8 @@ func (p *page) fetch(ctx context.Context, f *webpage.Fetcher) {
 		return
 	}
 	got := webpage.Read(res)
-	if p.Text = harmless(got.Text); strings.TrimSpace(p.Text) == "" {
+	p.Text = harmless(got.Text)
+	if strings.TrimSpace(p.Text) == "" {
 		p.problem = "it has no text (" + oneLine(res.Type, 60) + ")"
 	}
 	p.Title = cmp.Or(p.Title, oneLine(got.Title, mostTitle))

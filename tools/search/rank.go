@@ -22,13 +22,17 @@ func byWords(query string, texts []string) []float64 {
 	for _, w := range words(query) {
 		terms[w] = true
 	}
-	counts, lengths, having, total := make([]map[string]int, len(texts)), make([]int, len(texts)), map[string]int{}, 0
+	counts := make([]map[string]int, len(texts))
+	lengths := make([]int, len(texts))
+	having := map[string]int{}
+	total := 0
 	for i, text := range texts {
 		counts[i] = map[string]int{}
 		all := words(text)
 		for _, w := range all {
 			if terms[w] {
-				if counts[i][w]++; counts[i][w] == 1 {
+				counts[i][w]++
+				if counts[i][w] == 1 {
 					having[w]++
 				}
 			}
@@ -59,7 +63,8 @@ func share(query, text string) float64 {
 	for _, w := range words(text) {
 		have[w] = true
 	}
-	terms, n := words(query), 0
+	terms := words(query)
+	n := 0
 	for _, w := range terms {
 		if have[w] {
 			n++
@@ -125,7 +130,8 @@ func byMeaning(ctx context.Context, e store.Embedder, query string, texts []stri
 func cosine(a, b []float32) float64 {
 	var ab, aa, bb float64
 	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
+		x := float64(a[i])
+		y := float64(b[i])
 		ab += x * y
 		aa += x * x
 		bb += y * y

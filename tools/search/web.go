@@ -100,7 +100,8 @@ func (s *searcher) search(ctx context.Context, query string, limit int) (*answer
 	}
 	if !r.fits && limit < mostHits {
 		more, err := s.engine.Search(ctx, query, min(limit+moreHits, mostHits))
-		switch fresh := unseen(pages, more, moreHits); {
+		fresh := unseen(pages, more, moreHits)
+		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, err
 		case err != nil:
@@ -110,7 +111,8 @@ func (s *searcher) search(ctx context.Context, query string, limit int) (*answer
 		default:
 			out.Degraded = append(out.Degraded, fmt.Sprintf("nothing of the first search fitted the query well; a second one added %s", count(len(fresh), "page")))
 			pages = append(pages, s.read(ctx, fresh)...)
-			if r, err = s.rank(ctx, query, pages); err != nil {
+			r, err = s.rank(ctx, query, pages)
+			if err != nil {
 				return nil, err
 			}
 		}

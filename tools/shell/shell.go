@@ -59,18 +59,21 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 	s := &shell{}
 	s.opts = *cmp.Or(opts, new(Options))
 	var err error
-	if s.dir, err = resolved(dir); err != nil {
+	s.dir, err = resolved(dir)
+	if err != nil {
 		return nil, fmt.Errorf("shell tool: %w", err)
 	}
 	if st, err := os.Stat(s.dir); err != nil || !st.IsDir() {
 		return nil, fmt.Errorf("shell tool: %s is not a folder", dir)
 	}
-	if s.places, err = protect.New(s.dir, s.opts.Protect); err != nil {
+	s.places, err = protect.New(s.dir, s.opts.Protect)
+	if err != nil {
 		return nil, fmt.Errorf("shell tool: %w", err)
 	}
 	var read []string
 	for _, p := range s.opts.Read {
-		if p, err = resolved(p); err != nil {
+		p, err = resolved(p)
+		if err != nil {
 			return nil, fmt.Errorf("shell tool: %w", err)
 		}
 		read = append(read, p)
@@ -89,7 +92,8 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 	s.spec = sandbox.Spec{Level: s.opts.Level, Dir: s.dir, Env: s.opts.Env, Read: read, Write: []string{s.dir},
 		Proxy: serve, Limits: s.opts.Limits}.With(s.opts.Toolchains...)
 	l := &s.spec.Limits
-	if l.Time = cmp.Or(l.Time, defaultTime); l.Time < 0 || l.Time > mostTime {
+	l.Time = cmp.Or(l.Time, defaultTime)
+	if l.Time < 0 || l.Time > mostTime {
 		return nil, fmt.Errorf("shell tool: a time of %s: want at most %s", l.Time, mostTime)
 	}
 	l.Output = cmp.Or(l.Output, 32<<10)

@@ -64,7 +64,8 @@ func New(db store.Skills, opts *Options) (*Set, error) {
 	if opts != nil {
 		s.scope = opts.Scope
 		var err error
-		if s.folders, err = openFolders(opts.Dirs); err != nil {
+		s.folders, err = openFolders(opts.Dirs)
+		if err != nil {
 			return nil, fmt.Errorf("skill tools: %w", err)
 		}
 	}

@@ -72,13 +72,15 @@ func (l List) String() string {
 // summary returns the sentence that a call gets as its result, and the texts of the items that are
 // open or doing.
 func (l List) summary() (text string, left []string) {
-	done, next := 0, ""
+	done := 0
+	next := ""
 	for _, it := range l.Items {
 		switch it.State {
 		case "done":
 			done++
 		case "open", "doing":
-			if left = append(left, it.Text); next == "" || it.State == "doing" {
+			left = append(left, it.Text)
+			if next == "" || it.State == "doing" {
 				next = "; next: " + it.Text
 			}
 		}
@@ -132,7 +134,8 @@ func recite(next pawl.ToolFunc) pawl.ToolFunc {
 		if n := len(place); err != nil || n < 3 || place[n-1][0] == 's' { // a call of a program
 			return res, err
 		}
-		last, list := 0, List{}
+		last := 0
+		list := List{}
 		now, _ := strconv.Atoi(place[len(place)-2])
 		_, wrong := v.Get(Value, &list)
 		_, other := v.Get(recited, &last)

@@ -38,7 +38,8 @@ type exampler struct {
 
 // value returns a value that fits s.
 func (e *exampler) value(s *jsonschema.Schema, depth int) (any, bool) {
-	if e.left--; e.left < 0 || depth > maxDepth {
+	e.left--
+	if e.left < 0 || depth > maxDepth {
 		return nil, false
 	}
 	rules := flatten(s)
@@ -147,7 +148,8 @@ func (e *exampler) object(rules []*jsonschema.Schema, depth int) (any, bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		subs, _ := members(rules, name)
-		if out[name] = "text"; len(subs) == 0 {
+		out[name] = "text"
+		if len(subs) == 0 {
 			continue
 		}
 		v, ok := e.value(subs[0], depth+1)
@@ -158,7 +160,8 @@ func (e *exampler) object(rules []*jsonschema.Schema, depth int) (any, bool) {
 	}
 	for i := 1; len(out) < least && i <= 8; i++ {
 		name := "name" + strconv.Itoa(i)
-		if out[name] = "text"; true {
+		out[name] = "text"
+		if true {
 			if subs, _ := members(rules, name); len(subs) > 0 {
 				out[name], _ = e.value(subs[0], depth+1)
 			}
@@ -186,7 +189,8 @@ func (e *exampler) list(rules []*jsonschema.Schema, depth int) (any, bool) {
 		var v any = "text"
 		if subs := itemRules(rules, i); len(subs) > 0 {
 			var ok bool
-			if v, ok = e.value(subs[0], depth+1); !ok {
+			v, ok = e.value(subs[0], depth+1)
+			if !ok {
 				if i == 0 {
 					break // the list may be empty
 				}

@@ -100,7 +100,8 @@ func rename(rules []*jsonschema.Schema, v map[string]any, at string, optional bo
 		if len(wrote[f]) != 1 || len(meant[f]) != 1 {
 			continue
 		}
-		from, to := wrote[f][0], meant[f][0]
+		from := wrote[f][0]
+		to := meant[f][0]
 		if _, there := v[to]; there || !optional && !required(rules, to) {
 			continue
 		}
@@ -168,9 +169,11 @@ func itemRules(rules []*jsonschema.Schema, i int) (subs []*jsonschema.Schema) {
 		}
 	}
 	for _, r := range rules {
-		tuple, rest := r.PrefixItems, any(r.Items2020)
+		tuple := r.PrefixItems
+		rest := any(r.Items2020)
 		if list, ok := r.Items.([]*jsonschema.Schema); ok {
-			tuple, rest = list, r.AdditionalItems
+			tuple = list
+			rest = r.AdditionalItems
 		} else if r.Items != nil {
 			rest = r.Items
 		}

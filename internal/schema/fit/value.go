@@ -99,7 +99,8 @@ func scalars(want wanted, rules []*jsonschema.Schema, s, at string) (out []readi
 	}
 	if isNumber(s) {
 		whole, fraction, _ := strings.Cut(s, ".")
-		switch integral := strings.Trim(fraction, "0") == "" && !strings.ContainsAny(whole, "eE"); {
+		integral := strings.Trim(fraction, "0") == "" && !strings.ContainsAny(whole, "eE")
+		switch {
 		case want == nil || want.has("number"):
 			number(s)
 		case want.has("integer") && integral:

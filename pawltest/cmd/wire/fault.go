@@ -28,7 +28,8 @@ func fault(b []byte, err error) string {
 	if !ok {
 		return strings.TrimPrefix(err.Error(), "json: ")
 	}
-	at, what := e.JSONPointer, ""
+	at := e.JSONPointer
+	what := ""
 	switch {
 	case e.Err == json.ErrUnknownName:
 		at, what = at.Parent(), fmt.Sprintf("unknown name %q%s", at.LastToken(), known(e.GoType))
@@ -53,7 +54,8 @@ func known(t reflect.Type) string {
 	if t == nil || t.Kind() != reflect.Struct {
 		return ""
 	}
-	text, separator := "", "; known: "
+	text := ""
+	separator := "; known: "
 	for i := range t.NumField() {
 		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
 			text, separator = text+separator+name, ", "

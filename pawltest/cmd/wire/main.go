@@ -115,7 +115,8 @@ func dispatch(args []string, in io.Reader, out, stderr io.Writer) error {
 		c := encodeCommand{}
 		flags.BoolVar(&c.stream, "stream", false, "")
 		do = func() (err error) {
-			if c.api, err = needed(*api); err != nil {
+			c.api, err = needed(*api)
+			if err != nil {
 				return err
 			}
 			return c.run(in, out, stderr)
@@ -125,7 +126,8 @@ func dispatch(args []string, in io.Reader, out, stderr io.Writer) error {
 		flags.BoolVar(&c.sse, "sse", false, "")
 		flags.BoolVar(&c.lines, "lines", false, "")
 		flags.Func("status", "", func(text string) (err error) {
-			if c.status, err = strconv.Atoi(text); err != nil {
+			c.status, err = strconv.Atoi(text)
+			if err != nil {
 				return fmt.Errorf("want a whole number, got %q", text)
 			}
 			return nil

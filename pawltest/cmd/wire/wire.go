@@ -47,7 +47,8 @@ func headers(lines []string) (http.Header, error) {
 	h := http.Header{}
 	for _, l := range lines {
 		name, value, ok := strings.Cut(l, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" {
+		name = strings.TrimSpace(name)
+		if !ok || name == "" {
 			return nil, fmt.Errorf("%q is no header; want NAME: VALUE", l)
 		}
 		h.Add(name, strings.TrimSpace(value))
@@ -235,7 +236,8 @@ func (c *decodeCommand) line(text []byte) (a logAnswer) {
 	case l.Body != nil:
 		body = []byte(*l.Body)
 	case l.BodyB64 != nil:
-		if body, err = base64.StdEncoding.DecodeString(*l.BodyB64); err != nil {
+		body, err = base64.StdEncoding.DecodeString(*l.BodyB64)
+		if err != nil {
 			return bad(l.Status, "body_b64: %v", err)
 		}
 	default:

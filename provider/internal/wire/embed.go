@@ -31,7 +31,8 @@ func Embed(ctx context.Context, provider string, texts []string,
 	all := make([][]float32, 0, len(texts))
 	for len(all) < len(texts) {
 		from := len(all)
-		to, size := from, 0
+		to := from
+		size := 0
 		for to < len(texts) && to-from < batchTexts && (to == from || size+len(texts[to]) <= batchBytes) {
 			size += len(texts[to])
 			to++
@@ -70,7 +71,8 @@ func Vectors(provider string, answer []byte, raw []json.RawMessage, want int) ([
 	out := make([][]float32, len(raw))
 	for i := range raw {
 		var fault string
-		if out[i], fault = vector(raw[i]); fault != "" {
+		out[i], fault = vector(raw[i])
+		if fault != "" {
 			return nil, Broken(provider, "vector %d: %s", i, fault)
 		}
 	}
@@ -84,7 +86,8 @@ func Vectors(provider string, answer []byte, raw []json.RawMessage, want int) ([
 // if an element does not fit a float32.
 func vector(raw []byte) (out []float32, fault string) {
 	var list []any
-	switch err := json.Unmarshal(raw, &list); {
+	err := json.Unmarshal(raw, &list)
+	switch {
 	case raw == nil:
 		return nil, "there is no vector"
 	case err != nil || list == nil:

@@ -70,7 +70,8 @@ func (r *failureReader) read(c *jsonscan.Cursor) {
 					r.Message = s
 				}
 			} else if c.Kind() == jsonscan.Array || c.Kind() == jsonscan.Object {
-				if raw := c.Raw(); r.Message == "" {
+				raw := c.Raw()
+				if r.Message == "" {
 					r.Message = Excerpt(raw)
 				}
 			}
@@ -211,7 +212,8 @@ func Contains(s string, words ...string) bool {
 // X-Should-Retry if the API has it.
 func SetRetry(e *llm.ProviderError, h http.Header, now time.Time, other time.Duration) {
 	if e.Status == http.StatusTooManyRequests || e.Status >= 500 {
-		if e.RetryAfter = RetryAfter(h, now); e.RetryAfter == 0 {
+		e.RetryAfter = RetryAfter(h, now)
+		if e.RetryAfter == 0 {
 			e.RetryAfter = other
 		}
 	}

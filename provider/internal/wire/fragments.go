@@ -75,7 +75,11 @@ func (o *Emitter) Flush() error {
 
 // Restart drops all parts: the reply begins again.
 func (o *Emitter) Restart() {
-	o.Next, o.late.on, o.sums, o.calls, o.called = 0, false, nil, nil, false
+	o.Next = 0
+	o.late.on = false
+	o.sums = nil
+	o.calls = nil
+	o.called = false
 }
 
 func (o *Emitter) begin(f fragment, data []byte) (int, error) {

@@ -77,7 +77,8 @@ func MayHaveKey(address string, own ...string) bool {
 		return true
 	}
 	for _, o := range own {
-		if o = hostname(o); o != "" && (host == o || strings.HasSuffix(host, "."+o)) {
+		o = hostname(o)
+		if o != "" && (host == o || strings.HasSuffix(host, "."+o)) {
 			return true
 		}
 	}

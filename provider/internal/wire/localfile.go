@@ -70,7 +70,8 @@ func ReadLocal(m llm.Media) (llm.Media, error) {
 		path = filepath.Join(home, rest)
 	}
 	if m.MIME == "" {
-		if m.MIME = MIMEByName(path); m.MIME == "" {
+		m.MIME = MIMEByName(path)
+		if m.MIME == "" {
 			return m, fmt.Errorf("the type of %s is unknown: set MIME", filepath.Base(path))
 		}
 	}

@@ -52,7 +52,8 @@ func (p *Piece) Set(raw []byte) { p.raw, p.text, p.grown = append([]byte(nil), r
 func (p *Piece) Extend(raw []byte) {
 	if !p.grown {
 		old := jsonscan.New(p.raw)
-		p.text, p.grown = old.AppendString(nil), true
+		p.text = old.AppendString(nil)
+		p.grown = true
 	}
 	c := jsonscan.New(raw)
 	p.text = c.AppendString(p.text)

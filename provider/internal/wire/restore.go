@@ -33,13 +33,15 @@ func (o *Emitter) restored(d llm.Delta) error {
 	call.Args = nil
 	if d.Done {
 		delete(o.held, d.Index)
-		if call.Args = h.restore(h.args); len(call.Args) == 0 && !ok {
+		call.Args = h.restore(h.args)
+		if len(call.Args) == 0 && !ok {
 			return o.yield(d)
 		}
 		d.Part = call
 		return o.yield(d)
 	}
-	if d.Part = call; call.ID == "" && call.Name == "" && call.Opaque == nil {
+	d.Part = call
+	if call.ID == "" && call.Name == "" && call.Opaque == nil {
 		return nil // an empty delta
 	}
 	return o.yield(d)

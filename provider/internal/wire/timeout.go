@@ -65,7 +65,8 @@ func (w *watch) read(body io.ReadCloser, limit time.Duration) io.ReadCloser {
 }
 
 func (w *watch) set(limit time.Duration, text string) {
-	if w.timer = nil; limit > 0 {
+	w.timer = nil
+	if limit > 0 {
 		w.timer = time.AfterFunc(limit, func() { w.cancel(&timeoutError{text + limit.String()}) })
 	}
 }

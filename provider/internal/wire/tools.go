@@ -154,7 +154,8 @@ func NewToolset(form ToolForm, tools []*llm.ToolSpec) (*Toolset, error) {
 		return nil, err
 	}
 	s.tools, s.Body = slices.Clone(tools), []byte{'['}
-	s.names, s.words = map[string]bool{}, map[string]string{}
+	s.names = map[string]bool{}
+	s.words = map[string]string{}
 	for _, t := range tools {
 		name := s.ToWire(t.Name)
 		if len(t.Input) > 0 && !jsonscan.IsObject(t.Input) {
@@ -195,7 +196,8 @@ func (s *Toolset) name(provider string, tools []*llm.ToolSpec) error {
 			continue
 		}
 		if s.wire == nil {
-			s.wire, s.back = map[string]string{}, map[string]string{}
+			s.wire = map[string]string{}
+			s.back = map[string]string{}
 		}
 		again := 0
 		w := fitted(t.Name, again)
@@ -211,7 +213,8 @@ func (s *Toolset) name(provider string, tools []*llm.ToolSpec) error {
 // compile returns the input schema of t in the dialect of the provider.
 func (f *ToolForm) compile(t *llm.ToolSpec) (c *dialect.Compiled, strict bool, err error) {
 	if f.Strict != nil {
-		if c, err = f.Strict.Compile(t.Input); err == nil {
+		c, err = f.Strict.Compile(t.Input)
+		if err == nil {
 			return c, true, nil
 		}
 	}

@@ -88,14 +88,16 @@ func (w *Writer) options(o []byte) {
 	listed := false
 	c := jsonscan.New(o)
 	for k := range c.Members() {
-		if listed = listed || string(k) == "tools" && c.Kind() == jsonscan.Array; !listed || string(k) != "tools" {
+		listed = listed || string(k) == "tools" && c.Kind() == jsonscan.Array
+		if !listed || string(k) != "tools" {
 			w.Keys = append(w.Keys, string(k))
 		}
 	}
 	if listed {
 		o = w.tools(o)
 	}
-	if s := bytes.TrimSpace(o); len(w.Keys) > 0 {
+	s := bytes.TrimSpace(o)
+	if len(w.Keys) > 0 {
 		w.own = bytes.TrimSpace(bytes.Clone(s[1 : len(s)-1]))
 	}
 }
@@ -105,7 +107,8 @@ func (w *Writer) tools(o []byte) []byte {
 	rest := []byte{'{'}
 	c := jsonscan.New(o)
 	for k := range c.Members() {
-		name, value := string(k), c.Raw()
+		name := string(k)
+		value := c.Raw()
 		if name == "tools" && value[0] == '[' {
 			w.Tools = bytes.TrimSpace(bytes.Clone(value[1 : len(value)-1]))
 			continue

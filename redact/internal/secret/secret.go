@@ -158,7 +158,8 @@ func (s *Stream) emit(all bool) string {
 		if n > 0 && i >= s.masked {
 			b.WriteString(Mask)
 		}
-		if s.masked = max(s.masked, i+n); i >= s.masked {
+		s.masked = max(s.masked, i+n)
+		if i >= s.masked {
 			b.WriteByte(s.held[i])
 		}
 	}

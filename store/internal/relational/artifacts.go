@@ -40,7 +40,8 @@ func (db *DB) Artifact(ctx context.Context, s store.Scope, run string, key llm.K
 	return one(ctx, db.b.Read(), "artifact "+string(key), func(r Row) (a pawl.Artifact, err error) {
 		var text []byte
 		err = r.Scan(&a.Key, &a.MIME, &text, &a.Data)
-		if a.Text = string(text); len(a.Data) == 0 {
+		a.Text = string(text)
+		if len(a.Data) == 0 {
 			a.Data = nil
 		}
 		return a, err

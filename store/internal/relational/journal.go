@@ -50,7 +50,8 @@ func scanHead(r Row, v *store.JournalRun, more ...any) error {
 func (db *DB) changeJournal(ctx context.Context, s store.Scope, id string,
 	fn func(r *journalRow) ([]Statement, error)) (r journalRow, err error) {
 	err = db.b.Change(ctx, Item{"journal", s, id}, func(tx Conn) (err error) {
-		if r, err = journalOf(ctx, tx, s, id); err != nil {
+		r, err = journalOf(ctx, tx, s, id)
+		if err != nil {
 			return err
 		}
 		batch, err := fn(&r)
@@ -64,7 +65,8 @@ func (db *DB) changeJournal(ctx context.Context, s store.Scope, id string,
 
 // putHead executes statements, and stores the sealed head.
 func (db *DB) putHead(ctx context.Context, tx Conn, r *journalRow, batch []Statement) (err error) {
-	if r.Seal, err = db.ledger.Seal(r.JournalRun); err != nil {
+	r.Seal, err = db.ledger.Seal(r.JournalRun)
+	if err != nil {
 		return err
 	}
 	var summary *string
@@ -175,11 +177,14 @@ func (db *DB) addRecords(r *journalRow, fence int64, c *store.JournalChange, rec
 	for _, rec := range records {
 		rec.Seq, rec.Fence, rec.At = r.Records+1, fence, moment(stamp(rec.At))
 		rec.Hash = rec.Chain(r.ID, r.Head)
-		if rec.Signature, err = db.ledger.SignRecord(rec); err != nil {
+		rec.Signature, err = db.ledger.SignRecord(rec)
+		if err != nil {
 			return nil, err
 		}
-		r.Records, r.Head = rec.Seq, rec.Hash
-		body, digest := new(string(rec.Body)), (*string)(nil)
+		r.Records = rec.Seq
+		r.Head = rec.Hash
+		body := new(string(rec.Body))
+		digest := (*string)(nil)
 		if len(rec.Body) >= largeBody {
 			sum := sha256.Sum256(rec.Body)
 			digest = new(hex.EncodeToString(sum[:]))
@@ -197,13 +202,16 @@ func (db *DB) addRecords(r *journalRow, fence int64, c *store.JournalChange, rec
 	if c == nil {
 		return batch, nil
 	}
-	if r.State = c.StateAfter(before); c.Summary != nil {
-		if r.Summary, err = db.jsonValue("summary", c.Summary); err != nil {
+	r.State = c.StateAfter(before)
+	if c.Summary != nil {
+		r.Summary, err = db.jsonValue("summary", c.Summary)
+		if err != nil {
 			return nil, err
 		}
 	}
 	if c.Release {
-		r.Owner, r.Until = "", time.Time{}
+		r.Owner = ""
+		r.Until = time.Time{}
 	}
 	return batch, nil
 }
@@ -287,7 +295,8 @@ func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) 
 		if err := r.leased(l); err != nil {
 			return nil, err
 		}
-		if r.Until = until; until.IsZero() {
+		r.Until = until
+		if until.IsZero() {
 			r.Owner = ""
 		}
 		return nil, nil
@@ -375,7 +384,8 @@ func (db *DB) DeleteJournal(ctx context.Context, s store.Scope, id string) error
 	var head store.JournalRun
 	err := db.b.Change(ctx, Item{"journal", s, id}, func(tx Conn) error {
 		r, err := one(ctx, tx, "run "+id, scanJournal, "select "+journalColumns+ofJournal, s.Tenant, s.User, s.Thread, id)
-		if head = r; err != nil {
+		head = r
+		if err != nil {
 			return err
 		}
 		for _, of := range []string{ofArtifacts, ofRun, ofJournal} {

@@ -64,7 +64,9 @@ func (db *DB) putChunks(ctx context.Context, tx Conn, s store.Scope, document in
 	columns, values := db.b.VectorColumns()
 	insert := "insert into chunks (document, tenant, USER, thread, place, heading, body, " + columns + `)
 		values (?, ?, ?, ?, ?, ?, ?, ` + values + ") returning n"
-	batch, numbers, texts := make([]Statement, len(all)), make([]int64, len(all)), make([]string, len(all))
+	batch := make([]Statement, len(all))
+	numbers := make([]int64, len(all))
+	texts := make([]string, len(all))
 	for i, c := range all {
 		db.plain(&c.Heading, &c.Text)
 		batch[i] = Statement{insert, append([]any{document, s.Tenant, s.User, s.Thread, i, c.Heading, c.Text},

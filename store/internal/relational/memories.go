@@ -22,7 +22,8 @@ func (db *DB) scanFoundMemory(r Row) (n int64, m store.Memory, err error) {
 	if err = r.Scan(&n, &m.Text, (*jsonField)(&source), (*timeField)(&m.Created), &model, &vector); err != nil {
 		return n, m, err
 	}
-	if m.ID = memoryID(n); json.Unmarshal(source, &m.Source) != nil {
+	m.ID = memoryID(n)
+	if json.Unmarshal(source, &m.Source) != nil {
 		m.Source = store.Source{By: string(source)} // of an earlier version
 	}
 	m.Vector, err = db.vector(model, vector)
@@ -80,12 +81,14 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 	if m.Source.Agent != "" {
 		words = m.Source.Agent + "\n" + words
 	}
-	id, thread := m.ID, m.Source.Thread
+	id := m.ID
+	thread := m.Source.Thread
 	if thread != "" {
 		words = summaryOf(thread)
 	}
 	folded := db.b.Fold(words)
-	where, key := "t.folded = ?", folded
+	where := "t.folded = ?"
+	key := folded
 	if id != "" {
 		where, key = "t.n = ?", memoryNumber(id)
 	}
@@ -105,7 +108,8 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 			if m.Created.After(old.Created) && !m.Source.Unconfirmed {
 				old.Created = moment(stamp(m.Created))
 			}
-			if m = old; err == nil {
+			m = old
+			if err == nil {
 				source, _ := json.Marshal(m.Source) // it has a JSON form
 				_, err = tx.Exec(ctx, "update memories set source = ?, created = ?"+ofMemory, string(source), stamp(m.Created),
 					memoryNumber(m.ID), s.Tenant, s.User, s.Thread)
@@ -143,7 +147,8 @@ func (db *DB) Memories(ctx context.Context, s store.Scope, p store.Page) ([]stor
 	}
 	after := int64(0)
 	if p.After != "" {
-		if after = memoryNumber(p.After); after < 0 {
+		after = memoryNumber(p.After)
+		if after < 0 {
 			return nil, fmt.Errorf("page: %q is not the ID of a memory", p.After)
 		}
 	}

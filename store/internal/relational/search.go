@@ -130,7 +130,8 @@ func (db *DB) fused(ctx context.Context, k Kind, lists [][]Near, size int) ([]hi
 			all = append(all, x.N)
 		}
 	}
-	ids, numbers := map[int64]string{}, map[string]int64{}
+	ids := map[int64]string{}
+	numbers := map[string]int64{}
 	scan := func(r Row) (n int64, err error) {
 		var name string
 		var place int64

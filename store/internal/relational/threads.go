@@ -87,7 +87,8 @@ func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have
 		if t.Messages != have {
 			return fmt.Errorf("thread %s has %d messages, not %d: %w", id, t.Messages, have, store.ErrConflict)
 		}
-		numbers, batch := make([]int64, len(msgs)), make([]Statement, len(msgs))
+		numbers := make([]int64, len(msgs))
+		batch := make([]Statement, len(msgs))
 		for i := range msgs {
 			batch[i] = Statement{"insert into messages (tenant, USER, thread, seq, body, time) values (?, ?, ?, ?, ?, ?) returning n",
 				[]any{s.Tenant, s.User, id, have + i, bodies[i], now}, &numbers[i]}

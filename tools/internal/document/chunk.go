@@ -38,7 +38,9 @@ func Chunks(blocks []Block, maxBytes, overlap int) []Chunk {
 		b := &blocks[i]
 		if b.Heading != c.heading {
 			c.flush()
-			c.heading, c.tail, c.head = b.Heading, "", ""
+			c.heading = b.Heading
+			c.tail = ""
+			c.head = ""
 		}
 		switch {
 		case b.Form == Rows:
@@ -74,7 +76,9 @@ func (c *chunker) flush() {
 		}
 	}
 	c.text.Reset()
-	c.over, c.head, c.flowing = 0, "", false
+	c.over = 0
+	c.head = ""
+	c.flowing = false
 }
 
 // end returns the text with which the next chunk may begin.
@@ -103,7 +107,8 @@ func (c *chunker) add(sep, piece string, prose bool) {
 		c.over = c.text.Len()
 	}
 	c.text.WriteString(piece)
-	c.flowing, c.head = prose, ""
+	c.flowing = prose
+	c.head = ""
 }
 
 func (c *chunker) prose(text string) {
@@ -125,7 +130,9 @@ func (c *chunker) words(sep, s string) {
 		next := cut
 		after := ""
 		if space := strings.LastIndexAny(s[:cut], " \n\t"); space > cut/2 {
-			cut, next, after = space, space+1, s[space:space+1]
+			cut = space
+			next = space + 1
+			after = s[space : space+1]
 		}
 		c.add(sep, s[:cut], true)
 		s, sep = s[next:], after
@@ -156,7 +163,8 @@ func (c *chunker) code(s string) {
 func (c *chunker) rows(b *Block) {
 	size := len(b.Head)
 	for _, r := range b.Rows {
-		if size += 1 + len(r); size > c.max {
+		size += 1 + len(r)
+		if size > c.max {
 			break
 		}
 	}
@@ -214,10 +222,12 @@ func (c *chunker) piece(sep, head, row string) {
 			c.text.WriteString(head + "\n")
 			c.over = c.text.Len()
 		}
-		part, rest := row, ""
+		part := row
+		rest := ""
 		if len(row) > room {
 			cut := text.RuneBefore(row, room)
-			part, rest = row[:cut], row[cut:]
+			part = row[:cut]
+			rest = row[cut:]
 		}
 		c.text.WriteString(part)
 		if rest == "" {
@@ -267,7 +277,8 @@ func sentences(text string) []sentence {
 			after = " "
 		}
 		out = append(out, sentence{text[begin:i], after})
-		begin, i = space, space
+		begin = space
+		i = space
 	}
 	if begin < len(text) {
 		out = append(out, sentence{text[begin:], ""})

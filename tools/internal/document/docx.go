@@ -59,7 +59,9 @@ func readDOCX(ctx context.Context, o *outline, data []byte) error {
 	for _, name := range []string{"footnotes", "endnotes"} {
 		if parts["word/"+name+".xml"] != nil {
 			o.end()
-			o.path, o.levels, o.lone = nil, nil, false
+			o.path = nil
+			o.levels = nil
+			o.lone = false
 			w.notes = strings.ToUpper(name[:1]) + name[1:]
 			if err := w.part(parts["word/"+name+".xml"], w.body); err != nil {
 				return err
@@ -99,7 +101,8 @@ func (t *tokens) next() (xml.Token, error) {
 	tok, err := t.Decoder.Token()
 	switch tok.(type) {
 	case xml.StartElement:
-		if t.depth++; t.depth > maxNesting {
+		t.depth++
+		if t.depth > maxNesting {
 			return nil, fmt.Errorf("its elements are more than %d deep", maxNesting)
 		}
 	case xml.EndElement:
@@ -245,7 +248,8 @@ func (w *word) body(d *tokens, e xml.StartElement) error {
 }
 
 func (w *word) put(p paragraph) {
-	switch text := strings.TrimSpace(p.text); {
+	text := strings.TrimSpace(p.text)
+	switch {
 	case text == "":
 	case w.notes != "":
 		w.o.add(Block{Heading: w.notes, Text: text})

@@ -28,7 +28,8 @@ const (
 
 // kindOf determines the format of a file. For text formats it also returns the content as UTF-8.
 func (d *Document) kindOf(name string, data []byte) (kind, text string, err error) {
-	switch head := data[:min(len(data), 1024)]; {
+	head := data[:min(len(data), 1024)]
+	switch {
 	case len(bytes.TrimSpace(data)) == 0:
 		return "", "", errors.New("it is empty")
 	case bytes.Contains(head, []byte("%PDF-")):
@@ -122,13 +123,15 @@ func textKind(ending, text string) string {
 func jsonLines(text string) bool {
 	n := 0
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "" {
+		line = strings.TrimSpace(line)
+		if line == "" {
 			continue
 		}
 		if line[0] != '{' || !json.Valid([]byte(line)) {
 			return false
 		}
-		if n++; n == 100 {
+		n++
+		if n == 100 {
 			break
 		}
 	}
@@ -138,17 +141,24 @@ func jsonLines(text string) bool {
 // delimiter finds the separator of a table's cells: it gives the first records the same number of
 // cells, and the most cells. A file with the name of a table may have one column.
 func delimiter(text, ending string) (rune, bool) {
-	best, most := ',', 1
+	best := ','
+	most := 1
 	for _, comma := range []rune{'\t', ',', ';', '|'} {
 		r := csv.NewReader(strings.NewReader(text))
-		r.Comma, r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = comma, true, -1, true
-		cells, records, even := 0, 0, true
+		r.Comma = comma
+		r.LazyQuotes = true
+		r.FieldsPerRecord = -1
+		r.ReuseRecord = true
+		cells := 0
+		records := 0
+		even := true
 		for records < 20 {
 			record, err := r.Read()
 			if err != nil {
 				break
 			}
-			if records++; records == 1 {
+			records++
+			if records == 1 {
 				cells = len(record)
 			}
 			even = even && len(record) == cells
@@ -159,7 +169,8 @@ func delimiter(text, ending string) (rune, bool) {
 			}
 		}
 		if cells > most && records >= 2 && (even || ending != "") && (ending != "" || records >= 3) {
-			best, most = comma, cells
+			best = comma
+			most = cells
 		}
 	}
 	if most > 1 {

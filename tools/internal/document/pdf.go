@@ -43,7 +43,8 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 		return errors.New("the PDF has no pages")
 	}
 	o.d.Title = strings.Join(strings.Fields(clean(r.Trailer().Key("Info").Key("Title").Text())), " ")
-	bad, found := 0, false
+	bad := 0
+	found := false
 	for i, page := range p.list {
 		text, err := p.text(page)
 		if ctx.Err() != nil {
@@ -57,7 +58,8 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 			continue
 		}
 		found = true
-		o.path, o.levels = []string{fmt.Sprint("page ", i+1)}, []int{1}
+		o.path = []string{fmt.Sprint("page ", i+1)}
+		o.levels = []int{1}
 		readText(o, text)
 	}
 	switch {
@@ -81,7 +83,8 @@ func (f *pdfFile) ReadAt(b []byte, off int64) (int, error) {
 	if f.ctx.Err() != nil {
 		panic(context.Cause(f.ctx))
 	}
-	if f.left -= int64(len(b)); f.left < 0 {
+	f.left -= int64(len(b))
+	if f.left < 0 {
 		panic("it goes in circles")
 	}
 	if off < 0 || off >= int64(len(f.data)) {
@@ -120,14 +123,16 @@ func (p *pdfReader) weigh(v pdf.Value) {
 	}
 	// a broken stream is reported when it is drawn
 	n, _ := io.Copy(io.Discard, io.LimitReader(v.Reader(), maxDrawn+1-p.drawn))
-	if p.drawn += n; p.drawn > maxDrawn {
+	p.drawn += n
+	if p.drawn > maxDrawn {
 		panic(fmt.Sprintf("the PDF unpacks to more than %d MiB", maxDrawn>>20))
 	}
 }
 
 // pages walks the page tree once. The library's own method walks it for each page.
 func (p *pdfReader) pages(v pdf.Value, depth int) {
-	if p.nodes++; depth > pageDepth || p.nodes > maxNodes || len(p.list) >= maxPages {
+	p.nodes++
+	if depth > pageDepth || p.nodes > maxNodes || len(p.list) >= maxPages {
 		panic(fmt.Sprintf("the PDF has more than %d pages, or they form a cycle", maxPages))
 	}
 	if kids := v.Key("Kids"); kids.Kind() == pdf.Array {
@@ -197,7 +202,8 @@ func (w *pdfText) draw(stream, resources pdf.Value, ctm matrix, depth int) {
 		ctm: ctm, tm: identity, tlm: identity, size: 1, depth: depth}
 	w.p.weigh(stream)
 	pdf.Interpret(stream, func(stk *pdf.Stack, op string) {
-		if w.p.ops++; w.p.ops > maxOps {
+		w.p.ops++
+		if w.p.ops > maxOps {
 			panic("the PDF contains too much drawing")
 		}
 		if w.p.ops%1024 == 0 && w.p.ctx.Err() != nil {
@@ -238,7 +244,8 @@ func (d *drawing) do(op string, args []pdf.Value) {
 	case "cm":
 		d.ctm = sixth(args).times(d.ctm)
 	case "BT":
-		d.tm, d.tlm = identity, identity
+		d.tm = identity
+		d.tlm = identity
 	case "Tf":
 		if len(args) == 2 {
 			d.font, d.size = d.named(args[0].Name()), args[1].Float64()
@@ -339,7 +346,8 @@ func (d *drawing) draw(raw string) {
 	d.w.put(at[4], at[5], height, text)
 	d.tm = matrix{1, 0, 0, 1, d.width(raw, text), 0}.times(d.tm)
 	end := d.tm.times(d.ctm)
-	d.w.x, d.w.y = end[4], end[5]
+	d.w.x = end[4]
+	d.w.y = end[5]
 }
 
 // width returns the horizontal advance of a text.
@@ -353,7 +361,8 @@ func (d *drawing) width(raw, text string) float64 {
 func (w *pdfText) put(x, y, height float64, text string) {
 	if w.any {
 		line := max(height, w.size, 1)
-		switch dy, dx := math.Abs(y-w.y), x-w.x; {
+		dy, dx := math.Abs(y-w.y), x-w.x
+		switch {
 		case dy > 1.75*line:
 			w.b.WriteString("\n\n")
 		case dy > 0.4*line:
@@ -365,7 +374,8 @@ func (w *pdfText) put(x, y, height float64, text string) {
 		}
 	}
 	w.b.WriteString(text)
-	w.size, w.any = height, true
+	w.size = height
+	w.any = true
 	if w.b.Len() > maxText {
 		panic("the PDF contains too much text")
 	}
@@ -401,7 +411,9 @@ func newFont(v pdf.Value) *font {
 
 // readWide reads the widths of a font with two-byte letters: [c [w w …] from to w …].
 func (f *font) readWide(v pdf.Value) {
-	f.wide, f.of, f.other = true, map[int]float64{}, 1000
+	f.wide = true
+	f.of = map[int]float64{}
+	f.other = 1000
 	if dw := v.Key("DW"); dw.Kind() != pdf.Null {
 		f.other = dw.Float64()
 	}

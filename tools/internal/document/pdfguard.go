@@ -92,7 +92,8 @@ func guardStreams(ctx context.Context, data []byte, inflate int64) error {
 		if errors.Is(err, errTooDeep) {
 			return err
 		}
-		if left -= n; left < 0 {
+		left -= n
+		if left < 0 {
 			return fmt.Errorf("the PDF unpacks to more than %d MiB", inflate>>20)
 		}
 	}

@@ -31,7 +31,10 @@ func readCSV(o *outline, text string) {
 	ending := ".csv"
 	comma, _ := delimiter(strings.TrimSpace(text), ending)
 	r := csv.NewReader(strings.NewReader(text))
-	r.Comma, r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = comma, true, -1, true
+	r.Comma = comma
+	r.LazyQuotes = true
+	r.FieldsPerRecord = -1
+	r.ReuseRecord = true
 	var rows []string
 	for {
 		record, err := r.Read()
@@ -79,7 +82,8 @@ func readJSON(o *outline, text string) {
 	}
 	w := &jsonWalk{o: o}
 	for line := range strings.Lines(text) {
-		switch line = strings.TrimSpace(line); {
+		line = strings.TrimSpace(line)
+		switch {
 		case line == "":
 		case json.Valid([]byte(line)):
 			w.item(compact([]byte(line)))

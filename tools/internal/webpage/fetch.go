@@ -122,7 +122,8 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 		return nil, failed(err, "the request cannot be made: %v", err)
 	}
 	for name, values := range q.Header {
-		if name = http.CanonicalHeaderKey(name); name == "Idempotency-Key" {
+		name = http.CanonicalHeaderKey(name)
+		if name == "Idempotency-Key" {
 			name = "idempotency-key" // net/http repeats requests with the usual form
 		}
 		req.Header[name] = values
@@ -156,7 +157,8 @@ func parse(address string) (*url.URL, error) {
 	if u.Scheme == "" || u.Host == "" {
 		return nil, failed(nil, "%q is not a complete address; it begins with https:// or http:// and a host", text.Clip(address, 200))
 	}
-	u.Fragment, u.RawFragment = "", ""
+	u.Fragment = ""
+	u.RawFragment = ""
 	if host := u.Hostname(); strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
 		ascii, err := idna.Lookup.ToASCII(host)
 		if err != nil {
@@ -223,7 +225,8 @@ func (r *Response) read(res *http.Response, limit int64) error {
 	}
 	r.Body = b
 	said, params, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	r.Type, r.Charset = said, params["charset"]
+	r.Type = said
+	r.Charset = params["charset"]
 	if said == "" || said == "application/octet-stream" || said == "unknown/unknown" {
 		r.Type, _, _ = mime.ParseMediaType(http.DetectContentType(b))
 	}

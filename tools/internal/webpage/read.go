@@ -29,7 +29,8 @@ type Page struct {
 // Read converts a Response to text. For an HTML page it returns the main content if it can be
 // recognized, otherwise everything.
 func Read(r *Response) Page {
-	switch kind := r.Type; {
+	kind := r.Type
+	switch {
 	case kind == "text/html", kind == "application/xhtml+xml":
 		return Markdown(r.Body, r.contentType(), r.URL)
 	case textual(kind):
@@ -109,7 +110,8 @@ func read(page []byte, contentType, address string) Page {
 			return whole
 		}
 	}
-	if whole.Text = markdown(doc, base); whole.Text == "" {
+	whole.Text = markdown(doc, base)
+	if whole.Text == "" {
 		whole.Text = words(Decode(page, contentType))
 	}
 	return whole

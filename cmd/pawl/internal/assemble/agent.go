@@ -87,7 +87,8 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 	if err != nil {
 		return nil, err
 	}
-	o.Bare, o.ForAll = bare, forAll
+	o.Bare = bare
+	o.ForAll = forAll
 	if !forAll { // runs and threads belong to the user whom the tools act for
 		f.StoreFlags = StoreFlags{a.Store.DB, a.Store.Tenant, a.Store.User}
 	}
@@ -189,7 +190,8 @@ func Misconfigured(err error) error {
 				hint = "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own"
 			}
 			if f.Code == config.CodeDuplicateTool {
-				hint, f.Path = "rename the tool of --passive, --tool-file or --rehearse", ""
+				hint = "rename the tool of --passive, --tool-file or --rehearse"
+				f.Path = ""
 			}
 			f.Path = flagAt(f.Path)
 		}

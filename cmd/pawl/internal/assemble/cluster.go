@@ -88,7 +88,8 @@ func (f *ClusterFlags) cluster(sys *cli.System) (c temporal.Cluster, err error) 
 	}
 	c.Namespace = cmp.Or(f.Namespace, sys.Env("TEMPORAL_NAMESPACE"))
 	name := cmp.Or(f.APIKeyEnv, "TEMPORAL_API_KEY")
-	if c.APIKey = sys.Env(name); c.APIKey == "" && f.APIKeyEnv != "" {
+	c.APIKey = sys.Env(name)
+	if c.APIKey == "" && f.APIKeyEnv != "" {
 		return c, cli.Usage("export "+f.APIKeyEnv+"=…", "--api-key-env: the variable %s is empty", f.APIKeyEnv)
 	}
 	c.Log = slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelError}))
@@ -112,7 +113,8 @@ func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(b) {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(b) {
 			return nil, cli.Usage("a file with -----BEGIN CERTIFICATE-----", "--tls-ca: %s has no certificate", ca)
 		}
 	}

@@ -70,7 +70,8 @@ func flagAt(path string) string {
 	var below []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[AgentFlags]()) {
 		text := cli.FlagTexts()[f.Tag.Get("help")]
-		switch key := text.Sets + text.About; {
+		key := text.Sets + text.About
+		switch {
 		case key == "":
 		case within(path, key):
 			return FlagName(f)

@@ -48,7 +48,8 @@ func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 		if err := cli.Decode(form, t); err != nil {
 			return nil, cli.Usage(hint, "%s %s: tool %d: %s", flag, path, i+1, cli.JSONFault(form, err))
 		}
-		switch twice := cli.Repeated(form); {
+		twice := cli.Repeated(form)
+		switch {
 		case twice != "":
 			return nil, cli.Usage(hint, "%s %s: tool %d: %q is a duplicate", flag, path, i+1, twice)
 		case t.Name == "":

@@ -135,7 +135,8 @@ func (f *SettleFlags) words(open []OpenCall) ([]word, error) {
 		found := false
 		for i, o := range open {
 			if words[i].flag == "" && !o.answered && takes(o) {
-				words[i], found = word{flag, text}, true
+				words[i] = word{flag, text}
+				found = true
 			}
 		}
 		if !found {
@@ -205,7 +206,8 @@ func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenC
 		results = append(results, r)
 	}
 	for i, o := range open {
-		switch w := words[i]; {
+		w := words[i]
+		switch {
 		case w.flag == "--answer":
 			result(o, llm.TextResult(w.text))
 		case w.flag != "" && o.waiting != nil:
@@ -229,7 +231,8 @@ func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenC
 // they happened.
 func Wanted(open []OpenCall) (approval, result, unknown bool) {
 	for _, o := range open {
-		switch w := o.waiting; {
+		w := o.waiting
+		switch {
 		case w != nil && w.Outcome == pawl.OutcomeUnknown:
 			unknown = true
 		case w != nil && w.Passive:
@@ -243,7 +246,8 @@ func Wanted(open []OpenCall) (approval, result, unknown bool) {
 
 // Settling returns a hint with the flags that settle open calls.
 func Settling(open []OpenCall) string {
-	switch approve, answer, unknown := Wanted(open); {
+	approve, answer, unknown := Wanted(open)
+	switch {
 	case unknown:
 		return ", and --answer KEY=TEXT for a call that happened, --approve KEY to run it again, or --deny KEY"
 	case approve && answer:
@@ -385,7 +389,8 @@ func (o *OpenCall) ask(w *pawl.PendingCall) {
 
 // OpenCalls returns the calls of res that have no result, in call order.
 func OpenCalls(res *pawl.Result) []OpenCall {
-	replies, last := 0, llm.Message{}
+	replies := 0
+	last := llm.Message{}
 	for _, m := range res.Messages {
 		if m.Role == llm.RoleAssistant {
 			replies++

@@ -60,7 +60,8 @@ func HelpTexts(usual bool) kong.Option {
 			case *kong.Node:
 				help = &n.Help
 			case *kong.Value:
-				help, value = &n.Help, n
+				help = &n.Help
+				value = n
 			case *kong.Flag:
 				help, value, n.Hidden = &n.Help, n.Value, n.Hidden || usual && n.Tag.Has("rare")
 			}

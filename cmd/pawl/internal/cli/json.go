@@ -86,7 +86,8 @@ func located(err error) (where, what string) {
 		what = "this is not base64"
 	default:
 		var inner string
-		if inner, what = located(e.Err); inner != "" {
+		inner, what = located(e.Err)
+		if inner != "" {
 			what = inner + ": " + what
 		}
 	}

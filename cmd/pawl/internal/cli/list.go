@@ -77,7 +77,8 @@ func Everything[T any](part func(store.Page) ([]T, error), id func(T) string) ([
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, more...); len(more) < page.Limit {
+		all = append(all, more...)
+		if len(more) < page.Limit {
 			return all, nil
 		}
 	}
@@ -129,7 +130,8 @@ func Beginning(text string, width int) string {
 func Deleted(w io.Writer, ids []string, remove, missing func(id string) error) error {
 	var first error
 	for _, id := range ids {
-		switch err := remove(id); {
+		err := remove(id)
+		switch {
 		case errors.Is(err, store.ErrNotFound):
 			if first == nil {
 				first = missing(id)

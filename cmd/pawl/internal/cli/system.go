@@ -91,7 +91,9 @@ func BuiltOn() time.Time {
 
 // Version describes a build in one line. ok reports whether info is known.
 func Version(info *debug.BuildInfo, ok bool) string {
-	v, commit, changed := "(unknown)", "", false
+	v := "(unknown)"
+	commit := ""
+	changed := false
 	if ok {
 		v = cmp.Or(info.Main.Version, "(devel)")
 		for _, s := range info.Settings {

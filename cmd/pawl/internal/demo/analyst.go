@@ -118,7 +118,8 @@ func (n *notes) see(call llm.ToolCall, result string, failed bool) {
 			}
 		}
 	case "file_write":
-		if n.written = n.conclusion(); failed {
+		n.written = n.conclusion()
+		if failed {
 			n.written = "The report could not be written: " + result + "\n"
 		}
 	}
@@ -127,7 +128,8 @@ func (n *notes) see(call llm.ToolCall, result string, failed bool) {
 		case call.Name == "data_parse" && a.Path == t.file:
 			t.parse(result, failed)
 		case call.Name == "data_aggregate" && a.Table == t.name && failed:
-			t.wrong, t.offered = &a, result
+			t.wrong = &a
+			t.offered = result
 		case call.Name == "data_aggregate" && a.Table == t.name:
 			t.aggregate(a, result)
 		}
@@ -157,7 +159,9 @@ func (t *table) choose() {
 	fewest := 21
 columns:
 	for _, c := range t.Names {
-		texts, numbers, filled := map[string]bool{}, 0, 0
+		texts := map[string]bool{}
+		numbers := 0
+		filled := 0
 		for _, r := range t.Sample {
 			switch v := r[c].(type) {
 			case nil:
@@ -166,7 +170,8 @@ columns:
 				if s == "" {
 					continue
 				}
-				if filled++; numeric.MatchString(s) {
+				filled++
+				if numeric.MatchString(s) {
 					numbers++
 				}
 				texts[s] = true
@@ -181,7 +186,8 @@ columns:
 				t.numbers = append(t.numbers, c)
 			}
 		case len(texts) < fewest && (len(texts) > 1 || len(t.Sample) == 1):
-			t.group, fewest = c, len(texts)
+			t.group = c
+			fewest = len(texts)
 		}
 	}
 }
@@ -395,7 +401,8 @@ func (t *table) most(name string) (best map[string]any) {
 	for _, g := range t.grouped.Groups {
 		n, _ := g[name].(json.Number)
 		if f, err := n.Float64(); err == nil && (best == nil || f > top) {
-			best, top = g, f
+			best = g
+			top = f
 		}
 	}
 	return best

@@ -165,7 +165,8 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 			"--data takes a directory with .csv, .json or .jsonl files; without it there are samples"),
 			"--data %s: there is no usable data file", c.Data)
 	}
-	if dir = c.Out; dir == "" {
+	dir = c.Out
+	if dir == "" {
 		dir, err = os.MkdirTemp("", "pawl-demo-")
 	} else if err = os.MkdirAll(dir, 0o755); err == nil {
 		dir, err = filepath.Abs(dir)

@@ -76,7 +76,8 @@ func (x *examination) keys() []setting {
 	for i := range all {
 		s := &all[i]
 		value := x.sys.Env(s.Name)
-		if s.Set = value != ""; !s.Set {
+		s.Set = value != ""
+		if !s.Set {
 			continue
 		}
 		some = some || i < keys

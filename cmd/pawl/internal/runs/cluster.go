@@ -218,9 +218,11 @@ func (r *RemoteRun) dial(ctx context.Context) (*temporal.Engine, error) {
 // watch starts or watches the run, asks the person at the terminal for decisions, and returns the
 // exit status as an error.
 func (r *RemoteRun) watch(ctx context.Context, runner *temporal.Runner, msgs []llm.Message) error {
-	sys, out := r.Sys, tui.NewScreen(r.Sys.Err)
+	sys := r.Sys
+	out := tui.NewScreen(r.Sys.Err)
 	d := tui.PlainDisplay(sys, out, r.JSON)
-	hide, shown := assemble.Secrets(sys.Env, nil), map[string]bool{}
+	hide := assemble.Secrets(sys.Env, nil)
+	shown := map[string]bool{}
 	a := tui.NewAsker(sys, out, cli.NewLines(sys.In), hide)
 	for {
 		res, err := pawl.Collect(redact.Runner(runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
@@ -241,7 +243,8 @@ func (r *RemoteRun) watch(ctx context.Context, runner *temporal.Runner, msgs []l
 			return r.Flags.Failed(err)
 		}
 		if res.Stop == pawl.StopPending && !r.JSON && sys.InTerm && sys.ErrTerm {
-			if msgs = a.DecideOn(ctx, res.Pending, assemble.WhoSays(sys)); len(msgs) > 0 {
+			msgs = a.DecideOn(ctx, res.Pending, assemble.WhoSays(sys))
+			if len(msgs) > 0 {
 				continue
 			}
 		}

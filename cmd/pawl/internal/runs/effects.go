@@ -111,7 +111,8 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 		if err != nil {
 			return err
 		}
-		if f = f.Redacted(hide); c.JSON {
+		f = f.Redacted(hide)
+		if c.JSON {
 			return cli.PrintJSON(sys.Out, effectOf{id, f})
 		}
 		fields := [][2]string{{"run", id}, {"key", string(f.Key)}, {"tool", f.Tool}, {"effect", f.Effect.String()},

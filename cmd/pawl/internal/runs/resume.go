@@ -103,7 +103,8 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 		return err
 	}
 	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
-		j.AcceptChangedTools, j.AcceptChanges = c.Accept, c.Changed
+		j.AcceptChangedTools = c.Accept
+		j.AcceptChanges = c.Changed
 		if c.Lease != nil {
 			j.Engine.Lease = *c.Lease
 		}
@@ -172,7 +173,8 @@ func (c *runsForkCmd) Run(sys *cli.System) error {
 		}
 		defer s.Close()
 		o := &durable.ForkOptions{Results: c.result}
-		if o.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s); err != nil {
+		o.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s)
+		if err != nil {
 			return err
 		}
 		id := cmp.Or(c.Called, assemble.NewRunID())

@@ -60,7 +60,9 @@ func (c *runsListCmd) Run(sys *cli.System) error {
 		}
 		hide := assemble.Secrets(sys.Env, nil)
 		return cli.List(sys.Out, c.JSON, runs, "RUN|STATE|REQUESTS|COST|LAST|TASK", func(r store.JournalRun) []any {
-			s, requests, cost := assemble.SummaryOf(r), "", ""
+			s := assemble.SummaryOf(r)
+			requests := ""
+			cost := ""
 			if s.Spent.Requests > 0 {
 				requests = cli.Grouped(s.Spent.Requests)
 			}
@@ -170,7 +172,8 @@ func (c *runsVerifyCmd) options() (*durable.VerifyOptions, error) {
 		return nil, cli.Usage("", "--anchors: %s", cli.Plain(err))
 	}
 	defer f.Close()
-	if o.Anchors, err = store.ReadAnchors(f); err != nil {
+	o.Anchors, err = store.ReadAnchors(f)
+	if err != nil {
 		return nil, cli.Usage("", "--anchors %s: %v", c.Anchors, err)
 	}
 	return o, nil
@@ -242,7 +245,8 @@ func (c *runsPruneCmd) Run(sys *cli.System) error {
 		if state == "" {
 			state = store.JournalOver
 		}
-		now, n := time.Now(), 0
+		now := time.Now()
+		n := 0
 		for {
 			runs, err := db.EndedRuns(ctx, state, c.Tenant, c.User, now.Add(-time.Duration(*c.Older)), now)
 			if err != nil {
@@ -253,7 +257,8 @@ func (c *runsPruneCmd) Run(sys *cli.System) error {
 					return cli.Failed(err)
 				}
 			}
-			if n += len(runs); len(runs) == 0 {
+			n += len(runs)
+			if len(runs) == 0 {
 				break
 			}
 		}

@@ -189,7 +189,8 @@ func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan stru
 	}
 	end, err := time.Parse(time.RFC3339, c.Until)
 	if d, short := time.ParseDuration(c.Until); short == nil {
-		end, err = now.Add(d), nil
+		end = now.Add(d)
+		err = nil
 	}
 	if err != nil || !end.After(now) {
 		return nil, cli.Usage("a future time, such as "+now.Add(time.Hour).UTC().Format(time.RFC3339)+
@@ -233,7 +234,8 @@ func (c *schedulesRunCmd) telling(sys *cli.System, do execute, secrets *redact.R
 			err = errors.New("it is a prompt, and no model is set; set one with --model PROVIDER:MODEL")
 		}
 		done.Text = secrets.String(done.Text)
-		state, text := store.OccurrenceDone, done.Text
+		state := store.OccurrenceDone
+		text := done.Text
 		if err != nil {
 			err = secrets.Error(err)
 			state, text = store.OccurrenceFailed, err.Error()

@@ -191,7 +191,8 @@ func (c *runsDiffCmd) Run(sys *cli.System) error {
 				return j.Failed(r.ID, err)
 			}
 			sides[i] = newSide(r.ID, j.StateOf(r), x)
-			if hide, err = j.Hide(ctx, sys, r.ID, hide); err != nil {
+			hide, err = j.Hide(ctx, sys, r.ID, hide)
+			if err != nil {
 				return err
 			}
 		}
@@ -250,7 +251,8 @@ func compareRuns(sys *cli.System, sides [2]side, hide *redact.Redactor, asJSON b
 
 func printDiff(sys *cli.System, sides [2]side, ds []durable.Difference) error {
 	err := cli.List(sys.Out, false, []int{0, 1}, "|RUN|STATE|STEPS|REQUESTS|CALLS|TOKENS|COST", func(i int) []any {
-		s, cost := sides[i], "-"
+		s := sides[i]
+		cost := "-"
 		if s.Usage.Cost > 0 {
 			cost = cli.Dollars(s.Usage.Cost)
 		}

@@ -37,7 +37,8 @@ func (c *MCPCmd) Run(sys *cli.System) error {
 	}
 	token := ""
 	if c.TokenEnv != "" {
-		if token = sys.Env(c.TokenEnv); token == "" {
+		token = sys.Env(c.TokenEnv)
+		if token == "" {
 			return cli.Usage("export "+c.TokenEnv+"=…", "--token-env: the variable %s is empty", c.TokenEnv)
 		}
 	}

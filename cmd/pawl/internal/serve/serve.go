@@ -93,7 +93,8 @@ func (c *Cmd) Run(sys *cli.System) error {
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
 	var s *server.Server // made below: it has the handler of the MCP service
-	if o.MCP, err = c.mcp(mcpCtx, all, db, func() *server.Server { return s }); err != nil {
+	o.MCP, err = c.mcp(mcpCtx, all, db, func() *server.Server { return s })
+	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
 	if c.A2A {
@@ -110,7 +111,8 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err := c.tell(sys, all, &o); err != nil {
 		return err
 	}
-	if s, err = server.New(o); err != nil {
+	s, err = server.New(o)
+	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
 	if err := c.keep(ctx, sys, all, db); err != nil {
@@ -188,7 +190,8 @@ func data(db store.Store, s func() *server.Server) []mcp.Resource {
 func reader[T any](f func(context.Context, store.Scope, string) (T, error)) func(context.Context, string) (T, error) {
 	return func(ctx context.Context, value string) (out T, err error) {
 		err = store.ErrNotFound
-		if who, _ := store.ScopeFrom(ctx); server.MayRead(ctx) {
+		who, _ := store.ScopeFrom(ctx)
+		if server.MayRead(ctx) {
 			out, err = f(ctx, who, value)
 		}
 		if errors.Is(err, store.ErrNotFound) {

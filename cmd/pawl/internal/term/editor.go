@@ -45,7 +45,8 @@ func (e *Editor) Remember(text string) {
 	if strings.TrimSpace(text) != "" && (len(e.history) == 0 || e.history[len(e.history)-1] != text) {
 		e.history = append(e.history, text)
 	}
-	e.past, e.draft = len(e.history), ""
+	e.past = len(e.history)
+	e.draft = ""
 }
 
 // Key handles a key and reports whether it is an editing key. Enter is not: the caller decides its
@@ -54,7 +55,8 @@ func (e *Editor) Key(k Key) bool {
 	if k.Name != "tab" {
 		e.choices = nil
 	}
-	before, after := e.text[:e.at], e.text[e.at:]
+	before := e.text[:e.at]
+	after := e.text[e.at:]
 	start := strings.LastIndexByte(before, '\n') + 1
 	end := len(e.text)
 	if i := strings.IndexByte(after, '\n'); i >= 0 {
@@ -207,7 +209,8 @@ func (e *Editor) complete() {
 	}
 	if len(common) > e.at {
 		rest := e.text[e.at:]
-		e.text, e.at = common+rest, len(common)
+		e.text = common + rest
+		e.at = len(common)
 	}
 	if len(all) > 1 {
 		e.choices = slices.Clone(all)
@@ -224,10 +227,12 @@ func (e *Editor) View(prompt Line, width, rows int) ([]Line, Cursor) {
 	var at Cursor
 	pos := 0
 	for _, logical := range strings.Split(e.text, "\n") {
-		row, used := "", 0
+		row := ""
+		used := 0
 		flush := func() {
 			lines = append(lines, Text(0, row))
-			row, used = "", 0
+			row = ""
+			used = 0
 		}
 		for rest := logical; ; {
 			if pos == e.at {
@@ -257,7 +262,8 @@ func (e *Editor) View(prompt Line, width, rows int) ([]Line, Cursor) {
 		flush()
 		pos++ // the newline
 	}
-	if rows = max(rows, 1); len(lines) > rows {
+	rows = max(rows, 1)
+	if len(lines) > rows {
 		from := min(max(0, at.Row-rows+1), len(lines)-rows)
 		lines = lines[from : from+rows]
 		at.Row -= from

@@ -22,7 +22,8 @@ func DecodeKey(in string, last bool) (k Key, n int) {
 	if in == "" {
 		return Key{}, 0
 	}
-	switch c := in[0]; {
+	c := in[0]
+	switch {
 	case c == 0x1b:
 		return decodeEscape(in, last)
 	case controls[c] != "":
@@ -77,7 +78,8 @@ func decodeEscape(in string, last bool) (Key, int) {
 		}
 		return Key{}, 0
 	}
-	switch c := in[1]; {
+	c := in[1]
+	switch {
 	case c == '[' || c == 'O':
 		for i := 2; i < len(in); i++ {
 			if in[i] >= 0x40 && in[i] <= 0x7e {

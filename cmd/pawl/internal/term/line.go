@@ -193,23 +193,31 @@ func (l Line) Wrap(width int) []Line {
 	cells := l.cells()
 	var out []Line
 	for start := 0; start < len(cells); {
-		used, end, breakAt, next := 0, start, -1, -1
+		used := 0
+		end := start
+		breakAt := -1
+		next := -1
 		for end < len(cells) && (used+cells[end].width <= width || end == start) {
 			used += cells[end].width
 			if cells[end].text == " " {
-				breakAt, next = end, end+1
+				breakAt = end
+				next = end + 1
 			} else if cells[end].width == 2 {
-				breakAt, next = end+1, end+1
+				breakAt = end + 1
+				next = end + 1
 			}
 			end++
 		}
 		switch {
 		case end == len(cells):
-			breakAt, next = end, end
+			breakAt = end
+			next = end
 		case cells[end].text == " ": // the space is the first cell that does not fit
-			breakAt, next = end, end+1
+			breakAt = end
+			next = end + 1
 		case cells[end].width == 2 || breakAt <= start:
-			breakAt, next = end, end
+			breakAt = end
+			next = end
 		}
 		last := breakAt
 		for next < len(cells) && last > start && cells[last-1].text == " " {
@@ -242,13 +250,15 @@ func Indent(lines []Line, first, rest Line) []Line {
 func (l Line) Chop(width int) (out []Line) {
 	cells := l.cells()
 	for {
-		used, n := 0, 0
+		used := 0
+		n := 0
 		for n < len(cells) && (used+cells[n].width <= width || n == 0) {
 			used += cells[n].width
 			n++
 		}
 		out = append(out, joined(cells[:n]))
-		if cells = cells[n:]; len(cells) == 0 {
+		cells = cells[n:]
+		if len(cells) == 0 {
 			return out
 		}
 	}
@@ -353,7 +363,8 @@ func Cut(s string, width int) string {
 	if width <= 0 {
 		return ""
 	}
-	used, rest := 0, s
+	used := 0
+	rest := s
 	for rest != "" {
 		_, more, w := first(rest)
 		if used+w > width-1 {

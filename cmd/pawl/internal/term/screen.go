@@ -77,7 +77,8 @@ func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 			at = &Cursor{max(0, at.Row-over), at.Column}
 		}
 	}
-	rows, widths := make([]string, len(live)), make([]int, len(live))
+	rows := make([]string, len(live))
+	widths := make([]int, len(live))
 	for i, l := range live {
 		l = l.Cut(s.Width())
 		rows[i], widths[i] = l.Render(s.colours), l.Width()

@@ -103,7 +103,8 @@ func (d *Device) Close() {
 
 // read starts to read keys. The returned function stops that and waits for the end.
 func (d *Device) read() (stop func()) {
-	end, ended := make(chan struct{}), make(chan struct{})
+	end := make(chan struct{})
+	ended := make(chan struct{})
 	wake := newWaker(d.in)
 	go func() {
 		defer close(ended)

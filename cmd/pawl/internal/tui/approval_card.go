@@ -186,7 +186,8 @@ func (q *card) show(width, rows int) (lines []term.Line, at *term.Cursor) {
 	if q.width != width {
 		q.width, q.read = width, 0
 	}
-	if q.scroll = max(0, min(q.scroll, len(body)-space)); q.scroll <= q.read {
+	q.scroll = max(0, min(q.scroll, len(body)-space))
+	if q.scroll <= q.read {
 		q.read = max(q.read, q.scroll+space)
 	}
 	q.unread = q.read < len(body)
@@ -229,7 +230,8 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 	if k.Name == "text" {
 		said := strings.ToLower(k.Text)
 		if q.unread && (said == "y" || said == "a") {
-			q.more, q.fault = true, "the question has more lines: down shows them, then y or a allows"
+			q.more = true
+			q.fault = "the question has more lines: down shows them, then y or a allows"
 			return false
 		}
 		q.fault = ""
@@ -239,7 +241,8 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 		case "a":
 			return q.reply(decision{verdict: pawl.VerdictAllow, always: true})
 		case "n":
-			q.input, q.label = new(term.Editor), "why not? (Enter: no reason, Esc: back)"
+			q.input = new(term.Editor)
+			q.label = "why not? (Enter: no reason, Esc: back)"
 		case "e":
 			if q.editable {
 				return q.edit(c)
@@ -286,7 +289,8 @@ func (q *card) edit(c *console) (done bool) {
 	case err != nil:
 		q.fault = err.Error()
 	case !json.Valid([]byte(edited)):
-		q.fault, q.trial = "this is not JSON; e edits it again", edited
+		q.fault = "this is not JSON; e edits it again"
+		q.trial = edited
 	case edited == strings.TrimSpace(text) && q.trial == "":
 		q.fault = "nothing was changed; y allows it unchanged"
 	default:
@@ -337,12 +341,15 @@ func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 			lines = append(lines, l.Wrap(c.view.width-4)...)
 		}
 		it.detail = term.Indent(clipped(lines, 12, ""), term.Text(term.Yellow, "  ┃ "), term.Text(term.Yellow, "  ┃ "))
-		word, style := "allowed", term.Green
+		word := "allowed"
+		style := term.Green
 		switch {
 		case s.verdict == pawl.VerdictDeny:
-			word, style = "denied", term.Yellow
+			word = "denied"
+			style = term.Yellow
 		case s.verdict == 0:
-			word, style = "not answered", term.Yellow
+			word = "not answered"
+			style = term.Yellow
 		case s.args != nil:
 			word = "allowed with other arguments"
 			it.held = true

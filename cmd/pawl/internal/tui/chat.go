@@ -135,7 +135,8 @@ func (t *chat) start() error {
 	switch {
 	case err != nil && byDefault: // a chat does not need a database
 		t.notice("the conversation is not stored: %v", err)
-		stored, from = nil, t.res
+		stored = nil
+		from = t.res
 	case err != nil:
 		return err
 	}
@@ -228,7 +229,8 @@ func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) 
 		return nil, nil, assemble.Misconfigured(err)
 	}
 	if c.Resume {
-		if c.Thread, err = choose(sys, db, c.Scope()); err != nil {
+		c.Thread, err = choose(sys, db, c.Scope())
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -303,7 +305,8 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	if t.console != nil {
 		d.totals(res.Spent)
 	}
-	if t.last = assemble.Ended(res, err, t.File, t.Save); t.last != nil {
+	t.last = assemble.Ended(res, err, t.File, t.Save)
+	if t.last != nil {
 		var f *cli.Failure
 		if errors.As(t.last, &f) && f.Status == cli.StatusPending {
 			f.Hint = "/approve, or /deny REASON"

@@ -78,7 +78,9 @@ func openConsole(sys *cli.System, typing bool) (*console, *cli.System) {
 	c.view = newView(c.screen.Width(), sys.OutTerm)
 	go c.loop()
 	own := *sys
-	own.Err, own.Console, own.Under = c, c, sys
+	own.Err = c
+	own.Console = c
+	own.Under = sys
 	if sys.OutTerm {
 		own.Out = c
 	}
@@ -297,7 +299,8 @@ func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering)
 	}
 	c.update(func() {
 		c.view.begin(time.Now())
-		c.interrupt, c.pressed = func() { cancel(cause) }, 0
+		c.interrupt = func() { cancel(cause) }
+		c.pressed = 0
 		if inbox != nil {
 			c.steer = func(text string) bool { return inbox.Steer(ctx, llm.User(text)) == nil }
 		}
@@ -307,7 +310,12 @@ func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering)
 	}
 	return ctx, func() {
 		cancel(nil)
-		c.update(func() { c.interrupt, c.steer, c.pressed, c.view.active = nil, nil, 0, false })
+		c.update(func() {
+			c.interrupt = nil
+			c.steer = nil
+			c.pressed = 0
+			c.view.active = false
+		})
 	}
 }
 
@@ -370,7 +378,8 @@ func (c *console) edit(text, name string) (edited string, err error) {
 		cmd := exec.Command(words[0], append(slices.Clone(words[1:]), path)...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
 		err = cmd.Run()
-		if seized := c.dev.Seize(); err == nil {
+		seized := c.dev.Seize()
+		if err == nil {
 			err = seized
 		}
 	})

@@ -44,7 +44,8 @@ func (p *printer) event(e pawl.Event) {
 		p.view.event(e, now)
 	}
 	p.print(p.view.drain(now)...)
-	switch c := p.view.calls[e.Path]; {
+	c := p.view.calls[e.Path]
+	switch {
 	case !p.starts || c == nil || c.done():
 	case e.Kind == pawl.EventCallStarted:
 		begun := term.Text(term.Dim, "→ "+cli.Line(c.call.Name, 40))
@@ -119,7 +120,8 @@ func (d *display) End(res *pawl.Result, open []assemble.OpenCall, save string, e
 
 // totals shows the usage of a run.
 func (d *display) totals(s pawl.Spent) {
-	switch took := time.Since(d.started); {
+	took := time.Since(d.started)
+	switch {
 	case s.Requests == 0:
 	case d.console != nil:
 		d.console.wrapped("totals", term.Text(term.Dim, cli.Totals(s, took)))

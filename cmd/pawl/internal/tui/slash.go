@@ -200,7 +200,8 @@ func (t *chat) show(rest string) {
 func (v *view) show(arg string) {
 	n, err := strconv.Atoi(strings.TrimPrefix(arg, "#"))
 	if arg == "" {
-		n, err = len(v.all), nil
+		n = len(v.all)
+		err = nil
 	}
 	if err != nil || n < 1 || n > len(v.all) {
 		v.put("output", outputLine(fmt.Sprintf("pawl: there is no result %q; there are %s", arg,
@@ -246,7 +247,8 @@ func (t *chat) model(rest string) {
 func (t *chat) clear(string) {
 	t.switchTo(assemble.NewThread, new(pawl.Result))
 	t.display.plain.view.all = nil
-	if t.last = nil; t.console != nil {
+	t.last = nil
+	if t.console != nil {
 		t.console.update(func() { t.console.view.all = nil })
 	}
 }

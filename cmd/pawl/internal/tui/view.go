@@ -109,13 +109,17 @@ func newView(width int, answer bool) *view {
 // begin prepares the view for a run.
 func (v *view) begin(now time.Time) {
 	held := v.calls
-	v.calls, v.byID = map[llm.Key]*callItem{}, map[string]*callItem{}
+	v.calls = map[llm.Key]*callItem{}
+	v.byID = map[string]*callItem{}
 	for path, c := range held {
 		if c.held {
 			v.calls[path] = c
 		}
 	}
-	v.active, v.phase, v.began, v.step = true, "starting", now, 0
+	v.active = true
+	v.phase = "starting"
+	v.began = now
+	v.step = 0
 }
 
 // put adds permanent lines.
@@ -172,7 +176,8 @@ func (v *view) outer(e pawl.Event) {
 		v.announced(e).bytes += len(e.Text)
 	case pawl.EventCallReady:
 		c := v.announced(e)
-		c.call, c.state = *e.Call, callReady
+		c.call = *e.Call
+		c.state = callReady
 	case pawl.EventResponseReceived:
 		v.reply(e)
 	case pawl.EventStep:
@@ -236,7 +241,8 @@ func (v *view) reply(e pawl.Event) {
 		c := v.byID[id]
 		if c == nil {
 			c = v.add(nil)
-			c.call, c.state = calls[i], callReady
+			c.call = calls[i]
+			c.state = callReady
 			v.byID[id] = c
 		}
 		c.replied = true
@@ -305,7 +311,8 @@ func (v *view) pending(res *pawl.Result) {
 	}
 	for _, w := range res.Pending {
 		if c := v.byID["run "+w.Call.ID]; c != nil && c.state != callDone {
-			c.state, c.outcome = callDone, pawl.OutcomePending
+			c.state = callDone
+			c.outcome = pawl.OutcomePending
 		}
 	}
 }

@@ -87,7 +87,8 @@ func (v *view) at(path llm.Key, call *llm.ToolCall) *callItem {
 	}
 	var c *callItem
 	if direct(path) {
-		if c = v.byID["run "+call.ID]; c == nil {
+		c = v.byID["run "+call.ID]
+		if c == nil {
 			c = v.add(nil)
 			v.byID["run "+call.ID] = c
 		}
@@ -128,7 +129,10 @@ func (c *callItem) start(attempt int, early bool, now time.Time) {
 
 // complete stores the result of the call.
 func (c *callItem) complete(x *pawl.Execution, now time.Time) {
-	c.state, c.outcome, c.exec, c.call = callDone, x.Outcome, x, x.Call
+	c.state = callDone
+	c.outcome = x.Outcome
+	c.exec = x
+	c.call = x.Call
 	end := x.Ended
 	if end.IsZero() { // runs on a cluster have no times
 		end = now
@@ -149,7 +153,8 @@ func (c *callItem) complete(x *pawl.Execution, now time.Time) {
 // abandon closes a call that will have no more events.
 func (c *callItem) abandon() {
 	if c.state != callDone {
-		c.state, c.outcome = callDone, pawl.OutcomeSkipped
+		c.state = callDone
+		c.outcome = pawl.OutcomeSkipped
 	}
 	for _, in := range c.inner {
 		in.abandon()

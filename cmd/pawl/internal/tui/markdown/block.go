@@ -110,7 +110,9 @@ func (s *state) show(n ast.Node, source []byte, width int) {
 				bars := strings.Repeat("▎ ", min(s.bars, quotes))
 				s.out = append(s.out, term.Line(nil).Add(term.Dim, strings.TrimRight(bars, " ")))
 			}
-			s.gap, s.any, s.begun = false, true, true
+			s.gap = false
+			s.any = true
+			s.begun = true
 			s.out = append(s.out, first.With(l...))
 			first = rest
 		}
@@ -125,9 +127,11 @@ func (s *state) show(n ast.Node, source []byte, width int) {
 		if n.Level == 1 {
 			style |= term.Underline
 		}
-		s.gap, s.bars = s.any, quotes
+		s.gap = s.any
+		s.bars = quotes
 		emit(inline(n, source, style, room)...)
-		s.gap, s.bars = true, quotes
+		s.gap = true
+		s.bars = quotes
 	case *ast.ThematicBreak:
 		emit(term.Text(term.Dim, strings.Repeat("─", max(3, room))))
 	case *ast.FencedCodeBlock:
@@ -234,7 +238,8 @@ func (s *state) row(n *east.Table, cells []term.Line) []term.Line {
 			if y < len(wrapped[i]) {
 				c = wrapped[i][y]
 			}
-			free, left := max(0, s.widths[i]-c.Width()), 0
+			free := max(0, s.widths[i]-c.Width())
+			left := 0
 			switch n.Alignments[i] {
 			case east.AlignRight:
 				left = free

@@ -115,7 +115,8 @@ func closed(text string) string {
 	text = strings.TrimRight(text, " \n\\*_~`")
 	var open []string
 	for i := 0; i < len(text); {
-		c, run := text[i], text[i:]
+		c := text[i]
+		run := text[i:]
 		run = run[:len(run)-len(strings.TrimLeft(run, string(rune(c))))]
 		end := i + max(len(run), 1)
 		before, _ := utf8.DecodeLastRuneInString(text[:i])

@@ -134,7 +134,8 @@ func (s *Stream) Open() []term.Line {
 				start = last.Lines().At(0).Start
 			}
 		}
-		if start -= len(c.head); start >= 0 {
+		start -= len(c.head)
+		if start >= 0 {
 			c.text = c.text[:start] + closed(c.text[start:]) + "\n"
 		}
 	}
@@ -203,18 +204,22 @@ func (s *state) read(width int, end bool) (open bool) {
 	}
 	for i, n := range all[:len(all)-1] {
 		s.show(n, source, width)
-		s.begun, s.widths = false, nil
+		s.begun = false
+		s.widths = nil
 		if i == len(all)-2 {
 			s.head = opening(n, source)
 		}
 	}
 	last := all[len(all)-1]
-	size, keep := max(last.Lines().Len(), 1), 0
+	size := max(last.Lines().Len(), 1)
+	keep := 0
 	switch n := last.(type) {
 	case *ast.FencedCodeBlock:
 		after := bytes.Count(source[n.Pos():], []byte("\n")) - 1
 		open = after == n.Lines().Len()
-		end, size, keep = !open, after+1, 1
+		end = !open
+		size = after + 1
+		keep = 1
 	case *east.Table:
 		size = n.ChildCount() + 1
 		if s.widths != nil || size >= sampled+2 {
@@ -231,12 +236,16 @@ func (s *state) read(width int, end bool) (open bool) {
 		}
 	}
 	s.text = strings.Join(lines, "")
-	if end = end || keep == 0 && len(s.text) > longest; end || keep > 0 {
+	end = end || keep == 0 && len(s.text) > longest
+	if end || keep > 0 {
 		s.show(last, source, width)
 		s.text = strings.Join(lines[:min(keep, len(lines))], "")
 	}
 	if end {
-		s.head, s.text, s.begun, s.widths = opening(last, source), "", false, nil
+		s.head = opening(last, source)
+		s.text = ""
+		s.begun = false
+		s.widths = nil
 	}
 	return open
 }
