@@ -50,23 +50,21 @@ type sent struct {
 }
 
 // enter returns the earlier request that this one repeats, or a new one (fresh).
-func (w *window) enter(r *sent, repeats, states, page bool) (s *sent, fresh bool) {
+func (w *window) enter(r *sent, how retry) (s *sent, fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.order) > 0 && (r.at.Sub(w.order[0].at) > windowStated || len(w.order) > windowSize) {
 		w.remove(w.order[0])
 		w.order = w.order[1:]
 	}
-	old := w.known[r.print]
-	if old != nil {
-		within := func(d time.Duration) bool { return r.at.Sub(old.ended) < d }
-		if repeats || page && (old.readers > 0 || old.lost && within(windowPage)) || !states && old.readers == 0 &&
-			(old.lost && within(windowLost) || old.failed && within(windowFailed)) {
+	if old := w.known[r.print]; old != nil {
+		if old.repeatedBy(r, how) {
 			old.readers++
 			return old, false
 		}
 		r.n = old.n + 1
 	}
+
 	if w.known == nil {
 		w.known = map[[32]byte]*sent{}
 	}
@@ -75,6 +73,45 @@ func (w *window) enter(r *sent, repeats, states, page bool) (s *sent, fresh bool
 	w.order = append(w.order, r)
 	return r, true
 }
+
+// retry is what a request says about being a repetition of an earlier one.
+type retry struct {
+	key    string // Idempotency-Key; "" means none
+	stated bool   // the client counts its attempts, and this is not the first
+	counts bool   // the client counts its attempts, so that an equal request is a new one
+	page   bool   // a browser sent it, and may repeat it without saying so
+}
+
+// explicit reports whether the client says that it repeats a request.
+func (h retry) explicit() bool { return h.key != "" || h.stated }
+
+// repeatedBy reports whether r repeats the request s, so that both get one answer. w.mu is locked.
+func (s *sent) repeatedBy(r *sent, how retry) bool {
+	switch {
+	case how.explicit():
+		return true
+
+	// A browser repeats a request when its connection breaks before the answer begins. The repetition
+	// may arrive before the server notices the end of the first.
+	case how.page && s.readers > 0:
+		return true
+	case how.page && s.lost && s.endedWithin(windowPage, r.at):
+		return true
+
+	// While one connection still reads the answer, an equal request is a second question. So is every
+	// request of a client that counts its attempts.
+	case how.counts || s.readers > 0:
+		return false
+
+	// The answer reached no client: the connection broke, or ended with an error that clients repeat.
+	case s.lost && s.endedWithin(windowLost, r.at):
+		return true
+	}
+	return s.failed && s.endedWithin(windowFailed, r.at)
+}
+
+// endedWithin reports whether the last connection of s ended less than d before now.
+func (s *sent) endedWithin(d time.Duration, now time.Time) bool { return now.Sub(s.ended) < d }
 
 // remove forgets a request. w.mu is locked.
 func (w *window) remove(r *sent) {
@@ -102,16 +139,10 @@ func (w *window) deserted(r *sent) bool {
 
 // open returns the turn of a request: the earlier one if the client repeats the request.
 func (c *call) open(prefix string, in asked) (*turn, error) {
-	key := c.r.Header.Get("Idempotency-Key")
-	count, err := strconv.Atoi(c.r.Header.Get("X-Stainless-Retry-Count"))
-	states := err == nil && !c.langChain()
-	repeats := err == nil && count > 0 || key != ""
-	// A browser repeats a request by itself when its connection breaks before the answer begins. It
-	// is not known to its client, and may arrive before the server notices the end of the first.
-	page := !in.stream && c.r.Header.Get("Origin") != ""
+	how := c.retry(in.stream)
 	for {
-		r := &sent{print: c.print(key), body: c.body, at: c.s.o.Now(), opened: make(chan struct{})}
-		s, fresh := c.s.window.enter(r, repeats, states, page)
+		r := &sent{print: c.print(how.key), body: c.body, at: c.s.o.Now(), opened: make(chan struct{})}
+		s, fresh := c.s.window.enter(r, how)
 		if !fresh {
 			select {
 			case <-s.opened:
@@ -123,7 +154,7 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 			}
 			return t, err
 		}
-		t, err := c.begun(prefix, in, s, key, repeats, states)
+		t, err := c.answerOnce(prefix, in, s, how)
 		if err != nil {
 			c.s.window.mu.Lock()
 			c.s.window.remove(s)
@@ -139,9 +170,23 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 	}
 }
 
+// retry reads what the request says about repeating an earlier one.
+func (c *call) retry(stream bool) retry {
+	count, err := strconv.Atoi(c.r.Header.Get("X-Stainless-Retry-Count"))
+	counted := err == nil // OpenAI's own clients send it with every request
+
+	return retry{
+		key:    c.r.Header.Get("Idempotency-Key"),
+		stated: counted && count > 0,
+		counts: counted && !c.langChain(), // LangChain's repetitions always have 0
+		page:   !stream && c.r.Header.Get("Origin") != "",
+	}
+}
+
 // print returns the fingerprint of the request: equal ones are the same request.
 func (c *call) print(key string) [32]byte {
-	who, body := c.client.scope(), string(c.body[:])
+	who := c.client.scope()
+	body := string(c.body[:])
 	if key != "" {
 		body = "key " + key
 	}
@@ -168,34 +213,66 @@ func (c *call) attach(s *sent) (*turn, error) {
 	return nil, err
 }
 
-// begun starts the run of a new request, unless an earlier process started it.
-func (c *call) begun(prefix string, in asked, s *sent, key string, repeats, states bool) (*turn, error) {
+// answerOnce starts the run of a new request, unless an earlier process has started it.
+func (c *call) answerOnce(prefix string, in asked, s *sent, how retry) (*turn, error) {
+	// Results at the end of the conversation continue the run that made the calls.
 	if id, results, more := trailing(in.messages); id != "" {
 		t, err := c.resume(id, results, more, func(changed time.Time) bool {
-			return repeats || !states && changed.Before(c.s.started) && s.at.Sub(c.s.started) < windowLost
+			return how.explicit() || c.afterRestart(s, how) && changed.Before(c.s.started)
 		})
 		if t != nil || err != nil {
 			return t, err
 		}
 	}
-	span := s.at.Unix() / int64(windowStated.Seconds())
-	spans := []int64{span, span - 1}
-	if key != "" { // it has no end
-		span = 0
-		spans = []int64{0}
-	}
-	if repeats || !states && s.at.Sub(c.s.started) < windowLost {
+
+	// The journal has the request if an earlier process got it.
+	spans := spansOf(s.at, how)
+	if how.explicit() || c.afterRestart(s, how) {
 		for _, span := range spans {
 			head, err := c.last(prefix, s.print, span)
 			if err != nil {
 				return nil, err
 			}
-			if head != nil && (key != "" || repeats && s.at.Sub(head.Created) < windowStated ||
-				!states && head.Created.Before(c.s.started) && s.at.Sub(head.Created) < windowLost) {
+			if head != nil && c.answers(head, s, how) {
 				return c.found(head)
 			}
 		}
 	}
+
+	return c.startNew(prefix, in, s, spans[0])
+}
+
+// spansOf returns the spans of time whose requests a request may repeat, the present one first. A
+// key has no end, so that all its requests are in one span.
+func spansOf(at time.Time, how retry) []int64 {
+	if how.key != "" {
+		return []int64{0}
+	}
+	now := at.Unix() / int64(windowStated.Seconds())
+	return []int64{now, now - 1}
+}
+
+// afterRestart reports whether a request without a statement may be one that the process before
+// this one has lost.
+func (c *call) afterRestart(s *sent, how retry) bool {
+	return !how.counts && s.at.Sub(c.s.started) < windowLost
+}
+
+// answers reports whether the run of an earlier process answers the request s.
+func (c *call) answers(head *store.JournalRun, s *sent, how retry) bool {
+	age := s.at.Sub(head.Created)
+	switch {
+	case how.key != "":
+		return true
+	case how.stated && age < windowStated:
+		return true
+	}
+	return !how.counts && head.Created.Before(c.s.started) && age < windowLost
+}
+
+// startNew starts a run under the first free ID of the request. Another process may take an ID
+// between the look and the start.
+func (c *call) startNew(prefix string, in asked, s *sent, span int64) (*turn, error) {
 	in.dress.Print = s.body[:]
 	for ; ; s.n++ {
 		id := derived(prefix, s.print, span, s.n)
@@ -205,9 +282,14 @@ func (c *call) begun(prefix string, in asked, s *sent, key string, repeats, stat
 		case !errors.Is(err, store.ErrNotFound):
 			return nil, err
 		}
+
 		t, err := c.launch(id, in)
-		if t != nil || err != nil && !errors.Is(err, durable.ErrLost) && !errors.Is(err, store.ErrConflict) {
-			return t, err
+		if t != nil {
+			return t, nil
+		}
+		taken := errors.Is(err, durable.ErrLost) || errors.Is(err, store.ErrConflict)
+		if err != nil && !taken {
+			return nil, err
 		}
 	}
 }

@@ -86,9 +86,9 @@ type hub struct {
 	total   int            // their sum
 	stories int            // replays
 	queue   queue
-	rested  []*live         // runs that have stopped, the oldest first
-	held    int             // bytes of their feeds
-	tries   map[place]retry // failed attempts to resume runs, for runs found in the last scan
+	rested  []*live           // runs that have stopped, the oldest first
+	held    int               // bytes of their feeds
+	tries   map[place]backoff // failed attempts to resume runs, for runs found in the last scan
 	seats   map[place]*seat
 	lists   map[*list]bool // lists that are watched
 	remains int            // deleted runs whose remains are in the files of the journal
@@ -100,14 +100,14 @@ type seat struct {
 	n  int           // number of watchers
 }
 
-type retry struct {
+type backoff struct {
 	at   time.Time
 	wait time.Duration
 }
 
 func newHub(s *Server) *hub {
 	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), drained: make(chan struct{}),
-		kick: make(chan struct{}, 1), tries: map[place]retry{}, seats: map[place]*seat{}, lists: map[*list]bool{},
+		kick: make(chan struct{}, 1), tries: map[place]backoff{}, seats: map[place]*seat{}, lists: map[*list]bool{},
 		working: map[string]int{}, queue: queue{size: map[string]int{}, waiting: map[string][]*live{}}}
 	h.base, h.stop = context.WithCancelCause(context.Background())
 	return h
@@ -430,7 +430,7 @@ func (h *hub) remember(runs []store.JournalRun) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	was := h.tries
-	h.tries = make(map[place]retry, len(was))
+	h.tries = make(map[place]backoff, len(was))
 	for _, run := range runs {
 		p := place{run.Scope, run.ID}
 		if try, ok := was[p]; ok {
@@ -444,5 +444,5 @@ func (h *hub) delay(p place) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	wait := min(max(2*h.tries[p].wait, h.s.o.Recover), 10*time.Minute)
-	h.tries[p] = retry{h.s.o.Now().Add(wait), wait}
+	h.tries[p] = backoff{h.s.o.Now().Add(wait), wait}
 }
