@@ -1,7 +1,5 @@
 package server
 
-// conns.go: limits the open connections of a listener, in all and by address.
-
 import (
 	linked "container/list"
 	"context"

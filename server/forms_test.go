@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -67,11 +68,11 @@ func TestFormsOfTheAPI(t *testing.T) {
 // The codes of errors and their statuses.
 func TestErrorCodesStay(t *testing.T) {
 	var b strings.Builder
-	for _, c := range errorCodes {
-		fmt.Fprintf(&b, "%d %s\n", c.status, c.code)
+	for _, c := range runs.ErrorCodes {
+		fmt.Fprintf(&b, "%d %s\n", c.Status, c.Code)
 	}
 	goldenForm(t, "error_codes.txt", b.String())
-	e, err := json.Marshal(map[string]*Error{"error": {Status: 400, Code: "bad_request", Message: "m", Hint: "h", after: 1}})
+	e, err := json.Marshal(map[string]*Error{"error": {Status: 400, Code: "bad_request", Message: "m", Hint: "h", RetryAfter: 1}})
 	if want := `{"error":{"code":"bad_request","message":"m","hint":"h"}}`; err != nil || string(e) != want {
 		t.Errorf("got %s, error %v, want %s", e, err, want)
 	}

@@ -1,7 +1,5 @@
 package server
 
-// inspect.go: the endpoints that read a run without changing it, the inbox and the schedules.
-
 import (
 	"cmp"
 	"context"
@@ -9,47 +7,49 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/server/internal/access"
+	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
 
 // Inbox lists the calls that wait for a decision or a result.
 type Inbox struct {
 	Waiting []PendingRun `json:"waiting"`
-	Changed []Run        `json:"changed,omitzero"`
+	Changed []api.Run    `json:"changed,omitzero"`
 	After   string       `json:"after,omitzero"`
 }
 
 // PendingRun is a run with its pending calls.
 type PendingRun struct {
-	Run     Run                `json:"run"`
+	Run     api.Run            `json:"run"`
 	Pending []pawl.PendingCall `json:"pending"`
 }
 
 // inbox handles GET /v1/pending: the calls of the client, or of another user whose calls it may
 // decide. Without a user, the first page contains the first calls of all these users.
 func (c *call) inbox() error {
-	q, p, err := c.page("user")
+	q, p, err := c.Page("user")
 	if err != nil {
 		return err
 	}
-	mine := c.client
-	clients := []*client{mine}
+	mine := c.Client
+	clients := []*access.Client{mine}
 	if user := q.Get("user"); q.Has("user") && user != mine.User {
-		clients[0] = mine.of(user)
+		clients[0] = mine.Of(user)
 		if clients[0] == nil {
-			return fault("not_found", "there is no such user whose calls the token may decide", "")
+			return runs.Fault("not_found", "there is no such user whose calls the token may decide", "")
 		}
 	} else if !q.Has("user") && p.After == "" {
-		for _, user := range mine.others {
-			if other := mine.of(user); other != nil {
+		for _, user := range mine.Others {
+			if other := mine.Of(user); other != nil {
 				clients = append(clients, other)
 			}
 		}
 	}
 	out := Inbox{Waiting: []PendingRun{}}
 	for _, as := range clients {
-		c.client = as
+		c.Client = as
 		after, err := c.pendingOf(&out, p)
 		if err != nil {
 			return err
@@ -58,42 +58,42 @@ func (c *call) inbox() error {
 			out.After = after
 		}
 	}
-	c.client = mine
+	c.Client = mine
 	if clients[0] == mine && p.After == "" {
-		failed, err := c.s.o.Journal.JournalRuns(c.ctx(), mine.scope(), store.JournalFailed, store.Page{Limit: 1000})
+		failed, err := c.S.O.Journal.JournalRuns(c.Ctx(), mine.Scope(), store.JournalFailed, store.Page{Limit: 1000})
 		if err != nil {
 			return err
 		}
 		for _, head := range failed {
-			if run := c.s.toRun(head); run.Code != "" {
+			if run := c.S.ToRun(head); run.Code != "" {
 				out.Changed = append(out.Changed, run)
 			}
 		}
 	}
-	return c.write(http.StatusOK, out)
+	return c.Write(http.StatusOK, out)
 }
 
 // pendingOf adds the pending calls of a page of runs to out. It returns the place of the next page.
 func (c *call) pendingOf(out *Inbox, p store.Page) (after string, err error) {
-	heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), store.JournalWaiting, p)
+	heads, err := c.S.O.Journal.JournalRuns(c.Ctx(), c.Client.Scope(), store.JournalWaiting, p)
 	if err != nil {
 		return "", err
 	}
 	for _, head := range heads {
-		open, err := c.s.engine.Pending(c.ctx(), head.ID)
+		open, err := c.S.Engine.Pending(c.Ctx(), head.ID)
 		if err != nil {
 			return "", err
 		}
 		if len(open) == 0 {
 			continue
 		}
-		open, err = c.shown(head.ID, open)
+		open, err = c.Shown(head.ID, open)
 		if err != nil {
 			return "", err
 		}
-		run := c.s.toRun(head)
-		if c.client.approver != nil {
-			run = c.s.forApprover(head)
+		run := c.S.ToRun(head)
+		if c.Client.Approver != nil {
+			run = c.S.ForApprover(head)
 		}
 		out.Waiting = append(out.Waiting, PendingRun{run, open})
 	}
@@ -105,74 +105,34 @@ func (c *call) pendingOf(out *Inbox, p store.Page) (after string, err error) {
 
 // export handles GET /v1/runs/{id}/export.
 func (c *call) export() error {
-	x, err := c.s.Export(c.ctx(), c.run)
+	x, err := c.S.Export(c.Ctx(), c.RunID)
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, x)
-}
-
-// Export returns a run without secrets. The run belongs to the scope in ctx (store.WithScope).
-func (s *Server) Export(ctx context.Context, id string) (*durable.Export, error) {
-	x, err := s.engine.Export(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	hide, err := s.hides(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return x.Redacted(hide), nil
+	return c.Write(http.StatusOK, x)
 }
 
 type asker struct{} // the key of the client of a request to Options.MCP
 
 // MayRead reports whether ctx is of a request to Options.MCP whose token has the scope ScopeRead.
 func MayRead(ctx context.Context) bool {
-	return asks(ctx).may(ScopeRead)
+	return asks(ctx).May(access.ScopeRead)
 }
 
 // asks returns the client of a request to Options.MCP, or a client without scopes for code of this
 // process.
-func asks(ctx context.Context) *client {
-	who, _ := ctx.Value(asker{}).(*client)
-	return cmp.Or(who, &client{Token: Token{Name: "server"}})
-}
-
-// hides returns the Redactor for the secrets of the server and of a run, whose tools may no longer
-// be configured. Nil redacts nothing.
-func (c *call) hides(id string) (*redact.Redactor, error) { return c.s.hides(c.ctx(), id) }
-
-func (s *Server) hides(ctx context.Context, id string) (*redact.Redactor, error) {
-	if s.o.Secrets == nil {
-		return nil, nil
-	}
-	return s.engine.Redactor(ctx, id, s.o.Secrets)
-}
-
-// shown returns open calls for a client: complete for a client that executes them, without secrets
-// for a client that only decides.
-func (c *call) shown(id string, open []pawl.PendingCall) ([]pawl.PendingCall, error) {
-	hide, err := c.hides(id)
-	if err != nil || len(open) == 0 {
-		return open, err
-	}
-	hidden := hide.Result(&pawl.Result{Pending: open}).Pending
-	for i := range open {
-		if !open[i].Passive {
-			open[i] = hidden[i]
-		}
-	}
-	return open, nil
+func asks(ctx context.Context) *access.Client {
+	who, _ := ctx.Value(asker{}).(*access.Client)
+	return cmp.Or(who, &access.Client{Token: access.Token{Name: "server"}})
 }
 
 // timeline handles GET /v1/runs/{id}/timeline.
 func (c *call) timeline() error {
-	tl, err := c.s.engine.Timeline(c.ctx(), c.run)
+	tl, err := c.S.Engine.Timeline(c.Ctx(), c.RunID)
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, tl)
+	return c.Write(http.StatusOK, tl)
 }
 
 // Effects is the ledger of a run.
@@ -182,18 +142,18 @@ type Effects struct {
 
 // effects handles GET /v1/runs/{id}/effects.
 func (c *call) effects() error {
-	list, err := c.s.engine.Effects(c.ctx(), c.run)
+	list, err := c.S.Engine.Effects(c.Ctx(), c.RunID)
 	if err != nil {
 		return err
 	}
-	hide, err := c.hides(c.run)
+	hide, err := c.Hides(c.RunID)
 	if err != nil {
 		return err
 	}
 	for i := range list {
 		list[i] = list[i].Redacted(hide)
 	}
-	return c.write(http.StatusOK, Effects{append([]durable.LedgerEntry{}, list...)})
+	return c.Write(http.StatusOK, Effects{append([]durable.LedgerEntry{}, list...)})
 }
 
 // Differences lists where two runs differ.
@@ -203,18 +163,18 @@ type Differences struct {
 
 // diff handles GET /v1/runs/{id}/diff/{other}.
 func (c *call) diff() error {
-	a, err := c.s.engine.Export(c.ctx(), c.run)
+	a, err := c.S.Engine.Export(c.Ctx(), c.RunID)
 	if err != nil {
 		return err
 	}
-	other := c.r.PathValue("other")
-	b, err := c.s.engine.Export(c.ctx(), other)
+	other := c.R.PathValue("other")
+	b, err := c.S.Engine.Export(c.Ctx(), other)
 	if err != nil {
 		return err
 	}
-	hide, err := c.hides(c.run)
+	hide, err := c.Hides(c.RunID)
 	if err == nil && hide != nil {
-		hide, err = c.s.engine.Redactor(c.ctx(), other, hide)
+		hide, err = c.S.Engine.Redactor(c.Ctx(), other, hide)
 	}
 	if err != nil {
 		return err
@@ -223,7 +183,7 @@ func (c *call) diff() error {
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, Differences{append([]durable.Difference{}, list...)})
+	return c.Write(http.StatusOK, Differences{append([]durable.Difference{}, list...)})
 }
 
 // Schedules lists the schedules.
@@ -234,13 +194,13 @@ type Schedules struct {
 
 // schedules handles GET /v1/schedules.
 func (c *call) schedules() error {
-	_, p, err := c.page()
+	_, p, err := c.Page()
 	if err != nil {
 		return err
 	}
 	out := Schedules{Schedules: []store.Schedule{}}
-	if c.s.o.Schedules != nil {
-		list, err := c.s.o.Schedules.Schedules(c.ctx(), c.client.scope(), p)
+	if c.S.o.Schedules != nil {
+		list, err := c.S.o.Schedules.Schedules(c.Ctx(), c.Client.Scope(), p)
 		if err != nil {
 			return err
 		}
@@ -249,5 +209,5 @@ func (c *call) schedules() error {
 			out.After = list[len(list)-1].ID
 		}
 	}
-	return c.write(http.StatusOK, out)
+	return c.Write(http.StatusOK, out)
 }

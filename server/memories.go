@@ -1,11 +1,10 @@
 package server
 
-// memories.go: the endpoints of what agents remember of the client's user (tools/remember).
-
 import (
 	"errors"
 	"net/http"
 
+	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -27,13 +26,13 @@ type Forgotten struct {
 
 // memories handles GET /v1/memories.
 func (c *call) memories() error {
-	_, p, err := c.page()
+	_, p, err := c.Page()
 	if err != nil {
 		return err
 	}
 	out := Memories{Memories: []store.Memory{}}
-	if c.s.o.Memories != nil {
-		list, err := c.s.o.Memories.Memories(c.ctx(), c.client.scope(), p)
+	if c.S.O.Memories != nil {
+		list, err := c.S.O.Memories.Memories(c.Ctx(), c.Client.Scope(), p)
 		if err != nil {
 			return err
 		}
@@ -42,25 +41,25 @@ func (c *call) memories() error {
 			out.After = list[len(list)-1].ID
 		}
 	}
-	return c.write(http.StatusOK, out)
+	return c.Write(http.StatusOK, out)
 }
 
 // memory returns the memory of the client that the path names.
 func (c *call) memory() (store.Memory, error) {
-	id := c.r.PathValue("id")
+	id := c.R.PathValue("id")
 	if err := store.CheckID(id); err != nil {
-		return store.Memory{}, badRequest(err.Error(), "")
+		return store.Memory{}, runs.BadRequest(err.Error(), "")
 	}
-	if c.s.o.Memories == nil {
-		return store.Memory{}, fault("not_found", "the server has no memories", "")
+	if c.S.O.Memories == nil {
+		return store.Memory{}, runs.Fault("not_found", "the server has no memories", "")
 	}
-	return c.s.o.Memories.Memory(c.ctx(), c.client.scope(), id)
+	return c.S.O.Memories.Memory(c.Ctx(), c.Client.Scope(), id)
 }
 
 // confirm handles POST /v1/memories/{id}/confirm.
 func (c *call) confirm() error {
 	var in Confirm
-	if err := c.read(&in); err != nil {
+	if err := c.Read(&in); err != nil {
 		return err
 	}
 	m, err := c.memory()
@@ -68,40 +67,40 @@ func (c *call) confirm() error {
 		return err
 	}
 	m.Source.Unconfirmed, m.Source.Always = false, in.Always || m.Source.Always
-	m, _, err = c.s.o.Memories.AddMemory(c.ctx(), c.client.scope(), m)
+	m, _, err = c.S.O.Memories.AddMemory(c.Ctx(), c.Client.Scope(), m)
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, m)
+	return c.Write(http.StatusOK, m)
 }
 
 // forget handles DELETE /v1/memories/{id}.
 func (c *call) forget() error {
 	m, err := c.memory()
 	if err == nil {
-		err = c.s.o.Memories.ForgetMemory(c.ctx(), c.client.scope(), m.ID)
+		err = c.S.O.Memories.ForgetMemory(c.Ctx(), c.Client.Scope(), m.ID)
 	}
 	if err != nil {
 		return err
 	}
-	c.s.hub.compact()
-	return c.write(http.StatusOK, Forgotten{[]string{m.ID}})
+	c.S.Hub.Compact()
+	return c.Write(http.StatusOK, Forgotten{[]string{m.ID}})
 }
 
 // forgetRun handles DELETE /v1/memories?run=RUN.
 func (c *call) forgetRun() error {
-	q, err := c.params("run")
+	q, err := c.Params("run")
 	if err != nil {
 		return err
 	}
 	run := q.Get("run")
 	out := Forgotten{[]string{}}
 	if run == "" {
-		return badRequest("the query has no run", "?run=RUN forgets what came of a run")
+		return runs.BadRequest("the query has no run", "?run=RUN forgets what came of a run")
 	}
 	p := store.Page{Limit: 1000}
-	for more := c.s.o.Memories != nil; more; {
-		list, err := c.s.o.Memories.Memories(c.ctx(), c.client.scope(), p)
+	for more := c.S.O.Memories != nil; more; {
+		list, err := c.S.O.Memories.Memories(c.Ctx(), c.Client.Scope(), p)
 		if err != nil {
 			return err
 		}
@@ -109,7 +108,7 @@ func (c *call) forgetRun() error {
 			if m.Source.Run != run {
 				continue
 			}
-			err := c.s.o.Memories.ForgetMemory(c.ctx(), c.client.scope(), m.ID)
+			err := c.S.O.Memories.ForgetMemory(c.Ctx(), c.Client.Scope(), m.ID)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
@@ -121,7 +120,7 @@ func (c *call) forgetRun() error {
 		}
 	}
 	if len(out.Forgotten) > 0 {
-		c.s.hub.compact()
+		c.S.Hub.Compact()
 	}
-	return c.write(http.StatusOK, out)
+	return c.Write(http.StatusOK, out)
 }

@@ -1,7 +1,5 @@
 package server
 
-// openapi.go: makes the OpenAPI document from the table of endpoints.
-
 import (
 	"cmp"
 	_ "embed"
@@ -14,76 +12,77 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/server/internal/openai"
+	"github.com/pawl-go/pawl/server/internal/web"
 )
 
 // document handles GET /openapi.json.
 func (c *call) document() error {
-	b, err := json.MarshalIndent(c.s.openAPI(), "", "  ")
+	b, err := json.MarshalIndent(c.S.openAPI(), "", "  ")
 	if err != nil {
 		return err
 	}
-	writeBytes(c.w, http.StatusOK, b)
+	web.WriteBytes(c.W, http.StatusOK, b)
 	return nil
 }
 
-type object = map[string]any
-
 // openAPI generates the OpenAPI document from the table of endpoints.
-func (s *Server) openAPI() object {
-	f := &forms{all: object{}, types: map[string]reflect.Type{}}
-	paths := map[string]object{}
-	failed := object{"description": "It failed: the status is that of the code.", "content": object{"application/json": object{"schema": object{"type": "object", "properties": object{"error": f.of(reflect.TypeFor[Error]())}, "required": []string{"error"}}}}}
+func (s *Server) openAPI() openai.Object {
+	f := &forms{all: openai.Object{}, types: map[string]reflect.Type{}}
+	paths := map[string]openai.Object{}
+	failed := openai.Object{"description": "It failed: the status is that of the code.", "content": openai.Object{"application/json": openai.Object{"schema": openai.Object{"type": "object", "properties": openai.Object{"error": f.of(reflect.TypeFor[api.Error]())}, "required": []string{"error"}}}}}
 	for _, rt := range s.routes {
-		op := object{"summary": rt.does, "operationId": operation(rt)}
-		var params []object
-		for part := range strings.SplitSeq(rt.path, "/") {
+		op := openai.Object{"summary": rt.Does, "operationId": operation(rt)}
+		var params []openai.Object
+		for part := range strings.SplitSeq(rt.Path, "/") {
 			if name, ok := strings.CutPrefix(part, "{"); ok {
-				params = append(params, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": object{"type": "string"}})
+				params = append(params, openai.Object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": openai.Object{"type": "string"}})
 			}
 		}
-		for _, q := range rt.query {
-			params = append(params, object{"name": q.name, "in": "query", "description": q.does, "schema": object{"type": "string"}})
+		for _, q := range rt.Query {
+			params = append(params, openai.Object{"name": q.Name, "in": "query", "description": q.Does, "schema": openai.Object{"type": "string"}})
 		}
 		if params != nil {
 			op["parameters"] = params
 		}
-		if rt.in != nil {
-			op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": f.of(reflect.TypeOf(rt.in))}}}
+		if rt.In != nil {
+			op["requestBody"] = openai.Object{"required": true, "content": openai.Object{"application/json": openai.Object{"schema": f.of(reflect.TypeOf(rt.In))}}}
 		}
-		content := object{}
-		if rt.out != nil {
-			content["application/json"] = object{"schema": f.of(reflect.TypeOf(rt.out))}
+		content := openai.Object{}
+		if rt.Out != nil {
+			content["application/json"] = openai.Object{"schema": f.of(reflect.TypeOf(rt.Out))}
 		}
-		if rt.stream {
-			content["text/event-stream"] = object{"schema": object{"type": "string"}}
+		if rt.Stream {
+			content["text/event-stream"] = openai.Object{"schema": openai.Object{"type": "string"}}
 		}
-		done := object{"description": "Done."}
+		done := openai.Object{"description": "Done."}
 		if len(content) > 0 {
 			done["content"] = content
 		}
-		responses := object{"200": done, "default": failed}
-		if rt.status != 0 {
-			responses[strconv.Itoa(rt.status)] = done
+		responses := openai.Object{"200": done, "default": failed}
+		if rt.Status != 0 {
+			responses[strconv.Itoa(rt.Status)] = done
 		}
 		op["responses"] = responses
-		if rt.scope == "" {
-			op["security"] = []object{}
+		if rt.Scope == "" {
+			op["security"] = []openai.Object{}
 		} else {
-			op["description"] = "Needs the scope " + string(rt.scope) + "."
+			op["description"] = "Needs the scope " + string(rt.Scope) + "."
 		}
-		if paths[rt.path] == nil {
-			paths[rt.path] = object{}
+		if paths[rt.Path] == nil {
+			paths[rt.Path] = openai.Object{}
 		}
-		paths[rt.path][strings.ToLower(rt.method)] = op
+		paths[rt.Path][strings.ToLower(rt.Method)] = op
 	}
-	return object{"openapi": "3.1.0", "info": object{"title": "pawl", "version": "1", "description": "Agents over HTTP. docs/server.md has the story, docs/events.md the events."}, "paths": paths,
-		"security":   []object{{"token": []string{}}},
-		"components": object{"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}, "schemas": f.all}}
+	return openai.Object{"openapi": "3.1.0", "info": openai.Object{"title": "pawl", "version": "1", "description": "Agents over HTTP. docs/server.md has the story, docs/events.md the events."}, "paths": paths,
+		"security":   []openai.Object{{"token": []string{}}},
+		"components": openai.Object{"securitySchemes": openai.Object{"token": openai.Object{"type": "http", "scheme": "bearer"}}, "schemas": f.all}}
 }
 
-func operation(rt route) string {
-	name := strings.ToLower(rt.method)
-	for part := range strings.FieldsFuncSeq(rt.path,
+func operation(rt web.Route) string {
+	name := strings.ToLower(rt.Method)
+	for part := range strings.FieldsFuncSeq(rt.Path,
 		func(r rune) bool { return r == '/' || r == '.' || r == '{' || r == '}' || r == '_' }) {
 		if part != "v1" {
 			name += strings.ToUpper(part[:1]) + part[1:]
@@ -94,42 +93,42 @@ func operation(rt route) string {
 
 // forms holds the schemas of named types.
 type forms struct {
-	all   object
+	all   openai.Object
 	types map[string]reflect.Type
 }
 
 // of returns the schema of a type, derived from the rules of encoding/json and from the doc tags.
-func (f *forms) of(t reflect.Type) object {
+func (f *forms) of(t reflect.Type) openai.Object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
-		return object{"type": "string", "format": "date-time"}
+		return openai.Object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[json.RawMessage]():
-		return object{}
+		return openai.Object{}
 	case reflect.TypeFor[pawl.Effect]():
-		return object{"type": "string"}
+		return openai.Object{"type": "string"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return f.of(t.Elem())
 	case reflect.String:
-		return object{"type": "string"}
+		return openai.Object{"type": "string"}
 	case reflect.Bool:
-		return object{"type": "boolean"}
+		return openai.Object{"type": "boolean"}
 	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Uint8:
-		return object{"type": "integer"}
+		return openai.Object{"type": "integer"}
 	case reflect.Float64:
-		return object{"type": "number"}
+		return openai.Object{"type": "number"}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return object{"type": "string"}
+			return openai.Object{"type": "string"}
 		}
-		return object{"type": "array", "items": f.of(t.Elem())}
+		return openai.Object{"type": "array", "items": f.of(t.Elem())}
 	case reflect.Map:
-		return object{"type": "object", "additionalProperties": f.of(t.Elem())}
+		return openai.Object{"type": "object", "additionalProperties": f.of(t.Elem())}
 	case reflect.Struct:
 		return f.named(t)
 	}
-	return object{}
+	return openai.Object{}
 }
 
 // schemaNames holds the names of schemas that differ from the names of their types. The names of
@@ -138,7 +137,7 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[pawl.PendingCall]():    "Waiting",
 	reflect.TypeFor[durable.LedgerEntry](): "Effect",
 	reflect.TypeFor[SteerRequest]():        "Say",
-	reflect.TypeFor[CallResult]():          "Given",
+	reflect.TypeFor[api.CallResult]():      "Given",
 	reflect.TypeFor[PendingRun]():          "Asked",
 }
 
@@ -150,7 +149,7 @@ func meaning(t reflect.Type, key string, tag reflect.StructTag) string {
 	if does := tag.Get("doc"); does != "" {
 		return does
 	}
-	if t.PkgPath() != reflect.TypeFor[Start]().PkgPath() {
+	if !strings.Contains(t.PkgPath(), "/pawl/server") {
 		return ""
 	}
 	_, section, _ := strings.Cut(fieldsText, "\n["+t.Name()+"]\n")
@@ -161,9 +160,9 @@ func meaning(t reflect.Type, key string, tag reflect.StructTag) string {
 }
 
 // named adds a struct to the components and returns a reference to it.
-func (f *forms) named(t reflect.Type) object {
+func (f *forms) named(t reflect.Type) openai.Object {
 	name := cmp.Or(schemaNames[t], t.Name())
-	ref := object{"$ref": "#/components/schemas/" + name}
+	ref := openai.Object{"$ref": "#/components/schemas/" + name}
 	switch f.types[name] {
 	case t:
 		return ref
@@ -174,10 +173,10 @@ func (f *forms) named(t reflect.Type) object {
 	}
 	if t.Implements(reflect.TypeFor[json.Marshaler]()) ||
 		reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
-		f.all[name] = object{"type": "object", "description": "pawl." + name + ", in its JSON form."}
+		f.all[name] = openai.Object{"type": "object", "description": "pawl." + name + ", in its JSON form."}
 		return ref
 	}
-	props := object{}
+	props := openai.Object{}
 	required := []string{}
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -188,7 +187,7 @@ func (f *forms) named(t reflect.Type) object {
 		s := f.of(field.Type)
 		if does := meaning(t, key, field.Tag); does != "" {
 			if _, is := s["$ref"]; is {
-				s = object{"allOf": []object{s}}
+				s = openai.Object{"allOf": []openai.Object{s}}
 			}
 			s["description"] = does
 		}
@@ -197,9 +196,9 @@ func (f *forms) named(t reflect.Type) object {
 			required = append(required, key)
 		}
 	}
-	f.all[name] = object{"type": "object", "properties": props, "additionalProperties": false}
+	f.all[name] = openai.Object{"type": "object", "properties": props, "additionalProperties": false}
 	if len(required) > 0 {
-		f.all[name].(object)["required"] = required
+		f.all[name].(openai.Object)["required"] = required
 	}
 	return ref
 }

@@ -1,19 +1,18 @@
 package server
 
-// runner.go: Runner, a run of the server for code in the same process.
-
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/server/internal/access"
+	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -48,36 +47,36 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 	return func(yield func(pawl.Event, error) bool) {
 		c := r.call(context.WithoutCancel(ctx))
 		fail := func(err error) {
-			if _, is := errors.AsType[*Error](err); !is {
-				err = toError(err)
+			if _, is := errors.AsType[*api.Error](err); !is {
+				err = runs.ToError(err)
 			}
 			yield(pawl.Event{}, err)
 		}
-		l, _, err := c.begin(Start{ID: r.ID, Agent: r.Agent}, false, msgs)
+		l, _, err := c.Begin(api.Start{ID: r.ID, Agent: r.Agent}, false, msgs)
 		if err == nil && l == nil {
-			l, err = c.look(place{c.client.scope(), r.ID})
+			l, err = c.Look(runs.Place{Who: c.Client.Scope(), Id: r.ID})
 		}
 		if err != nil {
 			fail(err)
 			return
 		}
-		inner, leave := context.WithCancelCause(c.r.Context())
+		inner, leave := context.WithCancelCause(c.Context)
 		defer leave(nil)
 		defer context.AfterFunc(ctx, func() {
 			err := context.Cause(ctx)
 			if err == pawl.ErrCancelled {
-				err = r.Cancel(c.r.Context())
+				err = r.Cancel(c.Context)
 			}
 			if err != nil {
 				leave(err)
 			}
 		})()
 		var end *pawl.Result
-		for ev, err := range l.events(inner, true, nil, nil) {
+		for ev, err := range l.Events(inner, true, nil, nil) {
 			switch {
-			case err == http.ErrAbortHandler && end == nil:
-				fail(fault("busy", "the server is stopping", "the run "+r.ID+" is resumed by the next one"))
-			case err == http.ErrAbortHandler:
+			case err == runs.ErrElsewhere && end == nil:
+				fail(runs.Fault("busy", "the server is stopping", "the run "+r.ID+" is resumed by the next one"))
+			case err == runs.ErrElsewhere:
 				if err := end.Err(); err != nil {
 					yield(pawl.Event{}, err)
 				}
@@ -100,12 +99,12 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 // returns a Result without Stop. Of the messages the Result has the last one. The error is
 // pawl.ErrNotFound if there is no such run in the scope of ctx.
 func (r *Runner) State(ctx context.Context) (res *pawl.Result, created, updated time.Time, err error) {
-	run, err := r.call(ctx).get(r.ID)
+	run, err := r.call(ctx).Get(r.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		err = pawl.ErrNotFound
 	}
-	res = &pawl.Result{Cause: run.Cause, Pending: run.Pending, Output: r.s.o.Secrets.JSON(run.Output),
-		Messages: []llm.Message{llm.Assistant(llm.Text{Text: r.s.o.Secrets.String(run.Answer)})}}
+	res = &pawl.Result{Cause: run.Cause, Pending: run.Pending, Output: r.s.O.Secrets.JSON(run.Output),
+		Messages: []llm.Message{llm.Assistant(llm.Text{Text: r.s.O.Secrets.String(run.Answer)})}}
 	if slices.Contains([]string{store.JournalWaiting, store.JournalOver, store.JournalFailed}, run.State) {
 		res.Stop = cmp.Or(run.Stop, pawl.StopFailed)
 	}
@@ -115,27 +114,14 @@ func (r *Runner) State(ctx context.Context) (res *pawl.Result, created, updated 
 // Cancel cancels the run. It is idempotent.
 func (r *Runner) Cancel(ctx context.Context) error {
 	c := r.call(ctx)
-	_, err := c.giveUp(r.ID)
+	_, err := c.GiveUp(r.ID)
 	return err
 }
 
 // call returns a request of this process.
-func (r *Runner) call(ctx context.Context) *call {
+func (r *Runner) call(ctx context.Context) *runs.Caller {
 	scope, _ := store.ScopeFrom(ctx)
-	me := &client{Token: Token{Name: cmp.Or(r.by, asks(ctx).Name), Scopes: []Scope{ScopeAll}, Tenant: scope.Tenant,
+	me := &access.Client{Token: access.Token{Name: cmp.Or(r.by, asks(ctx).Name), Scopes: []access.Scope{access.ScopeAll}, Tenant: scope.Tenant,
 		User: scope.User}}
-	return &call{s: r.s, r: new(http.Request).WithContext(ctx), client: me}
-}
-
-// event decodes an entry. It returns an error for an entry that says why the run could not
-// continue.
-func (e entry) event() (ev pawl.Event, err error) {
-	if e.kind == kindError {
-		var f struct{ Error Error }
-		if err := json.Unmarshal(e.data, &f); err != nil {
-			return ev, err
-		}
-		return ev, fault(f.Error.Code, f.Error.Message, f.Error.Hint)
-	}
-	return ev, json.Unmarshal(e.data, &ev)
+	return &runs.Caller{S: r.s.Service, Context: ctx, Client: me}
 }

@@ -1,7 +1,5 @@
 package server
 
-// stats.go: the state of the runs as metrics, after the metrics of Options.Metrics.
-
 import (
 	"cmp"
 	"context"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -40,15 +39,15 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		return
 	}
-	h := s.hub
+	h := s.Hub
 	c := &s.stats
 	working := 0
-	h.mu.Lock()
-	for _, n := range h.working {
+	h.Mu.Lock()
+	for _, n := range h.Working {
 		working += n
 	}
-	waiting := h.queue.total
-	h.mu.Unlock()
+	waiting := h.Queue.Total
+	h.Mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read(r.Context(), s)
@@ -59,9 +58,9 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	}{
 		{"runs_working", "Runs that this process executes.", float64(working)},
 		{"runs_queued", "Runs that wait for room in this process.", float64(waiting)},
-		{"runs_limit", "Runs that this process may execute at once.", float64(s.o.MaxRuns)},
-		{"leases_lost_total", "Runs that another process has taken over.", float64(h.lost.Load())},
-		{"journal_errors_total", "Writes that failed, also if repeated.", float64(h.unstored.Load())},
+		{"runs_limit", "Runs that this process may execute at once.", float64(s.O.MaxRuns)},
+		{"leases_lost_total", "Runs that another process has taken over.", float64(h.Lost.Load())},
+		{"journal_errors_total", "Writes that failed, also if repeated.", float64(h.Unstored.Load())},
 		{"journal_up", "1 if the journal could be read.", c.up},
 		{"questions_open", "Calls that wait for a person.", c.waits},
 		{"question_age_seconds", "Time since the last change of the run that waits longest.", c.idle},
@@ -86,7 +85,7 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 
 // read reads the journal, at most once in statsAge. The caller holds mu.
 func (c *stats) read(ctx context.Context, s *Server) {
-	now := s.o.Now()
+	now := s.O.Now()
 	if c.runs != nil && now.Sub(c.at) < statsAge {
 		return
 	}
@@ -100,7 +99,7 @@ func (c *stats) read(ctx context.Context, s *Server) {
 	c.stuck = 0
 	c.idle = 0
 	all := 0
-	for r, err := range s.o.Journal.UnendedRuns(ctx) {
+	for r, err := range s.O.Journal.UnendedRuns(ctx) {
 		if err != nil {
 			c.up = 0
 		}
@@ -111,16 +110,16 @@ func (c *stats) read(ctx context.Context, s *Server) {
 		var sum durable.Summary
 		_ = json.Unmarshal(r.Summary, &sum) // package durable wrote it; a run that works has none
 		state := r.State
-		agent := baseName(r.Agent)
+		agent := runs.BaseName(r.Agent)
 		idle := now.Sub(r.Updated)
-		if s.newest(agent) == nil {
+		if s.Newest(agent) == nil {
 			agent = "other"
 		}
 		switch {
 		case state == store.JournalOpen && r.Owner != "" && r.Until.After(now):
 			state = "running"
 		case r.Queued():
-			state = queued
+			state = runs.Queued
 		case state == store.JournalOpen && idle > 2*time.Minute:
 			c.stuck++
 		case state == store.JournalWaiting:

@@ -1,14 +1,10 @@
 package server
 
-// tools.go: the endpoints for agents and tools, and a tool call without a model.
-
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,6 +12,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -33,8 +31,8 @@ type AgentInfo struct {
 // agents handles GET /v1/agents.
 func (c *call) agents() error {
 	out := Agents{}
-	for _, a := range c.s.o.Agents {
-		tools, err := pawl.Toolsets(a.Tools).Tools(c.ctx())
+	for _, a := range c.S.O.Agents {
+		tools, err := pawl.Toolsets(a.Tools).Tools(c.Ctx())
 		if err != nil {
 			return err
 		}
@@ -44,7 +42,7 @@ func (c *call) agents() error {
 		}
 		out.Agents = append(out.Agents, info)
 	}
-	return c.write(http.StatusOK, out)
+	return c.Write(http.StatusOK, out)
 }
 
 // Tools lists the tools that agents may call.
@@ -65,13 +63,13 @@ type ToolInfo struct {
 
 // tools handles GET /v1/tools.
 func (c *call) tools() error {
-	q, err := c.params("agent")
+	q, err := c.Params("agent")
 	if err != nil {
 		return err
 	}
-	of := c.s.o.Agents
+	of := c.S.O.Agents
 	if name := q.Get("agent"); name != "" {
-		a, err := c.s.agent(name)
+		a, err := c.S.Agent(name)
 		if err != nil {
 			return err
 		}
@@ -79,7 +77,7 @@ func (c *call) tools() error {
 	}
 	out := Tools{Tools: []ToolInfo{}}
 	for _, a := range of {
-		tools, err := pawl.Toolsets(a.Tools).Tools(c.ctx())
+		tools, err := pawl.Toolsets(a.Tools).Tools(c.Ctx())
 		if err != nil {
 			return err
 		}
@@ -88,7 +86,7 @@ func (c *call) tools() error {
 				t.Passive})
 		}
 	}
-	return c.write(http.StatusOK, out)
+	return c.Write(http.StatusOK, out)
 }
 
 // ToolStart is a client's request to call a tool.
@@ -106,61 +104,44 @@ type ToolCalled struct {
 	Pending []pawl.PendingCall `json:"pending,omitzero"`
 }
 
-// callSuffix marks the agents of runs that consist of a single call.
-const callSuffix = "/call"
-
-// toolAgent returns an agent that executes the open calls of a Result and requests nothing from a
-// model.
-func toolAgent(a *pawl.Agent) *pawl.Agent {
-	b := *a
-	b.Name, b.Model, b.Instructions, b.Output, b.Choice = a.Name+callSuffix, silent{}, "", nil, llm.ToolChoice{}
-	return &b
-}
-
-type silent struct{}
-
-func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishReasonStop}, nil) }
-}
-
 // callTool handles POST /v1/tools/{name}/call.
 func (c *call) callTool() error {
 	var in ToolStart
-	if err := c.read(&in); err != nil {
+	if err := c.Read(&in); err != nil {
 		return err
 	}
-	a, err := c.s.agent(in.Agent)
+	a, err := c.S.Agent(in.Agent)
 	if err != nil {
 		return err
 	}
-	name := c.r.PathValue("name")
-	tools, err := pawl.Toolsets(a.Tools).Tools(c.ctx())
+	name := c.R.PathValue("name")
+	tools, err := pawl.Toolsets(a.Tools).Tools(c.Ctx())
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(tools, func(t *pawl.Tool) bool { return t.Name == name && !t.Passive }) {
-		return fault("not_found", "agent "+a.Name+" has no tool "+strconv.Quote(name)+" that could be run", "GET /v1/tools has them")
+		return runs.Fault("not_found", "agent "+a.Name+" has no tool "+strconv.Quote(name)+" that could be run", "GET /v1/tools has them")
 	}
 	args := in.Args
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	id := cmp.Or(in.ID, c.r.Header.Get("Idempotency-Key"), "call_"+strings.ToLower(rand.Text()[:20]))
+	id := cmp.Or(in.ID, c.R.Header.Get("Idempotency-Key"), "call_"+strings.ToLower(rand.Text()[:20]))
 	if err := store.CheckID(id); err != nil {
-		return badRequest(err.Error(), "")
+		return runs.BadRequest(err.Error(), "")
 	}
-	msgs := []llm.Message{llm.User(c.client.Name + " calls " + name + "."),
+	msgs := []llm.Message{llm.User(c.Client.Name + " calls " + name + "."),
 		llm.Assistant(llm.ToolCall{ID: "call", Name: name, Args: args})}
-	l, _, err := c.begin(Start{ID: id, Agent: a.Name + callSuffix}, true, msgs)
+	l, _, err := c.Begin(api.Start{ID: id, Agent: a.Name + runs.CallSuffix}, true, msgs)
 	if err != nil {
 		return err
 	}
 	if l != nil {
 		select {
-		case <-l.done:
-		case <-c.r.Context().Done():
+		case <-l.Done:
+		case <-c.R.Context().Done():
 			return nil
-		case <-c.s.hub.closing:
+		case <-c.S.Hub.Closing:
 		}
 	}
 	return c.called(id)
@@ -168,7 +149,7 @@ func (c *call) callTool() error {
 
 // called answers with the outcome of a call.
 func (c *call) called(id string) error {
-	x, err := c.s.engine.Export(c.ctx(), id)
+	x, err := c.S.Engine.Export(c.Ctx(), id)
 	if err != nil {
 		return err
 	}
@@ -176,16 +157,16 @@ func (c *call) called(id string) error {
 	for _, done := range x.Calls {
 		if done.Call.ID == "call" && strings.Count(string(done.Key), "/") == 2 {
 			out.Outcome, out.Result = done.Execution.Outcome, &done.Execution.Result
-			return c.write(http.StatusOK, out)
+			return c.Write(http.StatusOK, out)
 		}
 	}
-	out.Pending, err = c.s.engine.Pending(c.ctx(), id)
+	out.Pending, err = c.S.Engine.Pending(c.Ctx(), id)
 	if err != nil {
 		return err
 	}
 	if len(out.Pending) == 0 && x.End != nil {
 		return errors.New("the call has no result: " + cmp.Or(x.End.Cause, x.End.Error, string(x.End.Stop)))
 	}
-	c.w.Header().Set("Location", "/v1/runs/"+id)
-	return c.write(http.StatusAccepted, out)
+	c.W.Header().Set("Location", "/v1/runs/"+id)
+	return c.Write(http.StatusAccepted, out)
 }

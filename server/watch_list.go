@@ -1,68 +1,19 @@
 package server
 
-// watch_list.go: streams the list of runs and its changes.
-
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"maps"
-	"slices"
 	"time"
 
+	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/server/internal/web"
 	"github.com/pawl-go/pawl/store"
 )
-
-// list is a watched list of runs.
-type list struct {
-	who  store.Scope
-	more chan struct{} // ids is not empty
-
-	ids map[string]bool // runs that changed in this process; guarded by hub.mu
-}
-
-// watchList registers a watcher for the runs of a scope.
-func (h *hub) watchList(who store.Scope) *list {
-	l := &list{who: who, more: make(chan struct{}, 1), ids: map[string]bool{}}
-	h.mu.Lock()
-	h.lists[l] = true
-	h.mu.Unlock()
-	return l
-}
-
-func (h *hub) leaveList(l *list) {
-	h.mu.Lock()
-	delete(h.lists, l)
-	h.mu.Unlock()
-}
-
-// tell notifies the watchers of lists that a run has changed.
-func (h *hub) tell(p place) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for l := range h.lists {
-		if l.who == p.who {
-			l.ids[p.id] = true
-			select {
-			case l.more <- struct{}{}:
-			default:
-			}
-		}
-	}
-}
-
-// changed returns the IDs of the runs that changed since its last call.
-func (h *hub) changed(l *list) []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	ids := slices.Sorted(maps.Keys(l.ids))
-	clear(l.ids)
-	return ids
-}
 
 // lister sends a list of runs and its changes.
 type lister struct {
 	*call
-	w    *sender
+	w    *web.Sender
 	sent map[string][sha256.Size]byte // digest of the last sent state of each run, by ID
 	seen map[string]bool              // runs seen in the current scan
 }
@@ -72,29 +23,29 @@ type lister struct {
 // takes at most a twentieth of the time.
 func (c *call) watchRuns(state string, p store.Page) error {
 	if state != "" || p != (store.Page{}) {
-		return badRequest("the list that is streamed is the whole one", "leave state, after and limit out")
+		return runs.BadRequest("the list that is streamed is the whole one", "leave state, after and limit out")
 	}
-	leave, err := c.enterStream()
+	leave, err := c.EnterStream()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	l := c.s.hub.watchList(c.client.scope())
-	defer c.s.hub.leaveList(l)
-	s := &lister{call: c, w: c.events(), sent: map[string][sha256.Size]byte{}}
+	l := c.S.Hub.WatchList(c.Client.Scope())
+	defer c.S.Hub.LeaveList(l)
+	s := &lister{call: c, w: c.Events(), sent: map[string][sha256.Size]byte{}}
 	took, ok := s.look()
 	if !ok {
 		return nil
 	}
-	s.w.event("", "listed", []byte("{}"))
-	look, beat := time.NewTimer(pause(took)), time.NewTicker(c.s.o.Beat)
+	s.w.Event("", "listed", []byte("{}"))
+	look, beat := time.NewTimer(pause(took)), time.NewTicker(c.S.O.Beat)
 	defer look.Stop()
 	defer beat.Stop()
-	for s.w.flush() {
+	for s.w.Flush() {
 		select {
-		case <-l.more:
-			for _, id := range c.s.hub.changed(l) {
-				if head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id); err == nil && !s.run(head) {
+		case <-l.More:
+			for _, id := range c.S.Hub.Changed(l) {
+				if head, err := c.S.O.Journal.JournalRun(c.Ctx(), c.Client.Scope(), id); err == nil && !s.run(head) {
 					return nil
 				}
 			}
@@ -105,12 +56,12 @@ func (c *call) watchRuns(state string, p store.Page) error {
 			}
 			look.Reset(pause(took))
 		case <-beat.C:
-			if !s.w.beat() {
+			if !s.w.Beat() {
 				return nil
 			}
-		case <-c.r.Context().Done():
+		case <-c.R.Context().Done():
 			return nil
-		case <-c.s.hub.closing:
+		case <-c.S.Hub.Closing:
 			return nil
 		}
 	}
@@ -126,7 +77,7 @@ func (s *lister) look() (time.Duration, bool) {
 	began := time.Now()
 	s.seen = make(map[string]bool, len(s.sent))
 	for p := (store.Page{Limit: 1000}); ; {
-		heads, err := s.s.o.Journal.JournalRuns(s.ctx(), s.client.scope(), "", p)
+		heads, err := s.S.O.Journal.JournalRuns(s.Ctx(), s.Client.Scope(), "", p)
 		if err != nil {
 			return 0, false
 		}
@@ -145,7 +96,7 @@ func (s *lister) look() (time.Duration, bool) {
 		if !s.seen[id] {
 			delete(s.sent, id)
 			data, _ := json.Marshal(map[string]string{"id": id}) // text always marshals
-			s.w.event("", "gone", data)
+			s.w.Event("", "gone", data)
 		}
 	}
 	return time.Since(began), true
@@ -153,7 +104,7 @@ func (s *lister) look() (time.Duration, bool) {
 
 // run sends the state of a run if it is new. False means that the client has disconnected.
 func (s *lister) run(head store.JournalRun) bool {
-	data, err := s.s.marshal(s.s.toRun(head))
+	data, err := s.S.Marshal(s.S.ToRun(head))
 	if err != nil {
 		return true
 	}
@@ -162,6 +113,6 @@ func (s *lister) run(head store.JournalRun) bool {
 		return true
 	}
 	s.sent[head.ID] = sum
-	s.w.event("", "run", data)
-	return s.w.buf.Len() < batchBytes || s.w.flush()
+	s.w.Event("", "run", data)
+	return s.w.Buf.Len() < runs.BatchBytes || s.w.Flush()
 }

@@ -146,7 +146,18 @@ var arrows = []arrow{
 	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
 		"github.com/prometheus/client_golang", "github.com/prometheus/otlptranslator")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
-	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "server/uistream", "internal/gate", "internal/schema"}, modules: []string{a2aModule}},
+	// the server: server → openai, ui, a2a → conversation → web → runs → access, api; no protocol knows another
+	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "internal/gate", "server/api", "server/internal/a2a", "server/internal/access",
+		"server/internal/openai", "server/internal/runs", "server/internal/ui", "server/internal/web"}},
+	{from: "server/api", to: []string{".", "llm", "durable"}}, // programs have it without a server
+	{from: "server/internal/access", to: []string{"store"}},
+	{from: "server/internal/runs", to: []string{".", "llm", "redact", "store", "durable", "internal/schema", "server/api", "server/internal/access"}},
+	{from: "server/internal/web", to: []string{"store", "internal/gate", "server/api", "server/internal/access", "server/internal/runs"}},
+	{from: "server/internal/conversation", to: join(toWeb, ".", "llm", "store", "server/uistream")},
+	{from: "server/internal/openai", to: join(toWeb, ".", "llm", "redact", "store", "durable", "server/api", "server/uistream")},
+	{from: "server/internal/ui", to: join(toWeb, ".", "llm", "store", "server/internal/conversation", "server/uistream")},
+	{from: "server/internal/a2a", to: join(toWeb, ".", "llm", "store", "server/api", "server/internal/conversation", "server/uistream"),
+		modules: []string{a2aModule}},
 	{from: "thread", to: []string{".", "llm", "store", "internal/text"}},
 	{from: "server/uistream", to: []string{".", "llm"}}, // applications have it without a server
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},
@@ -180,6 +191,9 @@ var arrows = []arrow{
 	{from: "examples/...", to: []string{".", "llm", "provider/...", "policy", "server", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest",
 		"observe", "durable", "sandbox", "store", "store/sqlite", "telemetry", "telemetry/export"}},
 }
+
+// toWeb is what a protocol of the server stands on.
+var toWeb = []string{"server/internal/access", "server/internal/runs", "server/internal/web"}
 
 // The lower layers of the program.
 var (

@@ -1,0 +1,7 @@
+package openai
+
+import (
+	_ "embed"
+)
+
+type Object = map[string]any

@@ -1,0 +1,79 @@
+package openai
+
+import (
+	"testing"
+	"time"
+)
+
+// TestWindowEnter has a row for each rule by which a request repeats an equal one before it, and one
+// for each limit of such a rule.
+func TestWindowEnter(t *testing.T) {
+	const (
+		reads  = "a connection reads the answer"
+		got    = "the answer was delivered"
+		lost   = "the answer was lost"
+		failed = "the stream ended with an error"
+	)
+	for _, test := range []struct {
+		name  string
+		says  retry
+		first string        // what became of the first request
+		ago   time.Duration // since its connection ended
+		want  bool
+	}{
+		{"a client that states a repetition", retry{stated: true, counts: true}, got, 9 * time.Minute, true},
+		{"a client that states a repetition, of an answer under way", retry{stated: true, counts: true}, reads, 0, true},
+
+		{"a page, before the server notices the end of the first", retry{page: true}, reads, 0, true},
+		{"a page that counts, before the end of the first", retry{page: true, counts: true}, reads, 0, true},
+		{"a page after a lost answer", retry{page: true}, lost, time.Second, true},
+		{"a page that counts, after a lost answer", retry{page: true, counts: true}, lost, time.Second, true},
+		{"a page that counts, too late", retry{page: true, counts: true}, lost, 3 * time.Second, false},
+		{"a page later than its own time, within that of all clients", retry{page: true}, lost, 3 * time.Second, true},
+		{"a page later than the time of all clients", retry{page: true}, lost, 2 * time.Minute, false},
+		{"a page after an answer", retry{page: true}, got, 0, false},
+
+		{"a second question while the first is answered", retry{}, reads, 0, false},
+		{"a second question after an answer", retry{}, got, 0, false},
+		{"a client that counts and begins anew", retry{counts: true}, lost, time.Second, false},
+		{"a client that counts and begins anew, after an error", retry{counts: true}, failed, time.Second, false},
+
+		{"a lost answer", retry{}, lost, 59 * time.Second, true},
+		{"a lost answer, too late", retry{}, lost, time.Minute, false},
+		{"an error in the stream", retry{}, failed, 14 * time.Second, true},
+		{"an error in the stream, too late", retry{}, failed, 15 * time.Second, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var w Window
+			start := time.Unix(1_000_000, 0)
+			first, fresh := w.enter(&sent{at: start}, retry{})
+			if !fresh {
+				t.Fatal("the first request is a repetition")
+			}
+			if test.first != reads {
+				w.leave(first, test.first == lost, test.first == failed, start)
+			}
+
+			second := &sent{at: start.Add(test.ago)}
+			s, fresh := w.enter(second, test.says)
+			if got := s == first; got != test.want || fresh == test.want {
+				t.Errorf("the request repeats the first: %t, want %t (fresh: %t)", got, test.want, fresh)
+			}
+			if !test.want && second.n != first.n+1 {
+				t.Errorf("the new request has number %d, want %d", second.n, first.n+1)
+			}
+		})
+	}
+}
+
+// A request is forgotten after ten minutes.
+func TestWindowForgets(t *testing.T) {
+	var w Window
+	start := time.Unix(1_000_000, 0)
+	first, _ := w.enter(&sent{at: start}, retry{})
+	w.leave(first, true, false, start)
+	second := &sent{at: start.Add(windowStated + time.Second)}
+	if s, fresh := w.enter(second, retry{stated: true}); s != second || !fresh {
+		t.Errorf("a request of eleven minutes ago is repeated: %v, fresh %t", s, fresh)
+	}
+}

@@ -1,0 +1,184 @@
+package runs
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+)
+
+// entry is an encoded event of a feed.
+type entry struct {
+	N    int64 // position, from 1
+	Kind pawl.EventKind
+	Data []byte // immutable JSON
+}
+
+// kindError is the kind of the event that says why a run could not continue here. It is not an
+// event of the run itself.
+const kindError pawl.EventKind = "error"
+
+// droppable lists the event kinds of which only the latest are stored, in the order of their
+// numbers in feed.kinds.
+var droppable = []pawl.EventKind{"", pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventProgress}
+
+// feed holds the events of one attempt of a run. One goroutine calls put. Any number of goroutines
+// read, each from its own position.
+type feed struct {
+	epoch string // distinguishes this feed from feeds of other attempts and other processes
+	bound int    // limit for the bytes of fragments
+
+	mu        sync.Mutex
+	lasting   []entry // all events except fragments
+	fragments []entry // the latest fragments
+	// for each position an index in droppable, so that dropped events can be counted for every
+	// reader
+	kinds []uint8
+	size  int // bytes of fragments
+	whole int // bytes of kept
+	ended bool
+	more  chan struct{} // closed when there is more to read
+}
+
+func newFeed(bound int) *feed {
+	return &feed{epoch: rand.Text()[:12], bound: bound, more: make(chan struct{})}
+}
+
+// put adds an event.
+func (f *feed) put(e pawl.Event) {
+	data, err := json.Marshal(e)
+	if err != nil { // the kind has no JSON form: a custom Runner created it
+		data, _ = json.Marshal(pawl.Event{Kind: pawl.EventNotice, Run: e.Run, Step: e.Step, Seq: e.Seq, Code: "unreadable", Text: "an event could not be written"})
+		e.Kind = pawl.EventNotice
+	}
+	f.add(e.Kind, data)
+}
+
+func (f *feed) add(kind pawl.EventKind, data []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.Index(droppable, kind)
+	if i < 0 {
+		i = 0
+	}
+	f.kinds = append(f.kinds, uint8(i))
+	e := entry{int64(len(f.kinds)), kind, data}
+	if i == 0 {
+		f.lasting = append(f.lasting, e)
+		f.whole += len(data)
+	} else {
+		f.fragments = append(f.fragments, e)
+		f.size += len(data)
+		f.drop()
+	}
+	f.signal()
+}
+
+// drop drops the oldest fragments until the rest fits. The dropped entries occupy less memory than
+// the stored ones.
+func (f *feed) drop() {
+	n := 0
+	for ; f.size > f.bound && n < len(f.fragments)-1; n++ {
+		f.size -= len(f.fragments[n].Data)
+		f.fragments[n].Data = nil
+	}
+	f.fragments = f.fragments[n:] // append copies the rest to a new array when this one is full
+}
+
+func (f *feed) signal() {
+	close(f.more)
+	f.more = make(chan struct{})
+}
+
+// end marks the end of the feed.
+func (f *feed) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ended {
+		f.ended = true
+		f.signal()
+	}
+}
+
+// Read returns the events after a position, up to about max bytes: entries, and a gap where some
+// were dropped. ended means that nothing follows them. If there is nothing to return, more is
+// closed when there is.
+func (f *feed) Read(after int64, max int) (batch []entry, ended bool, more <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	total := int64(len(f.kinds))
+	if after < 0 || after > total {
+		after = 0
+	}
+	k, g := from(f.lasting, after), from(f.fragments, after)
+	for size := 0; size < max && after < total; {
+		next := entry{N: total + 1}
+		if k < len(f.lasting) {
+			next = f.lasting[k]
+		}
+		if g < len(f.fragments) && f.fragments[g].N < next.N {
+			next = f.fragments[g]
+		}
+		switch {
+		case next.N > after+1: // the events between were dropped
+			next = f.gap(after, next.N-1)
+		case k < len(f.lasting) && f.lasting[k].N == next.N:
+			k++
+		default:
+			g++
+		}
+		batch = append(batch, next)
+		size += len(next.Data)
+		after = next.N
+	}
+	return batch, f.ended && after == total, f.more
+}
+
+// from returns the index of the first entry after a position.
+func from(list []entry, after int64) int {
+	return sort.Search(len(list), func(i int) bool { return list[i].N > after })
+}
+
+// gap returns a gap event that counts, by kind, the events dropped between two positions.
+func (f *feed) gap(after, to int64) entry {
+	lost := map[pawl.EventKind]int{}
+	for _, k := range f.kinds[after:to] {
+		lost[droppable[k]]++
+	}
+	// names and numbers always marshal
+	data, _ := json.Marshal(pawl.Event{Kind: pawl.EventGap, Run: "run", Lost: lost})
+	return entry{to, pawl.EventGap, data}
+}
+
+// last returns the position of the last event.
+func (f *feed) last() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return int64(len(f.kinds))
+}
+
+// bytes returns the approximate size of f.
+func (f *feed) bytes() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.whole + f.size + len(f.kinds)
+}
+
+// Id returns the ID of a position for clients: Last-Event-ID.
+func (f *feed) Id(n int64) string { return f.epoch + "-" + strconv.FormatInt(n, 10) }
+
+// Place returns the position that an ID refers to. It returns 0 for an ID of another feed: the
+// reader then gets all events, beginning with a notice about this.
+func (f *feed) Place(id string) int64 {
+	epoch, n, ok := strings.Cut(id, "-")
+	at, err := strconv.ParseInt(n, 10, 64)
+	if !ok || epoch != f.epoch || err != nil || at < 0 || at > f.last() {
+		return 0
+	}
+	return at
+}

@@ -1,0 +1,4 @@
+package runs
+
+// BatchBytes is the approximate number of bytes sent at once.
+const BatchBytes = 64 << 10
