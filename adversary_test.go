@@ -116,8 +116,8 @@ func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
 				}
 				return c, nil
 			})
-			a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")},
-				after: []time.Duration{0, time.Second}, finish: finish}),
+			a := &pawl.Agent{Model: slowly(written{Parts: []llm.Part{call("a", "look", "{}")},
+				After: []time.Duration{0, time.Second}, Finish: finish}),
 				Tools: []pawl.Toolset{write, look}, Middleware: []pawl.Middleware{audit}}
 			_, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			want := time.Second

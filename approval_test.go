@@ -14,15 +14,6 @@ import (
 	"github.com/pawl-go/pawl/policy"
 )
 
-// policies returns the middleware of several policies.
-func policies(all ...pawl.Approver) []pawl.Middleware {
-	out := make([]pawl.Middleware, len(all))
-	for i, p := range all {
-		out[i] = pawl.Approve(p)
-	}
-	return out
-}
-
 func TestApproval(t *testing.T) {
 	ran := 0
 	tool := &pawl.Tool{Name: "write", Input: json.RawMessage(`{"type":"object"}`),

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,24 +24,6 @@ func gives(name string, res llm.ToolResult) *pawl.Tool {
 	t := does(name, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return res, nil })
 	t.Effect = pawl.EffectRead
 	return t
-}
-
-// reader is a model that makes the calls that next returns for each result, until next returns
-// none.
-func reader(next func(last string) *llm.ToolCall) llm.Model {
-	return modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-		return func(yield func(llm.Delta, error) bool) {
-			last := ""
-			if m := req.Messages[len(req.Messages)-1]; m.Role == llm.RoleTool {
-				last = m.Parts[0].(llm.ToolResult).Text()
-			}
-			if c := next(last); c != nil {
-				_ = yield(llm.Delta{Part: *c}, nil) && yield(llm.Delta{Finish: llm.FinishReasonToolCalls}, nil)
-				return
-			}
-			_ = yield(llm.Delta{Part: text("read")}, nil) && yield(llm.Delta{Finish: llm.FinishReasonStop}, nil)
-		}
-	})
 }
 
 var (

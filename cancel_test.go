@@ -360,14 +360,14 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 			names := []string{"read", "write", "set", "deaf", "plan", "child", "unknown"}
 			replies := func(calls []string) (out []written) {
 				for range 1 + rnd.IntN(3) {
-					w := written{after: []time.Duration{pause()}}
+					w := written{After: []time.Duration{pause()}}
 					for range rnd.IntN(4) {
-						w.parts = append(w.parts, call(fmt.Sprint("c", len(out), "_", len(w.parts)),
+						w.Parts = append(w.Parts, call(fmt.Sprint("c", len(out), "_", len(w.Parts)),
 							calls[rnd.IntN(len(calls))], fmt.Sprintf(`{"task":"%d"}`, rnd.IntN(100))))
-						w.after = append(w.after, pause())
+						w.After = append(w.After, pause())
 					}
-					if len(w.parts) == 0 {
-						w.parts = append(w.parts, text("done"))
+					if len(w.Parts) == 0 {
+						w.Parts = append(w.Parts, text("done"))
 					}
 					out = append(out, w)
 				}

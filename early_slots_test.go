@@ -57,7 +57,7 @@ func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 					parts = append(parts, call(fmt.Sprint("p", i), "pure", fmt.Sprintf(`{"n":%d}`, i)))
 				}
 				after := append(slices.Repeat([]time.Duration{ms}, len(parts)), time.Second)
-				a := &pawl.Agent{Model: slowly(written{parts: parts, after: after}),
+				a := &pawl.Agent{Model: slowly(written{Parts: parts, After: after}),
 					Tools: []pawl.Toolset{says("write", "done"), pure}, Executor: executor}
 				begin := time.Now()
 				events, res, err := collect(a.Stream(t.Context(), llm.User("go")))

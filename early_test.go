@@ -21,57 +21,6 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// written is a reply with its timing: the parts are sealed one after another, each after a pause.
-type written struct {
-	parts  []llm.Part
-	after  []time.Duration // before each part, and before the end
-	finish llm.FinishReason
-	err    error // returned in place of the end
-}
-
-// slowly is a model that streams replies, one for each request, in real time.
-func slowly(replies ...written) modelFunc {
-	return func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-		n := 0
-		for _, m := range req.Messages {
-			if m.Role == llm.RoleAssistant {
-				n++
-			}
-		}
-		return func(yield func(llm.Delta, error) bool) {
-			if n >= len(replies) {
-				if yield(llm.Delta{Part: text("done"), Done: true}, nil) {
-					yield(llm.Delta{Finish: llm.FinishReasonStop}, nil)
-				}
-				return
-			}
-			r := replies[n]
-			for i := 0; i <= len(r.parts); i++ {
-				if i < len(r.after) {
-					select {
-					case <-time.After(r.after[i]):
-					case <-ctx.Done():
-						yield(llm.Delta{}, ctx.Err())
-						return
-					}
-				}
-				if i < len(r.parts) && !yield(llm.Delta{Index: i, Part: r.parts[i], Done: true}, nil) {
-					return
-				}
-			}
-			if r.err != nil {
-				yield(llm.Delta{}, r.err)
-				return
-			}
-			finish := r.finish
-			if finish == "" {
-				finish = llm.FinishReasonToolCalls
-			}
-			yield(llm.Delta{Finish: finish, Usage: &llm.Usage{Input: 10, Output: 5}}, nil)
-		}
-	}
-}
-
 // lasting returns a tool that takes a given time and records its start, measured from the start of
 // the test.
 func lasting(name string, effect pawl.Effect, d time.Duration, began map[string]time.Duration) *pawl.Tool {
@@ -102,8 +51,8 @@ func TestEarlyStart(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			began := map[string]time.Duration{}
-			a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"),
-				call("b", "look", "{}")}, after: []time.Duration{0, 300 * ms, 300 * ms}}),
+			a := &pawl.Agent{Model: slowly(written{Parts: []llm.Part{call("a", "look", "{}"),
+				call("b", "look", "{}")}, After: []time.Duration{0, 300 * ms, 300 * ms}}),
 				Tools:    []pawl.Toolset{lasting("look", pawl.EffectRead, 300*ms, began)},
 				Executor: pawl.Parallel{NoEarly: !early}}
 			begin := time.Now()
@@ -192,7 +141,7 @@ func TestWhatBeginsEarly(t *testing.T) {
 			one.Serial = func(json.RawMessage) string { return "k" }
 			after := make([]time.Duration, len(test.calls)+1)
 			after[len(test.calls)] = late
-			a := &pawl.Agent{Model: slowly(written{parts: test.calls, after: after}),
+			a := &pawl.Agent{Model: slowly(written{Parts: test.calls, After: after}),
 				Tools: []pawl.Toolset{lasting("write", pawl.EffectWrite, 0, began), lasting("read", pawl.EffectRead, 0, began),
 					lasting("pure", pawl.EffectPure, 0, began), one, passive("person")}}
 			if test.change != nil {
@@ -239,10 +188,10 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 		took  time.Duration
 		stop  pawl.StopReason
 	}{
-		{"cut", written{finish: llm.FinishReasonLength}, false, time.Second, pawl.StopAnswer},
-		{"cut, and deaf", written{finish: llm.FinishReasonLength}, true, 6 * time.Second, pawl.StopAnswer},
-		{"lost", written{err: lost}, false, time.Second, pawl.StopFailed},
-		{"lost, and deaf", written{err: lost}, true, 6 * time.Second, pawl.StopFailed},
+		{"cut", written{Finish: llm.FinishReasonLength}, false, time.Second, pawl.StopAnswer},
+		{"cut, and deaf", written{Finish: llm.FinishReasonLength}, true, 6 * time.Second, pawl.StopAnswer},
+		{"lost", written{Err: lost}, false, time.Second, pawl.StopFailed},
+		{"lost, and deaf", written{Err: lost}, true, 6 * time.Second, pawl.StopFailed},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began, ended := 0, 0
@@ -263,7 +212,7 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 			})
 			look.Effect, look.Timeout = pawl.EffectRead, -1
 			reply := test.reply
-			reply.parts, reply.after = []llm.Part{call("a", "look", "{}")}, []time.Duration{0, time.Second}
+			reply.Parts, reply.After = []llm.Part{call("a", "look", "{}")}, []time.Duration{0, time.Second}
 			a := &pawl.Agent{Model: slowly(reply), Tools: []pawl.Toolset{look}, Limits: pawl.Limits{Calls: 1}}
 			begin := time.Now()
 			events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
@@ -300,8 +249,8 @@ func TestEventsOfAnEarlyCall(t *testing.T) {
 			return llm.TextResult(say(v.Messages())), nil
 		})
 		look.Effect = pawl.EffectRead
-		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"), text("behind")},
-			after: []time.Duration{0, 0, time.Second}}), Tools: []pawl.Toolset{look}}
+		a := &pawl.Agent{Model: slowly(written{Parts: []llm.Part{call("a", "look", "{}"), text("behind")},
+			After: []time.Duration{0, 0, time.Second}}), Tools: []pawl.Toolset{look}}
 		events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 		if err != nil {
 			t.Fatal(err)
@@ -379,19 +328,19 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 					var w written
 					for range 1 + rnd.IntN(5) {
 						if rnd.IntN(4) == 0 {
-							w.parts = append(w.parts, text("well"))
+							w.Parts = append(w.Parts, text("well"))
 						} else {
-							w.parts = append(w.parts, call(fmt.Sprint("c", len(replies), "_", len(w.parts)),
+							w.Parts = append(w.Parts, call(fmt.Sprint("c", len(replies), "_", len(w.Parts)),
 								names[rnd.IntN(len(names))], fmt.Sprintf(`{"k":%d}`, rnd.IntN(5))))
 						}
-						w.after = append(w.after, pause())
+						w.After = append(w.After, pause())
 					}
-					w.after = append(w.after, pause())
+					w.After = append(w.After, pause())
 					switch rnd.IntN(12) {
 					case 0:
-						w.finish = llm.FinishReasonLength
+						w.Finish = llm.FinishReasonLength
 					case 1:
-						w.err = errors.New("lost")
+						w.Err = errors.New("lost")
 					}
 					replies = append(replies, w)
 				}
@@ -452,8 +401,8 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 func TestWholeRepliesBeginNothingEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := map[string]time.Duration{}
-		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")},
-			after: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.EffectRead, 0, began)}}
+		a := &pawl.Agent{Model: slowly(written{Parts: []llm.Part{call("a", "look", "{}")},
+			After: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.EffectRead, 0, began)}}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil || began["a"] != time.Second || !strings.HasPrefix(res.Text(), "done") {
 			t.Errorf("got %v, begun after %v", err, began["a"])

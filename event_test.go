@@ -109,15 +109,6 @@ func strs(m map[string]json.RawMessage) map[string]string {
 	return out
 }
 
-func jsonOf(t fataler, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 // The list of kinds is closed in the code, in the docs and in both directions of the JSON form.
 func TestEventKindsAreAClosedList(t *testing.T) {
 	var kinds []string

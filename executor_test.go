@@ -22,67 +22,6 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// together is a model that makes all calls in its first reply and then answers.
-func together(calls ...llm.ToolCall) *script.Model {
-	parts := make([]llm.Part, len(calls))
-	for i, c := range calls {
-		if c.ID == "" {
-			c.ID = "c" + strconv.Itoa(i)
-		}
-		if c.Args == nil {
-			c.Args = json.RawMessage("{}")
-		}
-		parts[i] = c
-	}
-	return script.New(script.Turn{Parts: parts}, script.Say("done"))
-}
-
-func named(names ...string) []llm.ToolCall {
-	calls := make([]llm.ToolCall, len(names))
-	for i, n := range names {
-		calls[i].Name = n
-	}
-	return calls
-}
-
-// step runs one step of calls and checks the invariants of every executor: one call_completed for
-// each call, and a valid transcript.
-func step(t testing.TB, ctx context.Context, a *pawl.Agent) (*pawl.Result, error) {
-	t.Helper()
-	events, res, err := collect(a.Stream(ctx, llm.User("go")))
-	if res == nil {
-		t.Fatalf("no result: %v", err)
-	}
-	mustBeValid(t, res)
-	completed := map[llm.Key]int{}
-	for _, e := range events {
-		if e.Kind == pawl.EventCallCompleted {
-			completed[e.Path]++
-		}
-	}
-	for _, s := range res.Steps {
-		for i, x := range s.Executions {
-			if completed[x.Key] != 1 {
-				t.Errorf("call %s was completed %d times", x.Key, completed[x.Key])
-			}
-			if x.Index != i {
-				t.Errorf("execution %d has index %d", i, x.Index)
-			}
-		}
-	}
-	return res, err
-}
-
-func outcomes(res *pawl.Result) []pawl.Outcome {
-	var out []pawl.Outcome
-	for _, s := range res.Steps {
-		for _, x := range s.Executions {
-			out = append(out, x.Outcome)
-		}
-	}
-	return out
-}
-
 func TestResultsStandInCallOrder(t *testing.T) {
 	const n = 30
 	turn := make([]chan struct{}, n+1) // the calls end in reverse order

@@ -18,15 +18,6 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// composes returns a tool that acts through its Invocation.
-func composes(name string, run func(context.Context, *pawl.Invocation) (llm.ToolResult, error)) *pawl.Tool {
-	t := does(name, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
-		return run(ctx, pawl.InvocationFrom(ctx))
-	})
-	t.Effect = pawl.EffectCompose
-	return t
-}
-
 func TestInvocationKnowsItsCall(t *testing.T) {
 	if v := pawl.InvocationFrom(t.Context()); v != nil {
 		t.Errorf("outside a call: got %+v", v)

@@ -11,18 +11,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 )
-
-// sameData compares the values that have a JSON form. It ignores unexported fields and values
-// without a JSON form.
-var sameData = cmp.Options{sameReply, cmpopts.IgnoreUnexported(pawl.Execution{}, pawl.Tool{}, llm.ToolSpec{}),
-	cmpopts.IgnoreFields(pawl.Step{}, "Request"),
-	cmpopts.IgnoreFields(llm.Usage{}, "Raw"), cmpopts.EquateEmpty()}
 
 // The texts are a contract: the command, journals, the server and other programs read them.
 func TestJSONForms(t *testing.T) {

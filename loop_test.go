@@ -14,21 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
-
-// ways are the two ways to execute a run. Both use one loop and have the same result.
-var ways = map[string]func(context.Context, *pawl.Agent, ...llm.Message) (*pawl.Result, error){
-	"whole": func(ctx context.Context, a *pawl.Agent, msgs ...llm.Message) (*pawl.Result, error) {
-		return runtest.Ended(a.Run(ctx, msgs...))
-	},
-	"streamed": func(ctx context.Context, a *pawl.Agent, msgs ...llm.Message) (*pawl.Result, error) {
-		_, res, err := collect(a.Stream(ctx, msgs...))
-		return res, err
-	},
-}
 
 func TestAForcedChoiceHoldsForTheFirstRequest(t *testing.T) {
 	for _, choice := range []llm.ToolChoice{{Mode: llm.ToolRequired}, llm.Named("f"), {Mode: llm.ToolNone}, {}} {

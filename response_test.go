@@ -18,10 +18,6 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-var sameReply = cmpopts.IgnoreUnexported(llm.Response{})
-
-func text(s string) llm.Text { return llm.Text{Text: s} }
-
 func args(s string) llm.ToolCall { return llm.ToolCall{Args: json.RawMessage(s)} }
 
 // joined adds ds to a fresh Response.

@@ -18,16 +18,6 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// roundTrip stores a Result as JSON and reads it again.
-func roundTrip(t fataler, res *pawl.Result) *pawl.Result {
-	t.Helper()
-	back := new(pawl.Result)
-	if err := json.Unmarshal([]byte(jsonOf(t, res)), back); err != nil {
-		t.Fatal(err)
-	}
-	return back
-}
-
 // mixed is an agent whose first reply has calls of active and of passive tools.
 func mixed(ran *[]string) *pawl.Agent {
 	active := does("active", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {

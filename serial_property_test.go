@@ -203,10 +203,10 @@ func batches(t *testing.T, seed uint64, m mode) (diff string, sooner bool) {
 		mark := 0
 		for step := range 1 + rnd.IntN(2) {
 			acts := drawActs(rnd, m, "", &mark, 0)
-			w := written{after: []time.Duration{0}}
+			w := written{After: []time.Duration{0}}
 			for i, a := range acts {
-				w.parts = append(w.parts, a.call(fmt.Sprint("c", step, "_", i)))
-				w.after = append(w.after, time.Duration(rnd.IntN(3))*ms)
+				w.Parts = append(w.Parts, a.call(fmt.Sprint("c", step, "_", i)))
+				w.After = append(w.After, time.Duration(rnd.IntN(3))*ms)
 			}
 			replies = append(replies, w)
 			told = append(told, serially(want, acts)...)

@@ -181,9 +181,9 @@ func TestNoMessageIsLost(t *testing.T) {
 			var s pawl.Steering
 			var replies []written
 			for n := range rnd.IntN(4) {
-				w := written{parts: []llm.Part{text("so")}, after: []time.Duration{time.Duration(rnd.IntN(30)) * ms}}
+				w := written{Parts: []llm.Part{text("so")}, After: []time.Duration{time.Duration(rnd.IntN(30)) * ms}}
 				for i := range rnd.IntN(3) {
-					w.parts = append(w.parts, call(fmt.Sprint("c", n, "_", i), "work", fmt.Sprintf(`{"n":%d}`, rnd.IntN(1000))))
+					w.Parts = append(w.Parts, call(fmt.Sprint("c", n, "_", i), "work", fmt.Sprintf(`{"n":%d}`, rnd.IntN(1000))))
 				}
 				replies = append(replies, w)
 			}

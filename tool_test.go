@@ -17,12 +17,6 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// execute runs one call of tool outside a run.
-func execute(t testing.TB, tool *pawl.Tool, args string) pawl.Execution {
-	t.Helper()
-	return pawl.Toolsets{tool}.Execute(t.Context(), call("c", tool.Name, args))
-}
-
 type place struct {
 	City string   `json:"city" jsonschema:"the city's name"`
 	Days int      `json:"days,omitempty"`
