@@ -333,24 +333,6 @@ func BenchmarkRepair(b *testing.B) {
 	}
 }
 
-func Example_repair() {
-	msgs := []llm.Message{
-		llm.User("Clean up."),
-		llm.Assistant(llm.ToolCall{ID: "c1", Name: "remove", Args: json.RawMessage(`{"path":"old.txt"}`)}),
-		// here the process ended
-		llm.User("Are you there?"),
-		llm.Assistant(llm.Text{Text: "I am."}),
-	}
-	healed, mends := llm.Repair(msgs)
-	for _, m := range mends {
-		fmt.Printf("message %d: %s: %s\n", m.Message, m.Text, m.Action)
-	}
-	fmt.Println(len(healed), healed[2].Role)
-	// Output:
-	// message 1: call "c1" has no result: it is answered with an error that says so
-	// 5 tool
-}
-
 // The rows are requirements of an API beyond a valid transcript, each with its smallest repair.
 func TestRulesOfEachAPI(t *testing.T) {
 	ask, hi, open := llm.User("go"), llm.Assistant(text("hi")), llm.Assistant(call("a", "x", "{}"))

@@ -3,7 +3,6 @@ package pawl_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -328,28 +327,4 @@ func FuzzCallJSON(f *testing.F) {
 			t.Fatalf("%q came back as %q", args, c.Args)
 		}
 	})
-}
-
-func ExampleMessage_MarshalJSON() {
-	reply := llm.Assistant(llm.Text{Text: "I look."}, llm.ToolCall{ID: "c1", Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
-	b, err := json.MarshalIndent(reply, "", "  ")
-	fmt.Println(string(b), err)
-	// Output:
-	// {
-	//   "role": "assistant",
-	//   "parts": [
-	//     {
-	//       "type": "text",
-	//       "text": "I look."
-	//     },
-	//     {
-	//       "type": "tool_call",
-	//       "id": "c1",
-	//       "name": "weather",
-	//       "args": {
-	//         "city": "Oslo"
-	//       }
-	//     }
-	//   ]
-	// } <nil>
 }

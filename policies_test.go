@@ -15,7 +15,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -485,30 +484,4 @@ func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 			}
 		})
 	}
-}
-
-func ExamplePendingCall_Edit() {
-	send := pawl.Func("send_money", "Send money.", func(_ context.Context, in struct {
-		Amount int `json:"amount"`
-	}) (string, error) {
-		return fmt.Sprint("sent ", in.Amount), nil
-	})
-	agent := &pawl.Agent{
-		Model: script.New(script.Call("send_money", `{"amount":900}`), script.Func(func(req *llm.Request) script.Turn {
-			return script.Say(script.Results(req)[0].Text())
-		})),
-		Tools:      []pawl.Toolset{send},
-		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
-	}
-	ctx := context.Background()
-	res, _ := agent.Run(ctx, llm.User("Pay the rent.")) // the error is a *StopError
-	w := res.Pending[0]
-	fmt.Printf("may %s run with %s?\n", w.Call.Name, w.Call.Args)
-
-	res, _ = agent.Resume(ctx, res, llm.DecisionMessage(w.Edit("ann", json.RawMessage(`{"amount":800}`))))
-	fmt.Println(res.Text())
-	// Output:
-	// may send_money run with {"amount":900}?
-	// (Not run as you asked: the approver changed the arguments to {"amount":800})
-	// sent 800
 }

@@ -411,15 +411,3 @@ func TestRedactorOfNothing(t *testing.T) {
 }
 
 var errBlock = errors.New("a block")
-
-func Example_redact() {
-	a := &pawl.Agent{Model: script.New(script.Say("the key is sk-12345678, keep it"))}
-	var secrets redact.Redactor
-	secrets.Add("sk-12345678")
-	for e, err := range redact.Runner(a, &secrets).Stream(context.Background(), llm.User("what is the key?")) {
-		if err == nil && e.Kind == pawl.EventRunEnded {
-			fmt.Println(e.Result.Text())
-		}
-	}
-	// Output: the key is [redacted], keep it
-}

@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/pawl-go/pawl/llm"
@@ -20,4 +21,45 @@ func Example() {
 	// Output:
 	// 4 5
 	// no_result
+}
+func ExampleRepair() {
+	msgs := []llm.Message{
+		llm.User("Clean up."),
+		llm.Assistant(llm.ToolCall{ID: "c1", Name: "remove", Args: json.RawMessage(`{"path":"old.txt"}`)}),
+		// here the process ended
+		llm.User("Are you there?"),
+		llm.Assistant(llm.Text{Text: "I am."}),
+	}
+	healed, mends := llm.Repair(msgs)
+	for _, m := range mends {
+		fmt.Printf("message %d: %s: %s\n", m.Message, m.Text, m.Action)
+	}
+	fmt.Println(len(healed), healed[2].Role)
+	// Output:
+	// message 1: call "c1" has no result: it is answered with an error that says so
+	// 5 tool
+}
+
+func ExampleMessage_MarshalJSON() {
+	reply := llm.Assistant(llm.Text{Text: "I look."}, llm.ToolCall{ID: "c1", Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
+	b, err := json.MarshalIndent(reply, "", "  ")
+	fmt.Println(string(b), err)
+	// Output:
+	// {
+	//   "role": "assistant",
+	//   "parts": [
+	//     {
+	//       "type": "text",
+	//       "text": "I look."
+	//     },
+	//     {
+	//       "type": "tool_call",
+	//       "id": "c1",
+	//       "name": "weather",
+	//       "args": {
+	//         "city": "Oslo"
+	//       }
+	//     }
+	//   ]
+	// } <nil>
 }
