@@ -1,5 +1,0 @@
-//go:build race
-
-package pawl_test
-
-const raceDetector = true
