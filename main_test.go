@@ -1,7 +1,6 @@
 package pawl_test
 
 import (
-	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,12 +8,10 @@ import (
 	"github.com/pawl-go/pawl/internal/test/runtest"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
-
 // TestMain fails if a goroutine remains: the code that starts a goroutine waits for it.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Package internal/test/core has the other tests of the core, and shares these.
+// Package internal/test/core, which has the other tests of the core, shares these.
 type (
 	modelFunc = runtest.ModelFunc
 	written   = runtest.Written
@@ -39,7 +36,6 @@ var (
 	reader      = runtest.Reader
 	roundTrip   = runtest.RoundTrip
 	sameData    = runtest.SameData
-	sameReply   = runtest.SameReply
 	say         = runtest.Transcript
 	says        = runtest.Says
 	slowly      = runtest.Slowly

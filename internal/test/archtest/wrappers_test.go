@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// wrappersFile lists all wrappers of a Model. TestWrappersAreComposed of the root reads it.
+// wrappersFile lists all wrappers of a Model. TestWrappersAreComposed of internal/test/core reads it.
 const wrappersFile = "testdata/wrappers.txt"
 
 // modelType returns the interface llm.Model.
@@ -53,7 +53,7 @@ func TestWrappers(t *testing.T) {
 	}
 	if got != string(want) {
 		t.Errorf("the wrappers of a Model are\n%s\nand %s lists\n%s\nUse -update, and compose a new wrapper in "+
-			"abilities_test.go of the root", got, wrappersFile, want)
+			"internal/test/core/abilities_test.go", got, wrappersFile, want)
 	}
 }
 

@@ -162,7 +162,7 @@ func orders(names []string, most int) iter.Seq[[]string] {
 // TestWrappersAreComposed compares the wrappers that the tests above compose with the list of all
 // Models of the module that hold a Model, which package internal/test/archtest finds.
 func TestWrappersAreComposed(t *testing.T) {
-	list, err := os.ReadFile("internal/test/archtest/testdata/wrappers.txt")
+	list, err := os.ReadFile("../archtest/testdata/wrappers.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

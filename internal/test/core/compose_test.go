@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -87,10 +88,15 @@ func TestRedactKeepsOutputErrors(t *testing.T) {
 	mustHide(t, "the error", fmt.Sprintf("%v %s", err, jsonOf(t, unfit)))
 }
 
+// silent is a Runner that supports no output schema.
+type silent struct{}
+
+func (silent) Stream(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] { return nil }
+
 // A wrapped Runner supports an output schema only if the Runner itself does.
 func TestWrappersPromiseNothing(t *testing.T) {
 	for name, wrap := range wrappers(nil, func(string, pawl.Event) {}) {
-		if _, ok := wrap(mute{}).(pawl.OutputRunner); ok {
+		if _, ok := wrap(silent{}).(pawl.OutputRunner); ok {
 			t.Errorf("%s of a Runner without WithOutput has it", name)
 		}
 	}

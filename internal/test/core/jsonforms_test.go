@@ -411,7 +411,7 @@ func TestWireWordsAreComplete(t *testing.T) {
 		}
 	}
 	found := 0
-	for _, dir := range []string{".", "llm"} {
+	for _, dir := range []string{root, filepath.Join(root, "llm")} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -442,7 +442,7 @@ var noticeCode = regexp.MustCompile(`Notice\{Code: *"(\w+)"|Kind: (?:pawl\.)?Eve
 func TestNoticeCodesStay(t *testing.T) {
 	soak.Sequential(t)
 	codes := map[string]bool{} // an object, so that a new code is a new member
-	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err

@@ -31,7 +31,7 @@ func TestPartial(t *testing.T) {
 		turn := script.Say(answer)
 		a := &pawl.Agent{Output: pawl.SchemaFor[list]()}
 		if tools {
-			a.Tools = []pawl.Toolset{glance()}
+			a.Tools = []pawl.Toolset{says("look", "wet")}
 			turn = script.Together(script.Think("{}"), script.Call("final_answer", strings.Trim(answer, "`json\n")))
 		}
 		a.Model = script.New(script.Say(`{"title":"no","items":7}`), turn)

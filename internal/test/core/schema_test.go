@@ -112,11 +112,11 @@ func TestManyFaultsAreToldInShort(t *testing.T) {
 // corpora returns the folder of test data outside the project.
 func corpora(t testing.TB, path string) string {
 	t.Helper()
-	root := os.Getenv("PAWL_CORPORA")
-	if root == "" {
-		root = filepath.Join("..", "shared", "data")
+	data := os.Getenv("PAWL_CORPORA")
+	if data == "" {
+		data = filepath.Join(root, "..", "shared", "data")
 	}
-	path = filepath.Join(root, path)
+	path = filepath.Join(data, path)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("corpora absent: %s", filepath.Base(path))
 	}
