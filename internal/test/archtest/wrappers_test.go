@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// wrappersFile lists all wrappers of a Model. TestWrappersAreComposed of internal/test/core reads it.
+// wrappersFile lists all wrappers of a Model. TestWrappersAreComposed of internal/test/core reads
+// it.
 const wrappersFile = "testdata/wrappers.txt"
 
 // modelType returns the interface llm.Model.

@@ -15,6 +15,7 @@ import (
 // ModelFunc is a model that is a function.
 type ModelFunc func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error]
 
+// Stream calls f.
 func (f ModelFunc) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return f(ctx, req)
 }
