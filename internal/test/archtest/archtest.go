@@ -6,7 +6,9 @@
 //	pending.go    the places that do not follow columns and words yet
 //	arrows.go     which package imports which, and what the core pulls in
 //	loop.go       the loop of the core is sequential, deterministic and short
-//	budgets.go    the figures of the whole tree: files, exported names, cycles
+//	budgets.go    the figures of the whole tree and of each package, and their limits
+//	clarity.go    what a reader meets; statements.go, bodies.go and declarations.go find it
+//	waivers.go    the places where a rule of clarity would make the text worse
 //	callpath.go   the functions that one tool call runs
 //	comments.go   every exported name states its contract, every package has a comment
 //	state.go      no package has mutable state of its own

@@ -20,12 +20,17 @@ type goFile struct {
 	lines []string
 	fset  *token.FileSet
 	ast   *ast.File
-	code  map[int]bool // the lines that hold more than a comment, from 1
+
+	code      map[int]bool // the lines that hold more than a comment, from 1
+	commented map[int]bool // the lines that hold a comment or a part of one
+	tokens    int          // tokens of the language, without comments
+
+	shipped bool // users get it: neither a test nor test equipment
 }
 
 // parseGo parses the content of the Go file at path.
 func parseGo(path string, content []byte) (*goFile, error) {
-	f := &goFile{path: path, fset: token.NewFileSet(), code: map[int]bool{}}
+	f := &goFile{path: path, fset: token.NewFileSet(), code: map[int]bool{}, commented: map[int]bool{}}
 	var err error
 	f.ast, err = parser.ParseFile(f.fset, path, content, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -36,23 +41,29 @@ func parseGo(path string, content []byte) (*goFile, error) {
 	return f, nil
 }
 
-// scan marks the lines of code: each line that a token touches, other than a comment or a semicolon
-// that the scanner inserts.
+// scan counts the tokens and marks the lines: code is each line that a token touches, other than a
+// comment or a semicolon that the scanner inserts.
 func (f *goFile) scan(content []byte) {
 	var s scanner.Scanner
 	file := token.NewFileSet().AddFile(f.path, -1, len(content))
-	s.Init(file, content, nil, 0)
+	s.Init(file, content, nil, scanner.ScanComments)
 	for {
 		pos, tok, lit := s.Scan()
+		lines := f.code
 		switch {
 		case tok == token.EOF:
 			return
 		case tok == token.SEMICOLON && lit != ";":
 			continue
+		case tok == token.COMMENT:
+			lines = f.commented
+		default:
+			f.tokens++
 		}
+
 		first := file.Line(pos)
 		for i := range strings.Count(lit, "\n") + 1 {
-			f.code[first+i] = true
+			lines[first+i] = true
 		}
 	}
 }
@@ -73,21 +84,6 @@ func (f *goFile) dir() string { return path.Dir(f.path) }
 
 // test reports whether the file is a test.
 func (f *goFile) test() bool { return strings.HasSuffix(f.path, "_test.go") }
-
-// product reports whether the file is part of what users run: neither a test nor test equipment.
-func (f *goFile) product() bool { return !f.test() && !equipped(f.path) }
-
-// equipment lists the folders that exist for tests alone. Sizes do not count them.
-var equipment = []string{"bench", "pawltest", "store/storetest", "durable/durabletest", "internal/test"}
-
-func equipped(path string) bool {
-	for _, dir := range equipment {
-		if strings.HasPrefix(path, dir+"/") {
-			return true
-		}
-	}
-	return false
-}
 
 // line returns the line number of pos, from 1.
 func (f *goFile) line(pos token.Pos) int { return f.fset.Position(pos).Line }

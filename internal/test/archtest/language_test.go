@@ -71,7 +71,7 @@ func TestLanguageFigures(t *testing.T) {
 	var product, all []*goFile
 	for _, f := range theFiles(t) {
 		all = append(all, f)
-		if f.product() {
+		if f.shipped {
 			product = append(product, f)
 		}
 	}
@@ -91,11 +91,6 @@ func TestLanguageFigures(t *testing.T) {
 	}
 	t.Logf("docs: %d words in pages that are not generated, %d without their generated parts", words, written)
 
-	long, functions := functions(product)
-	t.Logf("functions over %d lines: %d of %d (%.2f %%)", maxFunction, len(long), functions, percent(len(long), functions))
-	for _, l := range long {
-		t.Log("  " + l)
-	}
 	largest := slices.MaxFunc(product, func(a, b *goFile) int { return len(a.lines) - len(b.lines) })
 	t.Logf("largest file: %s, %d lines", largest.path, len(largest.lines))
 }
@@ -127,8 +122,6 @@ func prose(files []*goFile) string {
 	return fmt.Sprintf("%d comment lines, %.1f %% over %d columns; %d words, %.1f refused per 10,000",
 		lines, percent(wide, lines), commentColumns, words, 100*percent(refused, words))
 }
-
-func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
 func TestCheckColumns(t *testing.T) {
 	long := strings.Repeat("word ", 20) // 100 columns

@@ -118,9 +118,9 @@ func TestDeadArrows(t *testing.T) {
 func TestUnexplained(t *testing.T) {
 	const mod = "module example.com/x\n\ngo 1.26.0\n\nrequire example.com/a v1.0.0\n\nrequire (\n\texample.com/b v0.1.0 // indirect\n)\n"
 	const both = "| module |\n|---|\n| `example.com/a` | saves |\n| `example.com/b` | saves |\n"
-	wantComplaint(t, unexplained(mod, both), "")
-	wantComplaint(t, unexplained(mod, strings.Replace(both, "/a`", "/c`", 1)), "requires example.com/a")
-	wantComplaint(t, unexplained(mod, strings.Replace(both, "/b`", "/bc`", 1)), "requires example.com/b")
+	wantComplaint(t, unexplained("go.mod", mod, both), "")
+	wantComplaint(t, unexplained("go.mod", mod, strings.Replace(both, "/a`", "/c`", 1)), "requires example.com/a")
+	wantComplaint(t, unexplained("go.mod", mod, strings.Replace(both, "/b`", "/bc`", 1)), "requires example.com/b")
 }
 
 func TestCheckLoop(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// places are the names that a file must not contain, because they belong to the machine it was
-// written on and are wrong on every other. They are joined from halves, so that this file follows
-// its own rule.
-var places = []struct {
+// machinePlaces are the names that a file must not contain, because they belong to the machine it
+// was written on and are wrong on every other. They are joined from halves, so that this file
+// follows its own rule.
+var machinePlaces = []struct {
 	pattern *regexp.Regexp
 	why     string
 }{
@@ -32,7 +32,7 @@ func checkText(path string, content []byte) []string {
 	n := 0
 	for line := range strings.Lines(string(content)) {
 		n++
-		for _, p := range places {
+		for _, p := range machinePlaces {
 			if m := p.pattern.FindString(line); m != "" {
 				bad = append(bad, fmt.Sprintf("%s:%d: %q: %s", path, n, strings.TrimSpace(m), p.why))
 			}

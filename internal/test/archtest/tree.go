@@ -57,7 +57,16 @@ type source struct {
 	pkg   *types.Package
 }
 
-// load lists the module that contains the working directory.
+// importPath is the inverse of relative.
+func importPath(rel string) string {
+	if rel == "." {
+		return module
+	}
+	return module + "/" + rel
+}
+
+// load lists the module that contains the working directory, and the other modules of its
+// workspace.
 func load() (*tree, error) {
 	mod, err := run("", "go", "env", "GOMOD")
 	if err != nil {
@@ -70,11 +79,18 @@ func load() (*tree, error) {
 		checked: map[string]*source{},
 	}
 	t.importer = importer.ForCompiler(t.fset, "gc", t.export)
-	out, err := run(t.root, "go", "list", "-e", "-export", "-deps",
-		"-json=ImportPath,Name,Dir,Export,Standard,GoFiles,TestGoFiles,XTestGoFiles,Imports,Deps,Module,Error", "./...")
+
+	modules, err := run(t.root, "go", "list", "-m", "-f", "{{.Path}}/...")
 	if err != nil {
 		return nil, err
 	}
+	list := []string{"list", "-e", "-export", "-deps",
+		"-json=ImportPath,Name,Dir,Export,Standard,GoFiles,TestGoFiles,XTestGoFiles,Imports,Deps,Module,Error"}
+	out, err := run(t.root, "go", append(list, strings.Fields(string(modules))...)...)
+	if err != nil {
+		return nil, err
+	}
+
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		u := new(unit)
 		if err := d.Decode(u); errors.Is(err, io.EOF) {
@@ -93,9 +109,27 @@ func (t *tree) add(u *unit) {
 		t.bad = append(t.bad, u.ImportPath+": "+u.Error.Err)
 	case u.Export == "" && u.ImportPath != "unsafe" && len(u.GoFiles) > 0:
 		t.bad = append(t.bad, u.ImportPath+": it does not compile")
-	case u.Module != nil && u.Module.Path == module:
+	case u.Module != nil && matches(module+"/...", u.Module.Path):
 		t.ours = append(t.ours, u)
 	}
+}
+
+// shipped are the programs and libraries that users get and no other part of the product imports.
+var shipped = []string{"cmd/pawl", "server/client"}
+
+// product returns the folders of the packages that users get: what shipped links. Sizes and rules
+// of clarity do not apply to other packages.
+func (t *tree) product() map[string]bool {
+	dirs := map[string]bool{}
+	for _, s := range shipped {
+		dirs[s] = true
+		if u := t.all[importPath(s)]; u != nil {
+			for _, dep := range u.Deps {
+				dirs[relative(dep)] = true
+			}
+		}
+	}
+	return dirs
 }
 
 // export opens the compiler's export data of a package.
