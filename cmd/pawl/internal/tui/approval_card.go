@@ -63,16 +63,10 @@ func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
 	q := &card{name: call.Name, args: call.Args, editable: editable, unread: true, answer: make(chan decision, 1)}
 	q.title = term.Text(term.Bold|term.Yellow, call.Name).Add(term.Yellow, " asks").Add(0, ": "+
 		strings.TrimSuffix(why, "."))
-	fields, ok := argFields(call.Args)
-	switch {
-	case of != nil:
+	if of != nil {
 		q.body = of.lines()
-	case !ok:
-		q.body = textLines(string(call.Args))
-	default:
-		for _, f := range fields {
-			q.body = append(q.body, argumentLines(f)...)
-		}
+	} else {
+		q.body = ArgumentLines(call.Args)
 	}
 	for _, l := range append(q.body, q.title) {
 		for i := range l {
@@ -80,29 +74,6 @@ func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
 		}
 	}
 	return q
-}
-
-// argumentLines returns the lines of an argument: one line with its name if the value is short.
-func argumentLines(f argument) []term.Line {
-	var text string
-	if json.Unmarshal(f.value, &text) != nil {
-		text = string(f.value)
-		if b := cli.Pretty(f.value); len(b) > 60 {
-			text = b
-		}
-	}
-	name := term.Text(term.Cyan, f.name)
-	if !strings.Contains(text, "\n") && len(text) <= 200 {
-		return []term.Line{name.Add(0, "  "+text)}
-	}
-	return append([]term.Line{name}, term.Indent(textLines(text), term.Text(0, "  "), term.Text(0, "  "))...)
-}
-
-func textLines(text string) (out []term.Line) {
-	for _, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		out = append(out, term.Text(0, l))
-	}
-	return out
 }
 
 // lines returns the change as a diff.
@@ -308,14 +279,13 @@ func (q *card) cancel() { q.answer <- decision{} }
 
 // put shows a question and waits for the answer. The asker calls it for one question at a time.
 func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
-	var before callState
+	var answered func()
 	c.update(func() {
 		q.asked = time.Now()
 		c.ask = q
-		if it := c.view.calls[path]; it != nil {
-			before, it.state = it.state, callPending
-		}
+		answered = c.view.Ask(path)
 	})
+
 	var s decision
 	select {
 	case s = <-q.answer:
@@ -325,9 +295,7 @@ func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
 		if c.ask == q {
 			c.ask = nil
 		}
-		if it := c.view.calls[path]; it != nil && it.state == callPending {
-			it.state = before
-		}
+		answered()
 	})
 	return s
 }
@@ -335,14 +303,16 @@ func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
 // record shows the question and the answer below the call.
 func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 	c.update(func() {
-		it := c.view.at(path, &call)
 		var lines []term.Line
 		for _, l := range q.body {
-			lines = append(lines, l.Wrap(c.view.width-4)...)
+			lines = append(lines, l.Wrap(c.view.Width-4)...)
 		}
-		it.detail = term.Indent(clipped(lines, 12, ""), term.Text(term.Yellow, "  ┃ "), term.Text(term.Yellow, "  ┃ "))
+		bar := term.Text(term.Yellow, "  ┃ ")
+		lines = term.Indent(Clip(lines, 12, ""), bar, bar)
+
 		word := "allowed"
 		style := term.Green
+		replaced := false
 		switch {
 		case s.verdict == pawl.VerdictDeny:
 			word = "denied"
@@ -352,29 +322,10 @@ func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 			style = term.Yellow
 		case s.args != nil:
 			word = "allowed with other arguments"
-			it.held = true
+			replaced = true
 		case s.always:
 			word = "allowed from now on"
 		}
-		it.detail = append(it.detail, term.Text(term.Yellow, "  ┃ ").Add(style, word))
+		c.view.SetDecision(path, &call, append(lines, bar.Add(style, word)), replaced)
 	})
-}
-
-// details returns the arguments and the complete result of a call.
-func (c *callItem) details() []term.Line {
-	if c.exec == nil {
-		return textLines("it has not ended")
-	}
-	var out []term.Line
-	fields, ok := argFields(c.call.Args)
-	if !ok {
-		out = textLines(string(c.call.Args))
-	}
-	for _, f := range fields {
-		out = append(out, argumentLines(f)...)
-	}
-	for _, r := range c.exec.Repairs {
-		out = append(out, term.Text(term.Yellow, "repaired: "+r))
-	}
-	return append(append(out, nil), textLines(c.exec.Result.Text())...)
 }

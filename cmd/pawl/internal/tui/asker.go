@@ -174,7 +174,7 @@ func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string, p
 		of = changeOf(ctx, a.setup, call)
 	}
 	shown := a.secrets.Call(call)
-	q := newCard(shown, why, of, a.resumes && direct(path) && bytes.Equal(shown.Args, call.Args))
+	q := newCard(shown, why, of, a.resumes && Direct(path) && bytes.Equal(shown.Args, call.Args))
 	s := a.console.put(ctx, q, path)
 	a.console.record(path, shown, q, s)
 	return s

@@ -3,13 +3,36 @@ package tui
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/llm"
+	"pgregory.net/rapid"
 )
+
+// For any arguments of a call and any width, a question emits no control sequence of their text.
+func TestCardHarmless(t *testing.T) {
+	const evil = "a\x1b[2Jb\x07c\rd\u009b31me\u202ef\x7f\xff\u2028g\x00"
+	ours := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	arguments := []string{`{"x":"` + "a\\u001bb" + `"}`, evil, `{"a":[1,{"b":"c"}],"d":""}`, ``}
+	rapid.Check(t, func(t *rapid.T) {
+		c := call("a", evil, rapid.SampledFrom(arguments).Draw(t, "args"))
+		var of *change
+		if rapid.Bool().Draw(t, "changes a file") {
+			of = &change{evil, evil, evil + "\nmore", true}
+		}
+		lines, _ := newCard(c, evil, of, true).show(rapid.IntRange(10, 80).Draw(t, "width"), 12)
+		for _, l := range lines {
+			text := ours.ReplaceAllString(l.Render(true), "")
+			if strings.ContainsFunc(text, func(r rune) bool { return r == '\n' || term.Hidden(r) }) {
+				t.Fatalf("%q reached the terminal", text)
+			}
+		}
+	})
+}
 
 // A call is allowed only after every line of its question was shown, in this width, without a gap.
 func TestReadBeforeAllowed(t *testing.T) {

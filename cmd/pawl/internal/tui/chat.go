@@ -189,7 +189,7 @@ func (t *chat) talk() error {
 func (t *chat) message(text string) {
 	for {
 		if t.console != nil {
-			t.console.update(func() { t.console.view.said(text) })
+			t.console.update(func() { t.console.view.AddMessage(text) })
 		}
 		fresh := *t.res
 		fresh.Spent = pawl.Spent{} // each message has its own budget

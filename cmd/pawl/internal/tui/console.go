@@ -33,7 +33,7 @@ type console struct {
 
 	mu       sync.Mutex
 	screen   *term.Screen
-	view     *view
+	view     *View
 	partial  string // an incomplete line of output
 	editor   term.Editor
 	keys     bool // keys are read
@@ -75,7 +75,7 @@ func openConsole(sys *cli.System, typing bool) (*console, *cli.System) {
 		ended: make(chan struct{}), dirty: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 	c.screen = term.NewScreen(sys.ErrFile, w, h, c.colour)
 	c.greeting = term.Text(term.Dim, "getting ready")
-	c.view = newView(c.screen.Width(), sys.OutTerm)
+	c.view = NewView(c.screen.Width(), sys.OutTerm)
 	go c.loop()
 	own := *sys
 	own.Err = c
@@ -125,7 +125,7 @@ func (c *console) Write(b []byte) (int, error) {
 			break
 		}
 		c.partial = rest
-		c.view.put("output", outputLine(l).Wrap(c.view.width)...)
+		c.view.Add("output", outputLine(l).Wrap(c.view.Width)...)
 	}
 	c.touch()
 	return len(b), nil
@@ -145,11 +145,11 @@ func outputLine(l string) term.Line {
 }
 
 // notice shows a line of the command itself. The lock is held.
-func (c *console) notice(text string) { c.view.put("output", outputLine("pawl: "+text)) }
+func (c *console) notice(text string) { c.view.Add("output", outputLine("pawl: "+text)) }
 
 // wrapped shows a line, wrapped to the width.
 func (c *console) wrapped(what string, l term.Line) {
-	c.update(func() { c.view.put(what, l.Wrap(c.view.width)...) })
+	c.update(func() { c.view.Add(what, l.Wrap(c.view.Width)...) })
 }
 
 // touch requests a repaint. The lock is held.
@@ -175,7 +175,7 @@ const fps = 25 * time.Millisecond // minimum time between frames
 
 func (c *console) loop() {
 	defer close(c.ended)
-	tick := time.NewTicker(frame)
+	tick := time.NewTicker(Frame)
 	defer tick.Stop()
 	var soon <-chan time.Time
 	var painted time.Time
@@ -207,7 +207,7 @@ func (c *console) loop() {
 			c.paint()
 		case <-tick.C:
 			c.mu.Lock()
-			active := c.view.active
+			active := c.view.Active
 			c.mu.Unlock()
 			if !active {
 				continue
@@ -226,7 +226,7 @@ func (c *console) paint() {
 		return
 	}
 	now := time.Now()
-	print := c.view.drain(now)
+	print := c.view.Drain(now)
 	live, at := c.below(now)
 	if c.screen.Paint(print, live, at) != nil {
 		c.failed = true // the terminal is closed
@@ -246,7 +246,7 @@ func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
 		return c.picker.show(height - 3), nil
 	}
 	if c.ask == nil {
-		if l := c.view.status(now, c.hint()); l != nil {
+		if l := c.view.Status(now, c.hint()); l != nil {
 			add(nil, l)
 		} else if c.typing {
 			add(nil)
@@ -258,19 +258,19 @@ func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
 			lines, cursor := c.editor.View(term.Text(term.Cyan|term.Bold, "> "), width-1, 8)
 			at = &term.Cursor{Row: len(foot) + cursor.Row, Column: cursor.Column}
 			add(lines...)
-			if c.greeting != nil && c.editor.Text() == "" && !c.view.active {
+			if c.greeting != nil && c.editor.Text() == "" && !c.view.Active {
 				add(c.greeting)
 			}
 		}
 	}
-	live = c.view.live(now, max(1, height-1-len(foot)))
+	live = c.view.Live(now, max(1, height-1-len(foot)))
 	if c.ask != nil && len(live) > 0 {
 		live = append(live, nil)
 	}
 	if at != nil {
 		at.Row += len(live)
 	}
-	if len(live) == 0 && len(foot) > 0 && len(foot[0]) == 0 && c.view.last == "" {
+	if len(live) == 0 && len(foot) > 0 && len(foot[0]) == 0 && c.view.Empty() {
 		foot = foot[1:]
 		if at != nil {
 			at.Row--
@@ -298,7 +298,7 @@ func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering)
 		inbox = nil // no keys are read
 	}
 	c.update(func() {
-		c.view.begin(time.Now())
+		c.view.Begin(time.Now())
 		c.interrupt = func() { cancel(cause) }
 		c.pressed = 0
 		if inbox != nil {
@@ -314,7 +314,7 @@ func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering)
 			c.interrupt = nil
 			c.steer = nil
 			c.pressed = 0
-			c.view.active = false
+			c.view.Active = false
 		})
 	}
 }
@@ -325,7 +325,7 @@ func (c *console) show(e pawl.Event) {
 		if e.Kind == pawl.EventSteered && len(c.queue) > 0 {
 			c.queue = c.queue[1:]
 		}
-		c.view.event(e, time.Now())
+		c.view.Handle(e, time.Now())
 	})
 }
 
@@ -352,7 +352,7 @@ func (c *console) resize() {
 	w, h := c.dev.Size()
 	c.update(func() {
 		c.screen.Resize(w, h)
-		c.view.width = c.screen.Width()
+		c.view.Width = c.screen.Width()
 	})
 }
 
@@ -405,11 +405,11 @@ func (c *console) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	c.view.endProse()
+	c.view.EndText()
 	if c.partial != "" {
-		c.view.put("output", outputLine(c.partial))
+		c.view.Add("output", outputLine(c.partial))
 	}
-	_ = c.screen.Paint(append(c.view.drain(now), c.view.live(now, 0)...), nil, nil)
+	_ = c.screen.Paint(append(c.view.Drain(now), c.view.Live(now, 0)...), nil, nil)
 	_ = c.screen.Close()
 	c.dev.Close()
 }

@@ -3,63 +3,16 @@ package tui
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
-	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/config"
 )
-
-// printer prints a run as plain lines: each line of a view once it is permanent.
-type printer struct {
-	w      io.Writer
-	on     bool // colours
-	starts bool // a line for each call that starts, and for the progress of calls
-	view   *view
-}
-
-// Printing returns a function that prints the events of a run of short calls, with its answer, as
-// plain lines.
-func Printing(sys *cli.System, w io.Writer, style cli.Style) func(pawl.Event) {
-	return (&printer{w, style.On, false, newView(sys.Width, true)}).event
-}
-
-func (p *printer) print(lines ...term.Line) {
-	for _, l := range lines {
-		fmt.Fprintln(p.w, l.Render(p.on))
-	}
-}
-
-func (p *printer) event(e pawl.Event) {
-	now := time.Now()
-	// without the answer, the text of a reply is shown when it is complete, before its calls
-	if p.view.answer || e.Kind != pawl.EventCallDelta && e.Kind != pawl.EventCallReady {
-		p.view.event(e, now)
-	}
-	p.print(p.view.drain(now)...)
-	c := p.view.calls[e.Path]
-	switch {
-	case !p.starts || c == nil || c.done():
-	case e.Kind == pawl.EventCallStarted:
-		begun := term.Text(term.Dim, "→ "+cli.Line(c.call.Name, 40))
-		if args := c.args(p.view.width - begun.Width() - 1); args != "" {
-			begun = begun.Add(term.Dim, " "+args)
-		}
-		p.print(append(p.view.separator(c), begun)...)
-	case e.Kind == pawl.EventProgress:
-		p.print(term.Text(term.Dim, "  ⎿ "+cli.Line(e.Text, p.view.width-4)))
-	}
-	if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
-		p.view.begin(now) // the next run has calls of its own
-	}
-}
 
 // display shows a run: on the console, or as plain lines.
 type display struct {
@@ -68,7 +21,7 @@ type display struct {
 	sys *cli.System
 	// the answer is shown as it arrives, because events and answers go to the same terminal
 	live      bool
-	plain     *printer
+	plain     *Printer
 	console   *console // nil means plain lines
 	json      bool     // events are printed as JSON, and nothing else
 	unwritten error    // the error of writing an event as JSON
@@ -80,9 +33,9 @@ type display struct {
 func NewDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 	d := PlainDisplay(sys, out, asJSON)
 	d.live, d.console = sys.OutTerm && sys.ErrTerm, consoleOf(sys)
-	d.plain.view.answer = d.live
+	d.plain.View.Answer = d.live
 	if d.console != nil && !asJSON {
-		d.Show = d.console.show
+		d.Show = withoutDriver(d.console.show)
 	}
 	return d
 }
@@ -91,12 +44,27 @@ func NewDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 // that it writes the events as JSON, and nothing else.
 func PlainDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 	d := &display{sys: sys, json: asJSON, started: time.Now(),
-		plain: &printer{out, sys.Colours(sys.ErrTerm).On, true, newView(sys.Width, false)}}
-	d.Show = d.plain.event
+		plain: &Printer{
+			Out:    out,
+			Colour: sys.Colours(sys.ErrTerm).On,
+			Starts: true,
+			View:   NewView(sys.Width, false),
+		}}
+	d.Show = withoutDriver(d.plain.Handle)
 	if asJSON {
 		d.Show = assemble.EventLines(sys.Out, &d.unwritten)
 	}
 	return d
+}
+
+// withoutDriver passes on all events but the notice about the driver of the model, which the command
+// has reported before the run.
+func withoutDriver(show func(pawl.Event)) func(pawl.Event) {
+	return func(e pawl.Event) {
+		if e.Kind != pawl.EventNotice || e.Code != config.NoticeDriver {
+			show(e)
+		}
+	}
 }
 
 // End saves the result of a run to the file save and prints it: the usage, and the answer or the
@@ -126,32 +94,8 @@ func (d *display) totals(s pawl.Spent) {
 	case d.console != nil:
 		d.console.wrapped("totals", term.Text(term.Dim, cli.Totals(s, took)))
 	default:
-		d.plain.print(nil, term.Text(term.Dim, cli.Totals(s, took)))
+		d.plain.Print(nil, term.Text(term.Dim, cli.Totals(s, took)))
 	}
-}
-
-// cutReply stands before the error of a request that ended within its reply.
-const cutReply = "the reply is incomplete: "
-
-// partial returns the part of a reply that arrived before its request failed. nil means none.
-func partial(e pawl.Event) *llm.Response {
-	if e.Error == "" || e.Completed == nil {
-		return nil
-	}
-	return e.Completed.Response
-}
-
-// direct reports whether the call at path belongs to the run that is shown, and is not nested.
-func direct(path llm.Key) bool { return strings.Count(string(path), "/") == 2 }
-
-// summary returns the first line of a result in width columns, and the number of further lines.
-func summary(text string, width int) string {
-	first, rest, more := strings.Cut(text, "\n")
-	if !more {
-		return cli.Line(first, width)
-	}
-	tail := fmt.Sprintf(" (+%s)", cli.Count(strings.Count(rest, "\n")+1, "line"))
-	return cli.Line(first, width-utf8.RuneCountInString(tail)) + tail
 }
 
 // Screen is a writer that can be held, so that no output comes between a question and its answer.
@@ -174,31 +118,4 @@ func (s *Screen) Write(b []byte) (int, error) {
 func (s *Screen) hold() func() {
 	s.mu.Lock()
 	return s.mu.Unlock
-}
-
-// outcomeMark is the mark before a call, in its colour.
-type outcomeMark struct {
-	mark   string
-	colour term.Style
-}
-
-// outcomeMarks holds the mark of each outcome of a call. Both displays use it.
-var outcomeMarks = map[pawl.Outcome]outcomeMark{
-	pawl.OutcomeOK:          {"✓", term.Green},
-	pawl.OutcomePending:     {"?", term.Yellow},
-	pawl.OutcomeUnknown:     {"?", term.Yellow},
-	pawl.OutcomeSkipped:     {"–", term.Yellow},
-	pawl.OutcomeCancelled:   {"–", term.Yellow},
-	pawl.OutcomeDenied:      {"–", term.Yellow},
-	pawl.OutcomeBlocked:     {"–", term.Yellow},
-	pawl.OutcomeError:       {"✗", term.Red},
-	pawl.OutcomeInvalid:     {"✗", term.Red},
-	pawl.OutcomeUnknownTool: {"✗", term.Red},
-	pawl.OutcomeTimeout:     {"✗", term.Red},
-	pawl.OutcomePanicked:    {"✗", term.Red},
-}
-
-// markOf returns the mark of an outcome. An outcome of a later version is marked as an error.
-func markOf(o pawl.Outcome) outcomeMark {
-	return cmp.Or(outcomeMarks[o], outcomeMark{"✗", term.Red})
 }

@@ -21,12 +21,12 @@ var took = regexp.MustCompile(`[0-9.]+ m?s\b`)
 // rendered returns events as plain lines of 60 columns show them, with T for times.
 func rendered(answer bool, events ...pawl.Event) string {
 	var b bytes.Buffer
-	p := &printer{w: &b, starts: true, view: newView(60, answer)}
+	p := &Printer{Out: &b, Starts: true, View: NewView(60, answer)}
 	for _, e := range events {
 		if e.Run == "" {
 			e.Run = "run"
 		}
-		p.event(e)
+		p.Handle(e)
 	}
 	return took.ReplaceAllString(b.String(), "T")
 }

@@ -187,34 +187,28 @@ func (t *chat) decide(f assemble.SettleFlags) {
 // show shows the details of a call, permanently.
 func (t *chat) show(rest string) {
 	if c := t.console; c != nil {
-		c.update(func() { c.view.show(rest) })
+		c.update(func() { showCall(c.view, rest) })
 		return
 	}
 	p := t.display.plain
-	p.view.show(rest)
-	p.print(p.view.drain(time.Now())...)
+	showCall(p.View, rest)
+	p.Print(p.View.Drain(time.Now())...)
 }
 
-// show adds the details of the call that the argument of /show names. Without one it is the last
+// showCall adds the details of the call that the argument of /show names. Without one it is the last
 // call.
-func (v *view) show(arg string) {
+func showCall(v *View, arg string) {
 	n, err := strconv.Atoi(strings.TrimPrefix(arg, "#"))
 	if arg == "" {
-		n = len(v.all)
+		n = v.Calls()
 		err = nil
 	}
-	if err != nil || n < 1 || n > len(v.all) {
-		v.put("output", outputLine(fmt.Sprintf("pawl: there is no result %q; there are %s", arg,
-			cli.Count(len(v.all), "result"))))
+	if err != nil || n < 1 || n > v.Calls() {
+		v.Add("output", outputLine(fmt.Sprintf("pawl: there is no result %q; there are %s", arg,
+			cli.Count(v.Calls(), "result"))))
 		return
 	}
-	c := v.all[n-1]
-	lines := []term.Line{term.Text(term.Cyan|term.Bold, fmt.Sprintf("#%d ", n)).Add(term.Bold, c.call.Name).Add(0, " "+
-		plainArgs(c.call.Args))}
-	for _, l := range c.details() {
-		lines = append(lines, term.Indent(l.Wrap(v.width-2), term.Text(0, "  "), term.Text(0, "  "))...)
-	}
-	v.put("shown", lines...)
+	v.AddDetails(n)
 }
 
 func (t *chat) cost(string) {
@@ -246,10 +240,10 @@ func (t *chat) model(rest string) {
 // clear starts a new conversation. The stored conversation stays.
 func (t *chat) clear(string) {
 	t.switchTo(assemble.NewThread, new(pawl.Result))
-	t.display.plain.view.all = nil
+	t.display.plain.View.ForgetCalls()
 	t.last = nil
 	if t.console != nil {
-		t.console.update(func() { t.console.view.all = nil })
+		t.console.update(func() { t.console.view.ForgetCalls() })
 	}
 }
 
@@ -349,7 +343,7 @@ func (t *chat) greet() {
 		if t.stored != nil {
 			head = head.Add(term.Dim, "  thread "+t.stored.ID)
 		}
-		c.view.put("head", head.Wrap(c.view.width)...)
+		c.view.Add("head", head.Wrap(c.view.Width)...)
 		c.greeting = term.Text(term.Dim, "Enter sends, Alt-Enter: new line, /help")
 	})
 	t.recall()
@@ -374,12 +368,12 @@ func (t *chat) recall() {
 			return
 		}
 		if asked > 0 {
-			c.view.put("output", term.Text(term.Dim, fmt.Sprintf("… %s before", cli.Count(asked, "message"))))
+			c.view.Add("output", term.Text(term.Dim, fmt.Sprintf("… %s before", cli.Count(asked, "message"))))
 		}
-		c.view.put("past", c.view.quoted(t.res.Messages[asked].Text())...)
+		c.view.Add("past", c.view.Quote(t.res.Messages[asked].Text())...)
 		for _, m := range t.res.Messages[asked+1:] {
 			if text := m.Text(); m.Role == llm.RoleAssistant && strings.TrimSpace(text) != "" {
-				c.view.put("text", markdown.Render(t.setup.Secrets.String(text), c.view.width)...)
+				c.view.Add("text", markdown.Render(t.setup.Secrets.String(text), c.view.Width)...)
 			}
 		}
 	})

@@ -10,11 +10,10 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
-	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/llm"
 )
 
-// view turns the events of runs into lines of a terminal: permanent lines, which are printed once,
+// View turns the events of runs into lines of a terminal: permanent lines, which are printed once,
 // and live lines below them, which are repainted.
 //
 //	I look at both files.
@@ -25,20 +24,20 @@ import (
 //
 // Items keep their order: a completed call waits for the calls before it. The view reads no clock
 // and does not use a terminal. It must not be used concurrently.
-type view struct {
-	width  int
-	answer bool // show the text of answers; otherwise only the text next to calls
+type View struct {
+	Width  int  // columns
+	Answer bool // show the text of answers; otherwise only the text next to calls
+	Active bool // a run is in progress
 
-	items  []shownItem
-	prose  *prose
-	calls  map[llm.Key]*callItem // calls by path
-	byID   map[string]*callItem  // calls of the step, by run and ID
-	all    []*callItem           // all calls; call number n is at n - 1
-	last   string                // the kind of the last printed item
-	active bool                  // a run is active
-	phase  string                // the activity of the run
-	began  time.Time             // the start of the run
-	step   int
+	items []shownItem
+	prose *prose
+	calls map[llm.Key]*callItem // by path
+	byID  map[string]*callItem  // of the step, by run and ID
+	all   []*callItem           // all calls; call number n is at n - 1
+	last  string                // the kind of the last printed item
+	phase string                // the activity of the run
+	began time.Time             // the start of the run
+	step  int
 }
 
 // shownItem is a part of the display.
@@ -48,7 +47,7 @@ type shownItem interface {
 	// done reports whether the item is permanent.
 	done() bool
 	// lines returns the lines of the item.
-	lines(v *view, now time.Time) []term.Line
+	lines(v *View, now time.Time) []term.Line
 }
 
 // prose is text of the model.
@@ -68,7 +67,7 @@ func (p *prose) kind() string {
 
 func (p *prose) done() bool { return p.closed }
 
-func (p *prose) lines(v *view, _ time.Time) []term.Line {
+func (p *prose) lines(v *View, _ time.Time) []term.Line {
 	all := p.ready
 	if !p.closed {
 		all = append(all[:len(all):len(all)], p.stream.Open()...)
@@ -97,17 +96,18 @@ func (f fixed) kind() string { return f.what }
 
 func (f fixed) done() bool { return true }
 
-func (f fixed) lines(*view, time.Time) []term.Line { return f.text }
+func (f fixed) lines(*View, time.Time) []term.Line { return f.text }
 
-func newView(width int, answer bool) *view {
-	v := &view{width: width, answer: answer}
-	v.begin(time.Time{})
-	v.active = false
+// NewView returns an empty view of width columns.
+func NewView(width int, answer bool) *View {
+	v := &View{Width: width, Answer: answer}
+	v.Begin(time.Time{})
+	v.Active = false
 	return v
 }
 
-// begin prepares the view for a run.
-func (v *view) begin(now time.Time) {
+// Begin prepares the view for a run.
+func (v *View) Begin(now time.Time) {
 	held := v.calls
 	v.calls = map[llm.Key]*callItem{}
 	v.byID = map[string]*callItem{}
@@ -116,20 +116,20 @@ func (v *view) begin(now time.Time) {
 			v.calls[path] = c
 		}
 	}
-	v.active = true
+	v.Active = true
 	v.phase = "starting"
 	v.began = now
 	v.step = 0
 }
 
-// put adds permanent lines.
-func (v *view) put(what string, lines ...term.Line) {
-	v.endProse()
+// Add adds permanent lines.
+func (v *View) Add(what string, lines ...term.Line) {
+	v.EndText()
 	v.items = append(v.items, fixed{what, lines})
 }
 
-// event handles an event.
-func (v *view) event(e pawl.Event, now time.Time) {
+// Handle handles an event.
+func (v *View) Handle(e pawl.Event, now time.Time) {
 	switch e.Kind {
 	case pawl.EventCallStarted:
 		v.phase = "running calls"
@@ -152,7 +152,7 @@ func (v *view) event(e pawl.Event, now time.Time) {
 }
 
 // outer handles an event that is shown only for the run itself, and not for nested runs.
-func (v *view) outer(e pawl.Event) {
+func (v *View) outer(e pawl.Event) {
 	switch e.Kind {
 	case pawl.EventStepStarted:
 		v.step = e.Step
@@ -164,11 +164,11 @@ func (v *view) outer(e pawl.Event) {
 		if e.Kind == pawl.EventReasoning {
 			v.phase = "thinking"
 		}
-		if v.answer {
+		if v.Answer {
 			v.text(e.Text, e.Kind == pawl.EventReasoning)
 		}
 	case pawl.EventTextRetracted:
-		if v.answer {
+		if v.Answer {
 			v.retract()
 		}
 	case pawl.EventCallDelta:
@@ -184,7 +184,7 @@ func (v *view) outer(e pawl.Event) {
 		v.broken(e)
 	case pawl.EventSteered:
 		if e.Message != nil {
-			v.said(e.Message.Text())
+			v.AddMessage(e.Message.Text())
 		}
 	case pawl.EventRunEnded:
 		v.pending(e.Result)
@@ -193,15 +193,15 @@ func (v *view) outer(e pawl.Event) {
 }
 
 // text handles a fragment of an answer or of reasoning.
-func (v *view) text(s string, thinking bool) {
+func (v *View) text(s string, thinking bool) {
 	if v.prose != nil && v.prose.thinking != thinking {
-		v.endProse()
+		v.EndText()
 	}
 	if v.prose == nil {
 		if strings.TrimSpace(s) == "" {
 			return
 		}
-		width := v.width
+		width := v.Width
 		if thinking {
 			width -= 2
 		}
@@ -211,7 +211,8 @@ func (v *view) text(s string, thinking bool) {
 	v.prose.ready = append(v.prose.ready, v.prose.stream.Write(s)...)
 }
 
-func (v *view) endProse() {
+// EndText makes the text of the model permanent.
+func (v *View) EndText() {
 	if p := v.prose; p != nil {
 		p.ready = append(p.ready, p.stream.Close()...)
 		p.closed = true
@@ -220,27 +221,27 @@ func (v *view) endProse() {
 }
 
 // retract removes the unprinted part of a text that was not an answer.
-func (v *view) retract() {
+func (v *View) retract() {
 	v.items = slices.DeleteFunc(v.items, func(it shownItem) bool { return it == shownItem(v.prose) })
 	v.prose = nil
 	if v.last == "text" {
-		v.put("note", term.Text(term.Dim, "(forget that: it was no answer but a call written as text)"))
+		v.Add("note", term.Text(term.Dim, "(forget that: it was no answer but a call written as text)"))
 	}
 }
 
 // reply shows the parts of a complete reply that were not shown as they arrived.
-func (v *view) reply(e pawl.Event) {
-	v.endProse()
+func (v *View) reply(e pawl.Event) {
+	v.EndText()
 	calls := e.Response.Message.Calls()
-	if text := strings.TrimSpace(e.Response.Message.Text()); !v.answer && len(calls) > 0 && text != "" {
+	if text := strings.TrimSpace(e.Response.Message.Text()); !v.Answer && len(calls) > 0 && text != "" {
 		v.text(text, false)
-		v.endProse()
+		v.EndText()
 	}
 	for i := range calls {
 		id := string(e.Run) + " " + calls[i].ID
 		c := v.byID[id]
 		if c == nil {
-			c = v.add(nil)
+			c = v.addCall(nil)
 			c.call = calls[i]
 			c.state = callReady
 			v.byID[id] = c
@@ -253,28 +254,25 @@ func (v *view) reply(e pawl.Event) {
 }
 
 // broken shows the step of a request that failed after a part of its reply had arrived.
-func (v *view) broken(e pawl.Event) {
+func (v *View) broken(e pawl.Event) {
 	reply := partial(e)
 	if reply == nil {
 		return
 	}
-	v.endProse()
-	if text := strings.TrimSpace(reply.Message.Text()); !v.answer && text != "" {
+	v.EndText()
+	if text := strings.TrimSpace(reply.Message.Text()); !v.Answer && text != "" {
 		v.text(text, false)
 	}
 	v.note(term.Red, markOf(pawl.OutcomeError).mark+" ", cutReply+e.Error)
 }
 
 // note adds the first lines of a text, with mark before them.
-func (v *view) note(colour term.Style, mark, text string) {
-	lines := term.Text(colour, text).Wrap(v.width - 2)
-	v.put("note", term.Indent(lines[:min(len(lines), 3)], term.Text(colour, mark), term.Text(0, "  "))...)
+func (v *View) note(colour term.Style, mark, text string) {
+	lines := term.Text(colour, text).Wrap(v.Width - 2)
+	v.Add("note", term.Indent(lines[:min(len(lines), 3)], term.Text(colour, mark), term.Text(0, "  "))...)
 }
 
-func (v *view) notice(e pawl.Event) {
-	if e.Code == config.NoticeDriver {
-		return // the command has reported the driver already
-	}
+func (v *View) notice(e pawl.Event) {
 	text := fmt.Sprintf("%s: %s", e.Code, e.Text)
 	if c := v.calls[e.Path]; c != nil && !c.done() {
 		c.notes = append(c.notes, text)
@@ -283,21 +281,24 @@ func (v *view) notice(e pawl.Event) {
 	v.note(term.Yellow, "! ", text)
 }
 
-// said shows a message of the person.
-func (v *view) said(text string) { v.put("said", v.quoted(text)...) }
+// Empty reports whether no line has been printed.
+func (v *View) Empty() bool { return v.last == "" }
 
-// quoted returns the lines of a message of the person.
-func (v *view) quoted(text string) []term.Line {
+// AddMessage adds a message of the person.
+func (v *View) AddMessage(text string) { v.Add("said", v.Quote(text)...) }
+
+// Quote returns the lines of a message of the person.
+func (v *View) Quote(text string) []term.Line {
 	var lines []term.Line
 	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		lines = append(lines, term.Text(term.Bold, l).Wrap(v.width-2)...)
+		lines = append(lines, term.Text(term.Bold, l).Wrap(v.Width-2)...)
 	}
-	return term.Indent(clipped(lines, 40, ""), term.Text(term.Cyan|term.Bold, "> "), term.Text(0, "  "))
+	return term.Indent(Clip(lines, 40, ""), term.Text(term.Cyan|term.Bold, "> "), term.Text(0, "  "))
 }
 
-// clipped returns at most most lines, and a line with the number of the others. hint stands behind
-// that number.
-func clipped(lines []term.Line, most int, hint string) []term.Line {
+// Clip returns at most most lines, and a line with the number of the others. hint stands behind that
+// number.
+func Clip(lines []term.Line, most int, hint string) []term.Line {
 	if more := len(lines) - most; more > 0 {
 		return append(lines[:most:most], term.Text(term.Dim, "… "+cli.Count(more, "line")+" more"+hint))
 	}
@@ -305,7 +306,7 @@ func clipped(lines []term.Line, most int, hint string) []term.Line {
 }
 
 // pending marks the calls that wait for an answer. Runs on a cluster have no other event for them.
-func (v *view) pending(res *pawl.Result) {
+func (v *View) pending(res *pawl.Result) {
 	if res == nil {
 		return
 	}
@@ -318,9 +319,9 @@ func (v *view) pending(res *pawl.Result) {
 }
 
 // end closes the open items. Pending calls stay.
-func (v *view) end() {
-	v.endProse()
-	v.active = false
+func (v *View) end() {
+	v.EndText()
+	v.Active = false
 	for _, it := range v.items {
 		if c, ok := it.(*callItem); ok && !c.held {
 			c.abandon()
@@ -328,8 +329,8 @@ func (v *view) end() {
 	}
 }
 
-// drain returns the lines that have become permanent, each once.
-func (v *view) drain(now time.Time) (out []term.Line) {
+// Drain returns the lines that have become permanent, each once.
+func (v *View) Drain(now time.Time) (out []term.Line) {
 	for len(v.items) > 0 {
 		it := v.items[0]
 		if p, ok := it.(*prose); ok {
@@ -353,7 +354,7 @@ func (v *view) drain(now time.Time) (out []term.Line) {
 }
 
 // separator returns the empty line between items of different kinds.
-func (v *view) separator(it shownItem) []term.Line {
+func (v *View) separator(it shownItem) []term.Line {
 	differs := v.last != "" && v.last != it.kind()
 	v.last = it.kind()
 	if differs {
@@ -362,9 +363,9 @@ func (v *view) separator(it shownItem) []term.Line {
 	return nil
 }
 
-// live returns at most rows lines of the items that are not permanent, the last ones. Call it after
+// Live returns at most rows lines of the items that are not permanent, the last ones. Call it after
 // drain.
-func (v *view) live(now time.Time, rows int) []term.Line {
+func (v *View) Live(now time.Time, rows int) []term.Line {
 	var out []term.Line
 	last := v.last
 	for _, it := range v.items {
@@ -385,14 +386,14 @@ func (v *view) live(now time.Time, rows int) []term.Line {
 	return out
 }
 
-// status returns the line about the activity of the run.
-func (v *view) status(now time.Time, hint string) term.Line {
-	if !v.active {
+// Status returns the line about the activity of the run.
+func (v *View) Status(now time.Time, hint string) term.Line {
+	if !v.Active {
 		return nil
 	}
 	l := term.Text(term.Cyan, spinner(now.Sub(v.began))).Add(0, " "+v.phase).Add(term.Dim, "  "+
 		cli.Short(now.Sub(v.began)))
-	if v.step > 1 && v.width >= 60 {
+	if v.step > 1 && v.Width >= 60 {
 		l = l.Add(term.Dim, fmt.Sprintf("  step %d", v.step))
 	}
 	return l.Add(term.Dim, "  "+hint)
@@ -400,7 +401,7 @@ func (v *view) status(now time.Time, hint string) term.Line {
 
 var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// frame is the time between two pictures of the spinner.
-const frame = 100 * time.Millisecond
+// Frame is the time between two pictures of the spinner.
+const Frame = 100 * time.Millisecond
 
-func spinner(d time.Duration) string { return frames[int(max(d, 0)/frame)%len(frames)] }
+func spinner(d time.Duration) string { return frames[int(max(d, 0)/Frame)%len(frames)] }

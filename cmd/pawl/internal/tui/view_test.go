@@ -16,19 +16,19 @@ import (
 // viewed shows events in a view of 60 columns, one a second. It returns the printed lines and the
 // live lines.
 func viewed(events ...pawl.Event) (printed, live string) {
-	v := newView(60, true)
+	v := NewView(60, true)
 	now := time.Unix(0, 0)
-	v.begin(now)
+	v.Begin(now)
 	var out []term.Line
 	for _, e := range events {
 		now = now.Add(time.Second)
 		if e.Run == "" {
 			e.Run = "run"
 		}
-		v.event(e, now)
-		out = append(out, v.drain(now)...)
+		v.Handle(e, now)
+		out = append(out, v.Drain(now)...)
 	}
-	return plainLines(out), plainLines(v.live(now, 20))
+	return plainLines(out), plainLines(v.Live(now, 20))
 }
 
 func plainLines(lines []term.Line) string {
@@ -124,9 +124,9 @@ func TestViewHarmless(t *testing.T) {
 	outcomes := []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeDenied, pawl.OutcomePending,
 		pawl.OutcomeUnknownTool}
 	rapid.Check(t, func(t *rapid.T) {
-		v := newView(rapid.IntRange(10, 80).Draw(t, "width"), rapid.Bool().Draw(t, "answer"))
+		v := NewView(rapid.IntRange(10, 80).Draw(t, "width"), rapid.Bool().Draw(t, "answer"))
 		now := time.Unix(0, 0)
-		v.begin(now)
+		v.Begin(now)
 		check := func(lines []term.Line) {
 			for _, l := range lines {
 				text := ours.ReplaceAllString(l.Render(true), "")
@@ -147,19 +147,17 @@ func TestViewHarmless(t *testing.T) {
 			x := completed(path, c, rapid.SampledFrom(outcomes).Draw(t, "outcome"), evil+"\n"+evil)
 			e.Execution = x.Execution
 			now = now.Add(time.Second)
-			v.event(e, now)
-			check(v.drain(now))
-			check(v.live(now, 5))
-			check([]term.Line{v.status(now, "hint")})
+			v.Handle(e, now)
+			check(v.Drain(now))
+			check(v.Live(now, 5))
+			check([]term.Line{v.Status(now, "hint")})
 			if len(v.all) > 0 {
-				v.show("1")
-				check(v.drain(now))
+				v.AddDetails(1)
+				check(v.Drain(now))
 			}
-			lines, _ := newCard(c, evil, &change{evil, evil, evil + "\nmore", true}, true).show(40, 12)
-			check(lines)
 		}
 		v.end()
-		check(v.drain(now))
+		check(v.Drain(now))
 		if len(v.items) > 0 {
 			t.Fatalf("%d things are left when the run is over", len(v.items))
 		}

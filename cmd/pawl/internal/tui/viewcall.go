@@ -30,6 +30,7 @@ const (
 // callItem is a call with its nested calls.
 type callItem struct {
 	call     llm.ToolCall
+	exec     *pawl.Execution // nil until the call has ended
 	state    callState
 	bytes    int  // bytes of arguments so far
 	replied  bool // its reply is complete
@@ -39,11 +40,10 @@ type callItem struct {
 	took     time.Duration
 	progress string
 	notes    []string
-	detail   []term.Line // the question and the answer of the person
+	decision []term.Line // the question and the answer of the person
 	outcome  pawl.Outcome
-	exec     *pawl.Execution
-	number   int // from 1
-	held     bool
+	number   int  // from 1
+	held     bool // it is pending, and the next run executes it
 	inner    []*callItem
 	parent   *callItem
 }
@@ -52,8 +52,8 @@ func (c *callItem) kind() string { return "call" }
 
 func (c *callItem) done() bool { return c.state == callDone && !c.held }
 
-// add adds a call. A nil parent means that the call is not nested.
-func (v *view) add(parent *callItem) *callItem {
+// addCall adds a call. A nil parent means that the call is not nested.
+func (v *View) addCall(parent *callItem) *callItem {
 	c := &callItem{parent: parent}
 	v.all = append(v.all, c)
 	c.number = len(v.all)
@@ -61,17 +61,62 @@ func (v *view) add(parent *callItem) *callItem {
 		parent.inner = append(parent.inner, c)
 		return c
 	}
-	v.endProse()
+	v.EndText()
 	v.items = append(v.items, c)
 	return c
 }
 
+// Calls returns the number of calls.
+func (v *View) Calls() int { return len(v.all) }
+
+// AddDetails adds the arguments and the complete result of call number n, from 1.
+func (v *View) AddDetails(n int) {
+	c := v.all[n-1]
+	head := term.Text(term.Cyan|term.Bold, fmt.Sprintf("#%d ", n))
+	head = head.Add(term.Bold, c.call.Name).Add(0, " "+plainArgs(c.call.Args))
+
+	lines := []term.Line{head}
+	for _, l := range c.details() {
+		lines = append(lines, term.Indent(l.Wrap(v.Width-2), term.Text(0, "  "), term.Text(0, "  "))...)
+	}
+	v.Add("shown", lines...)
+}
+
+// ForgetCalls makes the next call number 1.
+func (v *View) ForgetCalls() { v.all = nil }
+
+// Ask shows that a person is asked about the call at path. Call answered when the question is
+// closed.
+func (v *View) Ask(path llm.Key) (answered func()) {
+	c := v.calls[path]
+	if c == nil {
+		return func() {}
+	}
+	before := c.state
+	c.state = callPending
+	return func() {
+		if c.state == callPending {
+			c.state = before
+		}
+	}
+}
+
+// SetDecision shows lines below the call at path: the question about it, and the answer. replaced
+// says that the call waits for its execution with other arguments, in the next run.
+func (v *View) SetDecision(path llm.Key, call *llm.ToolCall, lines []term.Line, replaced bool) {
+	c := v.at(path, call)
+	c.decision = lines
+	if replaced {
+		c.held = true
+	}
+}
+
 // announced returns the call of an incomplete reply.
-func (v *view) announced(e pawl.Event) *callItem {
+func (v *View) announced(e pawl.Event) *callItem {
 	place := fmt.Sprintf("%s #%d", e.Run, e.Index)
 	c := v.byID[place]
 	if c == nil {
-		c = v.add(nil)
+		c = v.addCall(nil)
 		v.byID[place] = c
 	}
 	c.call.ID, c.call.Name = e.Call.ID, e.Call.Name
@@ -81,15 +126,15 @@ func (v *view) announced(e pawl.Event) *callItem {
 
 // at returns the call at a path. It adds the call if an earlier run left it open, or if it is
 // nested.
-func (v *view) at(path llm.Key, call *llm.ToolCall) *callItem {
+func (v *View) at(path llm.Key, call *llm.ToolCall) *callItem {
 	if c := v.calls[path]; c != nil {
 		return c
 	}
 	var c *callItem
-	if direct(path) {
+	if Direct(path) {
 		c = v.byID["run "+call.ID]
 		if c == nil {
-			c = v.add(nil)
+			c = v.addCall(nil)
 			v.byID["run "+call.ID] = c
 		}
 	} else {
@@ -105,7 +150,7 @@ func (v *view) at(path llm.Key, call *llm.ToolCall) *callItem {
 		if parent != nil && parent.state == callDone {
 			parent = nil
 		}
-		c = v.add(parent)
+		c = v.addCall(parent)
 	}
 	c.call = *call
 	v.calls[path] = c
@@ -164,17 +209,17 @@ func (c *callItem) abandon() {
 const mostInner = 8 // maximum lines of nested calls during the call
 
 // lines returns the lines of the call, of its result and of its nested calls.
-func (c *callItem) lines(v *view, now time.Time) []term.Line {
-	out := []term.Line{c.head(v.width, now)}
+func (c *callItem) lines(v *View, now time.Time) []term.Line {
+	out := []term.Line{c.head(v.Width, now)}
 	under := func(first string, style term.Style, text string, most int) {
 		var lines []term.Line
 		for _, l := range strings.Split(text, "\n") {
-			lines = append(lines, term.Text(style, l).Wrap(v.width-4)...)
+			lines = append(lines, term.Text(style, l).Wrap(v.Width-4)...)
 		}
-		lines = clipped(lines, most, fmt.Sprintf(": /show %d", c.number))
+		lines = Clip(lines, most, fmt.Sprintf(": /show %d", c.number))
 		out = append(out, term.Indent(lines, term.Text(term.Dim, first), term.Text(0, "    "))...)
 	}
-	out = append(out, c.detail...)
+	out = append(out, c.decision...)
 	for _, n := range c.notes {
 		under("  ! ", term.Yellow, n, 3)
 	}
@@ -185,7 +230,7 @@ func (c *callItem) lines(v *view, now time.Time) []term.Line {
 	}
 	for _, in := range inner {
 		sub := *v
-		sub.width -= 2
+		sub.Width -= 2
 		out = append(out, term.Indent(in.lines(&sub, now), term.Text(0, "  "), term.Text(0, "  "))...)
 	}
 	switch {
@@ -196,7 +241,7 @@ func (c *callItem) lines(v *view, now time.Time) []term.Line {
 		if list, err := todo.Of(c.exec.Values); err == nil && c.call.Name == "todo" && len(list.Items) > 0 {
 			under("  ⎿ ", term.Dim, cli.Visible(list.String()), 12)
 		} else if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
-			out = append(out, term.Text(term.Dim, "  ⎿ ").Add(term.Dim, summary(text, v.width-4)))
+			out = append(out, term.Text(term.Dim, "  ⎿ ").Add(term.Dim, summary(text, v.Width-4)))
 		}
 	default:
 		if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
@@ -236,7 +281,7 @@ func (c *callItem) args(room int) string {
 	}
 	args := plainArgs(c.call.Args)
 	// the question showed the other arguments
-	if fields, _ := argFields(c.call.Args); c.detail != nil && len(fields) > 0 {
+	if fields, _ := argFields(c.call.Args); c.decision != nil && len(fields) > 0 {
 		slices.SortStableFunc(fields, func(a, b argument) int { return priority(a.name) - priority(b.name) })
 		args = plainValue(fields[0].value, 200)
 	}
@@ -300,6 +345,53 @@ func argFields(args json.RawMessage) (out []argument, ok bool) {
 		out = append(out, argument{string(name), c.Raw()})
 	}
 	return out, true
+}
+
+// ArgumentLines returns the lines of the arguments of a call: one line for each, with its name, if
+// its value is short.
+func ArgumentLines(args json.RawMessage) (out []term.Line) {
+	fields, ok := argFields(args)
+	if !ok {
+		return textLines(string(args))
+	}
+	for _, f := range fields {
+		out = append(out, f.lines()...)
+	}
+	return out
+}
+
+func (a argument) lines() []term.Line {
+	var text string
+	if json.Unmarshal(a.value, &text) != nil {
+		text = string(a.value)
+		if b := cli.Pretty(a.value); len(b) > 60 {
+			text = b
+		}
+	}
+	name := term.Text(term.Cyan, a.name)
+	if !strings.Contains(text, "\n") && len(text) <= 200 {
+		return []term.Line{name.Add(0, "  "+text)}
+	}
+	return append([]term.Line{name}, term.Indent(textLines(text), term.Text(0, "  "), term.Text(0, "  "))...)
+}
+
+func textLines(text string) (out []term.Line) {
+	for _, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		out = append(out, term.Text(0, l))
+	}
+	return out
+}
+
+// details returns the arguments and the complete result of a call.
+func (c *callItem) details() []term.Line {
+	if c.exec == nil {
+		return textLines("it has not ended")
+	}
+	out := ArgumentLines(c.call.Args)
+	for _, r := range c.exec.Repairs {
+		out = append(out, term.Text(term.Yellow, "repaired: "+r))
+	}
+	return append(append(out, nil), textLines(c.exec.Result.Text())...)
 }
 
 // mark returns the mark before the name, and the text behind the arguments with the time in it.
