@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider"
@@ -93,7 +93,7 @@ write files, the check of every call, and the answer to a wrong one.
 		fmt.Fprintf(sys.Out, "  note    %s\n", s.Yellow(cli.Visible(note)))
 	}
 	started := time.Now()
-	res, err := pawl.Collect(agent.Stream(ctx, llm.User(demoTask)), tui.Printing(sys, sys.Out, s))
+	res, err := pawl.Collect(agent.Stream(ctx, llm.User(demoTask)), show.Printing(sys, sys.Out, s))
 	if res == nil {
 		return cli.NotBegun(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/internal/diff"
 	"github.com/pawl-go/pawl/llm"
@@ -66,7 +67,7 @@ func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
 	if of != nil {
 		q.body = of.lines()
 	} else {
-		q.body = ArgumentLines(call.Args)
+		q.body = show.ArgumentLines(call.Args)
 	}
 	for _, l := range append(q.body, q.title) {
 		for i := range l {
@@ -308,7 +309,7 @@ func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 			lines = append(lines, l.Wrap(c.view.Width-4)...)
 		}
 		bar := term.Text(term.Yellow, "  ┃ ")
-		lines = term.Indent(Clip(lines, 12, ""), bar, bar)
+		lines = term.Indent(show.Clip(lines, 12, ""), bar, bar)
 
 		word := "allowed"
 		style := term.Green

@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/llm"
@@ -174,7 +175,7 @@ func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string, p
 		of = changeOf(ctx, a.setup, call)
 	}
 	shown := a.secrets.Call(call)
-	q := newCard(shown, why, of, a.resumes && Direct(path) && bytes.Equal(shown.Args, call.Args))
+	q := newCard(shown, why, of, a.resumes && show.Direct(path) && bytes.Equal(shown.Args, call.Args))
 	s := a.console.put(ctx, q, path)
 	a.console.record(path, shown, q, s)
 	return s

@@ -3,12 +3,14 @@ package tui
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -112,8 +114,8 @@ func TestAskingInARun(t *testing.T) {
 	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("write", nil), script.Call("write", nil)),
 		script.Say("ok")),
 		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(a.approve)}}
-	show := Printing(&cli.System{Width: 60}, a.out, cli.Style{})
-	res, err := pawl.Collect(agent.Stream(t.Context(), llm.User("go")), show)
+	print := show.Printing(&cli.System{Width: 60}, a.out, cli.Style{})
+	res, err := pawl.Collect(agent.Stream(t.Context(), llm.User("go")), print)
 	if err != nil || res.Stop != pawl.StopAnswer || ran != 1 {
 		t.Fatalf("got %v, %v, and %d calls ran, want an answer and 1", res, err, ran)
 	}
@@ -123,4 +125,8 @@ func TestAskingInARun(t *testing.T) {
 			t.Errorf("something came between question and answer: %q", q)
 		}
 	}
+}
+
+func call(id, name, args string) llm.ToolCall {
+	return llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }

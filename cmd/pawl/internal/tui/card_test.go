@@ -19,7 +19,7 @@ func TestCardHarmless(t *testing.T) {
 	ours := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	arguments := []string{`{"x":"` + "a\\u001bb" + `"}`, evil, `{"a":[1,{"b":"c"}],"d":""}`, ``}
 	rapid.Check(t, func(t *rapid.T) {
-		c := call("a", evil, rapid.SampledFrom(arguments).Draw(t, "args"))
+		c := llm.ToolCall{ID: "a", Name: evil, Args: json.RawMessage(rapid.SampledFrom(arguments).Draw(t, "args"))}
 		var of *change
 		if rapid.Bool().Draw(t, "changes a file") {
 			of = &change{evil, evil, evil + "\nmore", true}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -33,7 +34,7 @@ type console struct {
 
 	mu       sync.Mutex
 	screen   *term.Screen
-	view     *View
+	view     *show.View
 	partial  string // an incomplete line of output
 	editor   term.Editor
 	keys     bool // keys are read
@@ -75,7 +76,7 @@ func openConsole(sys *cli.System, typing bool) (*console, *cli.System) {
 		ended: make(chan struct{}), dirty: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 	c.screen = term.NewScreen(sys.ErrFile, w, h, c.colour)
 	c.greeting = term.Text(term.Dim, "getting ready")
-	c.view = NewView(c.screen.Width(), sys.OutTerm)
+	c.view = show.NewView(c.screen.Width(), sys.OutTerm)
 	go c.loop()
 	own := *sys
 	own.Err = c
@@ -175,7 +176,7 @@ const fps = 25 * time.Millisecond // minimum time between frames
 
 func (c *console) loop() {
 	defer close(c.ended)
-	tick := time.NewTicker(Frame)
+	tick := time.NewTicker(show.Frame)
 	defer tick.Stop()
 	var soon <-chan time.Time
 	var painted time.Time

@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/config"
 )
@@ -21,7 +22,7 @@ type display struct {
 	sys *cli.System
 	// the answer is shown as it arrives, because events and answers go to the same terminal
 	live      bool
-	plain     *Printer
+	plain     *show.Printer
 	console   *console // nil means plain lines
 	json      bool     // events are printed as JSON, and nothing else
 	unwritten error    // the error of writing an event as JSON
@@ -44,11 +45,11 @@ func NewDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 // that it writes the events as JSON, and nothing else.
 func PlainDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 	d := &display{sys: sys, json: asJSON, started: time.Now(),
-		plain: &Printer{
+		plain: &show.Printer{
 			Out:    out,
 			Colour: sys.Colours(sys.ErrTerm).On,
 			Starts: true,
-			View:   NewView(sys.Width, false),
+			View:   show.NewView(sys.Width, false),
 		}}
 	d.Show = withoutDriver(d.plain.Handle)
 	if asJSON {
@@ -59,10 +60,10 @@ func PlainDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 
 // withoutDriver passes on all events but the notice about the driver of the model, which the command
 // has reported before the run.
-func withoutDriver(show func(pawl.Event)) func(pawl.Event) {
+func withoutDriver(next func(pawl.Event)) func(pawl.Event) {
 	return func(e pawl.Event) {
 		if e.Kind != pawl.EventNotice || e.Code != config.NoticeDriver {
-			show(e)
+			next(e)
 		}
 	}
 }

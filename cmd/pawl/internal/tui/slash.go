@@ -14,8 +14,9 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/show/markdown"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
-	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -197,7 +198,7 @@ func (t *chat) show(rest string) {
 
 // showCall adds the details of the call that the argument of /show names. Without one it is the last
 // call.
-func showCall(v *View, arg string) {
+func showCall(v *show.View, arg string) {
 	n, err := strconv.Atoi(strings.TrimPrefix(arg, "#"))
 	if arg == "" {
 		n = v.Calls()

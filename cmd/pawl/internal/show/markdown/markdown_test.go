@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/show/markdown"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
-	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
 )
 
 var update = flag.Bool("update", false, "write what is shown into the files of testdata")

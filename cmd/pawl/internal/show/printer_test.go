@@ -1,4 +1,4 @@
-package tui
+package show
 
 import (
 	"bytes"
