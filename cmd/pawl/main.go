@@ -21,10 +21,12 @@
 // root.go is the grammar, help.txt the help. A command has a file of its name here or belongs to a
 // package below internal:
 //
-//	main ──▶ serve, demo, runs, doctor ──▶ tui ──▶ assemble ──▶ cli ──▶ term
+//	main ──▶ serve, runs, doctor ──▶ tui ──▶ assemble, show ──▶ cli ──▶ term
+//	main ──▶ demo ──▶ show
 //
 // Package cli has the parts that all commands share, assemble builds an agent from flags and files,
-// tui is the terminal with chat, runs has the commands of durable runs.
+// show prints runs, tui is the terminal with chat, runs has the commands of durable runs. The folder
+// demo is pawl demo as a program of its own.
 package main
 
 import (

@@ -185,9 +185,10 @@ var arrows = []arrow{
 		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/show", "cmd/pawl/internal/term", "cmd/pawl/internal/show/markdown"}},
 	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "config", "durable", "durable/temporal", "history", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},
 	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "config", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
-	{from: "cmd/pawl/internal/demo", to: []string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text", "cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/show"}},
+	{from: "cmd/pawl/internal/demo", to: []string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text", "cmd/pawl/internal/cli", "cmd/pawl/internal/show"}},
 	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "config", "durable/temporal", "mcp", "provider/...", "server", "store", "telemetry/...",
 		"tools/schedule", "viewer"}, toAssemble...)},
+	{from: "cmd/pawl/demo", to: []string{"cmd/pawl/internal/cli", "cmd/pawl/internal/demo"}, modules: []string{"github.com/alecthomas/kong"}}, // at most 300 packages
 	{from: "cmd/pawl", to: append([]string{".", "llm", "team", "config", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect", "internal/nearest",
 		"tools/knowledge", "tools/outside", "cmd/pawl/internal/demo", "cmd/pawl/internal/doctor", "cmd/pawl/internal/runs", "cmd/pawl/internal/serve"}, toTUI...),
 		modules: []string{"github.com/alecthomas/kong"}},

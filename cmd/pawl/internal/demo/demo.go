@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/llm"
@@ -34,6 +34,9 @@ type Cmd struct {
 	Data string `placeholder:"DIR" help:"@demo_data"`
 	Out  string `placeholder:"DIR" help:"@demo_out"`
 	API  string `name:"api" enum:"openai,openai-chat" default:"openai" help:"@demo_api"`
+
+	// Alone says that the demo is a program of its own, and no command of pawl.
+	Alone bool `kong:"-"`
 }
 
 const (
@@ -50,16 +53,8 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
-	pace := time.Duration(0)
-	if sys.OutTerm {
-		pace = 5 * time.Millisecond // about as fast as a model writes, so that one can read along
-	}
-	turn := func(req *llm.Request) script.Turn {
-		t := analyst(req)
-		t.Pace = pace
-		return t
-	}
-	sim, err := pawltest.NewSimulator(script.New(script.Loop(script.Func(turn))), nil)
+
+	sim, err := pawltest.NewSimulator(script.New(script.Loop(script.Func(paced(sys)))), nil)
 	if err != nil {
 		return err
 	}
@@ -73,10 +68,47 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
-	agent := &pawl.Agent{Name: "analyst", Instructions: "Work only with what the tools tell you.", Model: model,
-		Tools: []pawl.Toolset{files, data.New(&data.Options{Open: files.Open})}}
+	agent := &pawl.Agent{
+		Name:         "analyst",
+		Instructions: "Work only with what the tools tell you.",
+		Model:        model,
+		Tools:        []pawl.Toolset{files, data.New(&data.Options{Open: files.Open})},
+	}
 
-	s := sys.Colours(sys.OutTerm)
+	style := sys.Colours(sys.OutTerm)
+	introduce(sys, style, sim.URL, dir, names, skipped)
+	started := time.Now()
+	res, err := pawl.Collect(agent.Stream(ctx, llm.User(demoTask)), show.Printing(sys, sys.Out, style))
+	if res == nil {
+		return cli.NotBegun(err)
+	}
+	line := style.Dim(strings.Repeat("─", sys.Width))
+	fmt.Fprintf(sys.Out, "\n%s\n%s\n", line, cli.Totals(res.Spent, time.Since(started)))
+	if failure := ended(res, err); failure != nil {
+		return failure
+	}
+	return c.conclude(sys, style, filepath.Join(dir, reportName))
+}
+
+// paced returns the turns of the model. On a terminal they arrive about as fast as a model writes,
+// so that a person can read along.
+func paced(sys *cli.System) func(*llm.Request) script.Turn {
+	pace := time.Duration(0)
+	if sys.OutTerm {
+		pace = 5 * time.Millisecond
+	}
+	return func(req *llm.Request) script.Turn {
+		t := analyst(req)
+		t.Pace = pace
+		return t
+	}
+}
+
+// introduce prints what is real, and where the files are.
+func introduce(sys *cli.System, style cli.Style, url, dir string, names, skipped []string) {
+	folded := func(text string, lines int) string {
+		return strings.Join(cli.Folded(text, sys.Width-10, lines), "\n          ")
+	}
 	fmt.Fprintf(sys.Out, `%s
 
 The model is a script: no key is needed, and nothing leaves this machine. All
@@ -87,34 +119,42 @@ write files, the check of every call, and the answer to a wrong one.
   files   %s
           in %s
   task    %s
-`, s.Bold("pawl demo: an agent at work"), sim.URL, strings.Join(cli.Folded(cli.Visible(strings.Join(names, ", ")),
-		sys.Width-10, 5), "\n          "), cli.Visible(dir), strings.Join(cli.Folded(demoTask, sys.Width-10, 3), "\n          "))
+`, style.Bold("pawl demo: an agent at work"), url, folded(cli.Visible(strings.Join(names, ", ")), 5),
+		cli.Visible(dir), folded(demoTask, 3))
 	for _, note := range skipped {
-		fmt.Fprintf(sys.Out, "  note    %s\n", s.Yellow(cli.Visible(note)))
+		fmt.Fprintf(sys.Out, "  note    %s\n", style.Yellow(cli.Visible(note)))
 	}
-	started := time.Now()
-	res, err := pawl.Collect(agent.Stream(ctx, llm.User(demoTask)), show.Printing(sys, sys.Out, s))
-	if res == nil {
-		return cli.NotBegun(err)
+}
+
+// ended returns the failure of the run. Nil means that it ended with an answer.
+func ended(res *pawl.Result, err error) error {
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopFinished:
+		return nil
+	case pawl.StopCancelled:
+		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), "")
 	}
-	fmt.Fprintf(sys.Out, "\n%s\n%s\n", s.Dim(strings.Repeat("─", sys.Width)),
-		cli.Totals(res.Spent, time.Since(started)))
-	if end := assemble.Ended(res, err, "", ""); end != nil {
-		return end
-	}
-	report := filepath.Join(dir, reportName)
+	return cli.Failed(cmp.Or(err, errors.New(res.Cause)))
+}
+
+// conclude prints where the report is, and what to try next.
+func (c *Cmd) conclude(sys *cli.System, style cli.Style, report string) error {
 	if _, err := os.Stat(report); err != nil {
 		return fmt.Errorf("the run ended without a report: %s", cli.Plain(err))
 	}
-	_, err = fmt.Fprintf(sys.Out, `
+	again := sys.Self() + " demo --data DIR"
+	if c.Alone {
+		again = sys.Self() + "/demo --data DIR"
+	}
+	_, err := fmt.Fprintf(sys.Out, `
   report  %s
 
 Next:
-  your own files                   %[2]s demo --data DIR
-  one call, checked like a model's %[2]s tools call file_read '{"path":7}'
-  a real model, OPENAI_API_KEY set %[2]s run --model openai:gpt-5-mini \
+  your own files                   %s
+  one call, checked like a model's %[3]s tools call file_read '{"path":7}'
+  a real model, OPENAI_API_KEY set %[3]s run --model openai:gpt-5-mini \
                                      --tools file,data "What is in here?"
-`, s.Bold(cli.Visible(report)), sys.Self())
+`, style.Bold(cli.Visible(report)), again, sys.Self())
 	return err
 }
 

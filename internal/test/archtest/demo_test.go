@@ -1,0 +1,38 @@
+package archtest
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxDemoPackages limits what cmd/pawl/demo links, the standard library included. The demo is the
+// first command of README.md, and its build from empty caches is what a visitor waits for.
+const maxDemoPackages = 300
+
+// TestDemoPackages keeps databases, clusters and exporters out of the demo.
+func TestDemoPackages(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./cmd/pawl/demo")
+	cmd.Dir = "../../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Fields(string(out))
+	t.Logf("%d packages", len(all))
+	if len(all) > maxDemoPackages {
+		t.Errorf("cmd/pawl/demo links %d packages, at most %d: go list -deps ./cmd/pawl/demo lists them",
+			len(all), maxDemoPackages)
+	}
+
+	// The control: the list is that of the demo, and large parts of the project are not in it.
+	if !slices.Contains(all, module+"/cmd/pawl/internal/show") {
+		t.Error("the list lacks the package show")
+	}
+	for _, part := range []string{"config", "durable", "store/sqlite", "server", "cmd/pawl/internal/tui"} {
+		if slices.Contains(all, module+"/"+part) {
+			t.Errorf("cmd/pawl/demo links %s", part)
+		}
+	}
+}
