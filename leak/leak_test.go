@@ -1,12 +1,10 @@
 package leak_test
 
 import (
-	"compress/gzip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/leak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -151,26 +150,11 @@ func TestNoCalls(t *testing.T) {
 // The assistant texts of recorded traffic without calls: none is read as a call, with all tools of
 // the whole traffic on offer.
 func TestPrecision(t *testing.T) {
-	root := os.Getenv("PAWL_CORPORA")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "data")
-	}
 	names := map[string]bool{}
 	var texts []string
 	for _, api := range []string{"openai-chat", "openai-responses", "anthropic-messages", "gemini"} {
-		f, err := os.Open(filepath.Join(root, "provider-traffic", "dev", api+".jsonl.gz"))
-		if os.IsNotExist(err) {
-			t.Skipf("corpora absent: %v", err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for lines := json.NewDecoder(z); lines.More(); {
+		traffic := corpora.Read(t, "provider-traffic/dev/"+api+".jsonl.gz")
+		for lines := json.NewDecoder(bytes.NewReader(traffic)); lines.More(); {
 			var e struct {
 				Request  struct{ Body json.RawMessage }
 				Response struct{ Body string }

@@ -1,12 +1,8 @@
 package mcp_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,32 +11,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/mcp"
 )
-
-// corpus reads a file of the recorded data, one JSON value per line.
-func corpus(t *testing.T, path string) [][]byte {
-	t.Helper()
-	dir := os.Getenv("PAWL_CORPORA")
-	if dir == "" {
-		dir = "../../shared/data"
-	}
-	f, err := os.Open(filepath.Join(dir, path))
-	if err != nil {
-		t.Skipf("corpora absent: %v", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(z); err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Split(bytes.TrimSpace(b.Bytes()), []byte("\n"))
-}
 
 // Every example message of the specification is read by the SDK's types, and writing it again gives
 // the same message.
@@ -62,16 +36,12 @@ func TestSpecificationExamples(t *testing.T) {
 		types[name] = reflect.TypeOf(v)
 	}
 	contents := []string{"TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"}
-	lines := corpus(t, "mcp-spec/examples.jsonl.gz")
+	examples := corpora.Lines[struct {
+		Version, Type, Name string
+		Example             json.RawMessage
+	}](t, "mcp-spec/examples.jsonl.gz")
 	messages, typed, plain := 0, 0, 0
-	for _, line := range lines {
-		var x struct {
-			Version, Type, Name string
-			Example             json.RawMessage
-		}
-		if err := json.Unmarshal(line, &x); err != nil {
-			t.Fatal(err)
-		}
+	for _, x := range examples {
 		var env struct{ JSONRPC string }
 		_ = json.Unmarshal(x.Example, &env)
 		kind := types[x.Type]
@@ -104,10 +74,10 @@ func TestSpecificationExamples(t *testing.T) {
 			plain++
 		}
 	}
-	if len(lines) != 258 {
-		t.Errorf("%d examples, want 258", len(lines))
+	if len(examples) != 258 {
+		t.Errorf("%d examples, want 258", len(examples))
 	}
-	t.Logf("%d examples: %d whole messages, %d values of a type of the SDK, %d other values", len(lines), messages, typed, plain)
+	t.Logf("%d examples: %d whole messages, %d values of a type of the SDK, %d other values", len(examples), messages, typed, plain)
 }
 
 func sameJSON(a, b []byte) bool {
@@ -118,7 +88,7 @@ func sameJSON(a, b []byte) bool {
 // Every recorded list of tools is loaded. A tool that is left out does not affect the others.
 func TestCorpusOfServers(t *testing.T) {
 	soak.Sequential(t)
-	lines := corpus(t, "tool-schemas/mcp-servers.dev.jsonl.gz")
+	lines := corpora.Lines[json.RawMessage](t, "tool-schemas/mcp-servers.dev.jsonl.gz")
 	total, offered, mended := 0, 0, 0
 	count := map[mcp.Verdict]int{}
 	var why []string
@@ -173,27 +143,19 @@ func TestCorpusOfServers(t *testing.T) {
 func TestHonestDescriptions(t *testing.T) {
 	soak.Sequential(t)
 	tuned := map[string]bool{} // descriptions of the lists that were used
-	for _, line := range corpus(t, "tool-schemas/mcp-servers.dev.jsonl.gz") {
-		var x struct {
-			Tools []struct{ Description string }
-		}
-		if err := json.Unmarshal(line, &x); err != nil {
-			t.Fatal(err)
-		}
+	for _, x := range corpora.Lines[struct {
+		Tools []struct{ Description string }
+	}](t, "tool-schemas/mcp-servers.dev.jsonl.gz") {
 		for _, tool := range x.Tools {
 			tuned[strings.TrimSpace(tool.Description)] = true
 		}
 	}
 	tools, flagged, origins := 0, 0, map[string]int{}
-	for _, line := range corpus(t, "tool-schemas/dev.jsonl.gz") {
-		var x struct {
-			Origins, Names []string
-			Description    string
-			Schema         json.RawMessage
-		}
-		if err := json.Unmarshal(line, &x); err != nil {
-			t.Fatal(err)
-		}
+	for _, x := range corpora.Lines[struct {
+		Origins, Names []string
+		Description    string
+		Schema         json.RawMessage
+	}](t, "tool-schemas/dev.jsonl.gz") {
 		if len(x.Names) == 0 || tuned[strings.TrimSpace(x.Description)] {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
@@ -27,11 +28,7 @@ func TestRequestBytes(t *testing.T) {
 	}))
 	t.Cleanup(web.Close)
 	var recorded []json.RawMessage
-	for _, line := range corpus(t, "tool-schemas/mcp-servers.dev.jsonl.gz") {
-		var x struct{ Tools []json.RawMessage }
-		if err := json.Unmarshal(line, &x); err != nil {
-			t.Fatal(err)
-		}
+	for _, x := range corpora.Lines[struct{ Tools []json.RawMessage }](t, "tool-schemas/mcp-servers.dev.jsonl.gz") {
 		recorded = append(recorded, x.Tools...)
 	}
 	var tools pawl.Toolsets

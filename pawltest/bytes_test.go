@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -253,6 +254,7 @@ func TestTurnsBeginWithTheTurnBefore(t *testing.T) {
 
 func TestRecordedTurnsBeginWithTheTurnBefore(t *testing.T) {
 	soak.Sequential(t)
+	corpora.Path(t, "provider-traffic")
 	for _, from := range wires {
 		t.Run(from.name, func(t *testing.T) {
 			pairs, unsaid := map[string]int{}, map[string]int{}

@@ -1,9 +1,6 @@
 package pawltest_test
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/pawltest"
 )
@@ -157,23 +155,17 @@ func checkFirst(t *testing.T, name, api, body, want string) {
 	}
 }
 
-// corpora caches the corpora.
-var corpora sync.Map
+// recordings caches the recordings of each API, which many tests read.
+var recordings sync.Map
 
-// corpus loads the recordings of api, or skips the test.
+// corpus loads the recordings of api.
 func corpus(t *testing.T, api string) []pawltest.Cassette {
 	t.Helper()
-	root := os.Getenv("PAWL_CORPORA")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "data")
-	}
-	load, _ := corpora.LoadOrStore(api, sync.OnceValues(func() ([]pawltest.Cassette, error) {
-		return pawltest.LoadCassettes(filepath.Join(root, "provider-traffic", "dev"), api)
+	dir := filepath.Dir(corpora.Path(t, "provider-traffic/dev/"+api+".jsonl.gz"))
+	load, _ := recordings.LoadOrStore(api, sync.OnceValues(func() ([]pawltest.Cassette, error) {
+		return pawltest.LoadCassettes(dir, api)
 	}))
 	all, err := load.(func() ([]pawltest.Cassette, error))()
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("corpora absent: %v", err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
@@ -57,6 +58,7 @@ type kept struct {
 // requests, byte for byte. It detects a changed instruction, and a changed byte of a result.
 func TestRecordedLoopsReplayFromTheJournal(t *testing.T) {
 	soak.Sequential(t)
+	corpora.Path(t, "provider-traffic")
 	var s kept
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "runs.db"), nil)
 	if err != nil {

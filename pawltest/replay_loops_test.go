@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
@@ -128,6 +129,7 @@ func openGemini(model, url string, carry http.RoundTripper) llm.Model {
 // APIs is played on each.
 func TestRecordedLoops(t *testing.T) {
 	soak.Sequential(t)
+	corpora.Path(t, "provider-traffic")
 	recorded, played, excluded := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	failed := 0
 	for _, api := range []struct {
@@ -166,9 +168,6 @@ func TestRecordedLoops(t *testing.T) {
 			}
 			failed += s.failed
 		})
-	}
-	if len(recorded) == 0 {
-		return // there is no corpus
 	}
 	var left []string
 	for name := range recorded {

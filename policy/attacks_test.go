@@ -3,17 +3,15 @@ package policy_test
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
@@ -265,26 +263,17 @@ func TestAttacksOnSampleTasks(t *testing.T) {
 
 func TestAttacksOfAgentDojo(t *testing.T) {
 	soak.Sequential(t)
-	root := cmp.Or(os.Getenv("PAWL_CORPORA"), filepath.Join("..", "..", "shared", "data"))
-	dir := filepath.Join(root, "agentdojo")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("corpora absent: %v", err)
-	}
 	stages := map[string]*stage{}
-	for line := range bytes.Lines(unzipped(t, filepath.Join(dir, "agentdojo_tools.jsonl.gz"))) {
-		var d struct {
-			Suite, Name, Description string
-			Parameters               json.RawMessage
-		}
-		if err := json.Unmarshal(line, &d); err != nil {
-			t.Fatal(err)
-		}
+	for _, d := range corpora.Lines[struct {
+		Suite, Name, Description string
+		Parameters               json.RawMessage
+	}](t, "agentdojo/agentdojo_tools.jsonl.gz") {
 		if stages[d.Suite] == nil {
 			stages[d.Suite] = &stage{}
 		}
 		stages[d.Suite].add(t, d.Name, d.Description, d.Parameters)
 	}
-	contest(t, tasksOf(t, unzipped(t, filepath.Join(dir, "dev", "agentdojo_ground_truth.jsonl.gz"))), stages)
+	contest(t, tasksOf(t, corpora.Read(t, "agentdojo/dev/agentdojo_ground_truth.jsonl.gz")), stages)
 }
 
 func tasksOf(t *testing.T, lines []byte) (all []task) {
@@ -300,22 +289,4 @@ func tasksOf(t *testing.T, lines []byte) (all []task) {
 		all = append(all, one)
 	}
 	return all
-}
-
-func unzipped(t *testing.T, path string) []byte {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(z); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }

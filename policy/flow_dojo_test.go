@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
@@ -250,19 +250,11 @@ var dojoLabels = map[string]string{
 func dojo(t *testing.T) (map[string]*world, []errand) {
 	t.Helper()
 	soak.Sequential(t)
-	dir := filepath.Join(cmp.Or(os.Getenv("PAWL_CORPORA"), filepath.Join("..", "..", "shared", "data")), "agentdojo")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("corpora absent: %v", err)
-	}
 	worlds := map[string]*world{}
-	for line := range bytes.Lines(unzipped(t, filepath.Join(dir, "agentdojo_tools.jsonl.gz"))) {
-		var d struct {
-			Suite, Name, Description string
-			Parameters               json.RawMessage
-		}
-		if err := json.Unmarshal(line, &d); err != nil {
-			t.Fatal(err)
-		}
+	for _, d := range corpora.Lines[struct {
+		Suite, Name, Description string
+		Parameters               json.RawMessage
+	}](t, "agentdojo/agentdojo_tools.jsonl.gz") {
 		w := worlds[d.Suite]
 		if w == nil {
 			w = &world{labels: map[string]string{}}
@@ -273,7 +265,8 @@ func dojo(t *testing.T) (map[string]*world, []errand) {
 			w.labels[d.Name] = l
 		}
 	}
-	return worlds, errands(t, unzipped(t, filepath.Join(dir, cmp.Or(os.Getenv("PAWL_AGENTDOJO"), "dev"), "agentdojo_ground_truth.jsonl.gz")))
+	tasks := "agentdojo/" + cmp.Or(os.Getenv("PAWL_AGENTDOJO"), "dev") + "/agentdojo_ground_truth.jsonl.gz"
+	return worlds, corpora.Lines[errand](t, tasks)
 }
 
 func errands(t *testing.T, lines []byte) (all []errand) {

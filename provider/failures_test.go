@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -114,13 +115,13 @@ func (e *recordedError) means() (code llm.Code, retryable bool) {
 func TestRecordedErrors(t *testing.T) {
 	read, asked := 0, 0
 	for _, name := range []string{"anthropic", "azure", "bedrock", "cohere", "gemini", "groq", "huggingface", "mistral", "ollama", "openai", "openrouter", "perplexity", "vertex", ""} {
-		path := []string{"errors", "dev", name + ".jsonl"}
+		file := "errors/dev/" + name + ".jsonl"
 		if name == "" {
-			path = []string{"errors", "reported-shapes.jsonl"}
+			file = "errors/reported-shapes.jsonl"
 		}
-		for i, line := range wiretest.Lines(t, path...) {
+		for i, line := range corpora.Lines[json.RawMessage](t, file) {
 			var e recordedError
-			if err := json.Unmarshal([]byte(line), &e); err != nil {
+			if err := json.Unmarshal(line, &e); err != nil {
 				t.Fatal(err)
 			}
 			read++
@@ -244,9 +245,9 @@ func TestErrorsThatAreNoAnswer(t *testing.T) {
 
 // Reported shapes of streamed calls are read as whole, separate calls.
 func TestReportedDeltas(t *testing.T) {
-	for _, line := range wiretest.Lines(t, "errors", "reported-delta-shapes.jsonl") {
+	for _, line := range corpora.Lines[json.RawMessage](t, "errors/reported-delta-shapes.jsonl") {
 		var e recordedError
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
+		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatal(err)
 		}
 		var data []string

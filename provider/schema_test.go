@@ -1,19 +1,14 @@
 package provider_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -113,37 +108,15 @@ func TestCorpusToolsOnEveryWire(t *testing.T) {
 	}
 }
 
-// corpusTools returns tools with the schemas of the shared corpora, or skips the test if the
-// corpora do not exist.
+// corpusTools returns tools with the schemas of real tools.
 func corpusTools(t *testing.T) (tools []*llm.ToolSpec) {
 	t.Helper()
-	dir := os.Getenv("PAWL_CORPORA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, "tool-schemas", "dev.jsonl.gz"))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("corpora absent: tool-schemas")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var r struct{ Schema json.RawMessage }
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		tools = append(tools, &llm.ToolSpec{Name: "tool_number_" + strconv.Itoa(len(tools)), Description: "Does something.", Input: r.Schema})
-	}
-	if err := lines.Err(); err != nil || len(tools) == 0 {
-		t.Fatalf("%d tools, %v", len(tools), err)
+	for i, r := range corpora.Lines[struct{ Schema json.RawMessage }](t, "tool-schemas/dev.jsonl.gz") {
+		tools = append(tools, &llm.ToolSpec{
+			Name:        "tool_number_" + strconv.Itoa(i),
+			Description: "Does something.",
+			Input:       r.Schema,
+		})
 	}
 	return tools
 }

@@ -1,63 +1,18 @@
 package react_test
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 )
-
-// corpus reads JSON lines of the recorded data, and skips the test where they are absent.
-func corpus[T any](t *testing.T, name string) []T {
-	t.Helper()
-	root := os.Getenv("PAWL_CORPORA")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(root, filepath.FromSlash(name)))
-	if os.IsNotExist(err) {
-		t.Skipf("corpora absent: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var r io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if r, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var out []T
-	for lines := bufio.NewReader(r); ; {
-		line, err := lines.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			var v T
-			if err := json.Unmarshal(line, &v); err != nil {
-				t.Fatalf("%s: line %d: %v", name, len(out)+1, err)
-			}
-			out = append(out, v)
-		}
-		if err == io.EOF {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // sameJSON reports whether a and b hold the same value; text that is no JSON is compared as text.
 func sameJSON(a, b []byte) bool {
@@ -94,7 +49,7 @@ type labelled struct {
 func TestRealModelOutput(t *testing.T) {
 	soak.Sequential(t)
 	actions, answers, hard, invented, values := 0, 0, 0, 0, 0
-	for i, l := range corpus[labelled](t, "malformed-json/real-model-output.dev.jsonl") {
+	for i, l := range corpora.Lines[labelled](t, "malformed-json/real-model-output.dev.jsonl") {
 		if len(l.Expected) > 0 {
 			if checkValue(t, i, l) {
 				values++
@@ -169,7 +124,7 @@ func checkValue(t *testing.T, i int, l labelled) (ok bool) {
 
 func TestEmbeddedJSON(t *testing.T) {
 	n := 0
-	for i, l := range corpus[labelled](t, "malformed-json/embedded-json.dev.jsonl") {
+	for i, l := range corpora.Lines[labelled](t, "malformed-json/embedded-json.dev.jsonl") {
 		if l.Case == "WITH_END_TEXT" || len(l.Expected) == 0 || string(l.Expected) == "null" {
 			continue // its object is not closed, and the missing part is not invented
 		}
@@ -181,7 +136,7 @@ func TestEmbeddedJSON(t *testing.T) {
 
 func TestReactText(t *testing.T) {
 	read := 0
-	for _, l := range corpus[labelled](t, "malformed-json/react-text.dev.jsonl") {
+	for _, l := range corpora.Lines[labelled](t, "malformed-json/react-text.dev.jsonl") {
 		d, err := react.Read(l.Input, react.Text)
 		switch {
 		case l.Reject != "":
@@ -221,7 +176,7 @@ func TestAgentTraces(t *testing.T) {
 		Steps []node `json:"steps"`
 	}
 	actions, empty := 0, 0
-	for _, tr := range corpus[tree](t, "agent-traces/dev/toolbench_gpt35_react_trees.jsonl.gz") {
+	for _, tr := range corpora.Lines[tree](t, "agent-traces/dev/toolbench_gpt35_react_trees.jsonl.gz") {
 		thought, action := "", ""
 		for _, s := range tr.Steps {
 			switch s.Type {
@@ -256,7 +211,7 @@ func TestAgentTraces(t *testing.T) {
 		} `json:"steps"`
 	}
 	commands := 0
-	for _, tr := range corpus[trajectory](t, "agent-traces/dev/swe_agent_gpt4.jsonl.gz") {
+	for _, tr := range corpora.Lines[trajectory](t, "agent-traces/dev/swe_agent_gpt4.jsonl.gz") {
 		for _, s := range tr.Steps {
 			if strings.TrimSpace(s.Action) == "" {
 				continue
@@ -285,7 +240,7 @@ func TestAgentTraces(t *testing.T) {
 		} `json:"messages"`
 	}
 	calls := 0
-	for _, tr := range corpus[talk](t, "agent-traces/dev/livemcpbench_claude_sonnet4.jsonl.gz") {
+	for _, tr := range corpora.Lines[talk](t, "agent-traces/dev/livemcpbench_claude_sonnet4.jsonl.gz") {
 		for i, m := range tr.Messages {
 			for _, c := range m.Calls {
 				calls++

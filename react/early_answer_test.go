@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
@@ -213,7 +214,7 @@ func FuzzTell(f *testing.F) {
 func TestRealTextIsNeverTakenBack(t *testing.T) {
 	soak.Sequential(t)
 	n := 0
-	for _, l := range corpus[labelled](t, "malformed-json/real-model-output.dev.jsonl") {
+	for _, l := range corpora.Lines[labelled](t, "malformed-json/real-model-output.dev.jsonl") {
 		for _, f := range []react.Format{react.JSON, react.XML} {
 			agrees(t, l.Input, f)
 			n++

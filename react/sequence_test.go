@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
@@ -52,7 +53,7 @@ func sequences(t *testing.T) (all []sequence, tools map[string]declaration) {
 	t.Helper()
 	tools = map[string]declaration{}
 	for source, name := range map[string]string{"tau": "tau-bench/tau_tools.jsonl.gz", "agentdojo": "agentdojo/agentdojo_tools.jsonl.gz", "bfcl": "bfcl/multi_turn_functions.jsonl.gz"} {
-		for _, d := range corpus[declaration](t, name) {
+		for _, d := range corpora.Lines[declaration](t, name) {
 			tools[source+" "+d.Name] = d // names come again in other benchmarks, with other schemas
 		}
 	}
@@ -82,13 +83,13 @@ func sequences(t *testing.T) (all []sequence, tools map[string]declaration) {
 			}
 		}
 	}
-	taus := corpus[tau](t, "tau-bench/dev/tau_ground_truth.jsonl.gz")
+	taus := corpora.Lines[tau](t, "tau-bench/dev/tau_ground_truth.jsonl.gz")
 	failing := slices.DeleteFunc(slices.Clone(taus), func(x tau) bool {
 		return !slices.ContainsFunc(x.Steps, func(s step) bool { return strings.HasPrefix(s.Text, "Error") })
 	})
 	read("tau", 15, failing)
 	read("tau", 20, taus)
-	read("agentdojo", 20, corpus[tau](t, "agentdojo/dev/agentdojo_ground_truth.jsonl.gz"))
+	read("agentdojo", 20, corpora.Lines[tau](t, "agentdojo/dev/agentdojo_ground_truth.jsonl.gz"))
 	type multi struct {
 		ID    string
 		Turns []struct {
@@ -99,7 +100,7 @@ func sequences(t *testing.T) (all []sequence, tools map[string]declaration) {
 	errs, others := 20, 20
 	var multis []multi
 	for _, name := range []string{"base", "miss_func", "miss_param"} {
-		multis = append(multis, corpus[multi](t, "bfcl/dev/multi_turn_"+name+".jsonl.gz")...)
+		multis = append(multis, corpora.Lines[multi](t, "bfcl/dev/multi_turn_"+name+".jsonl.gz")...)
 	}
 	for _, x := range multis {
 		s := sequence{id: "bfcl " + x.ID}

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -235,14 +234,7 @@ func TestBody(t *testing.T) {
 // Every known body of a provider is recorded unchanged.
 func TestCorpusBodies(t *testing.T) {
 	soak.Sequential(t)
-	dir := os.Getenv("PAWL_CORPORA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	dir = filepath.Join(dir, "provider-traffic", "dev")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("corpora absent: " + dir)
-	}
+	dir := corpora.Path(t, "provider-traffic/dev")
 	r, want, size := new(recording.Recording), []string{}, 0
 	for _, api := range pawltest.APIs() {
 		cassettes, err := pawltest.LoadCassettes(dir, api)

@@ -105,8 +105,8 @@ func TestAbsent(t *testing.T) {
 	if err := run(context.Background(), nil, &out, &out); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(out.String(), "corpora absent: ") {
-		t.Errorf("it said %q, want that the corpora are absent", out.String())
+	if !strings.HasPrefix(out.String(), "benchmark absent: ") {
+		t.Errorf("it said %q, want that the benchmark is absent", out.String())
 	}
 }
 

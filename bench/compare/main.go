@@ -97,7 +97,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(o.bench, "harness")); err != nil {
-		fmt.Fprintf(out, "corpora absent: no benchmark at %s, so nothing was measured; PAWL_BENCH names its folder\n", o.bench)
+		fmt.Fprintf(out, "benchmark absent: there is none at %s, so nothing was measured; PAWL_BENCH names its folder\n", o.bench)
 		return nil
 	}
 	var picked []row

@@ -1,59 +1,17 @@
 package dialect_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
-
-// corpus reads the lines of a file of the shared corpora. It skips the test if the file does not
-// exist.
-func corpus[T any](t *testing.T, name string) []T {
-	t.Helper()
-	dir := os.Getenv("PAWL_CORPORA")
-	if dir == "" {
-		dir = "../../../shared/data"
-	}
-	f, err := os.Open(filepath.Join(dir, name))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("corpora absent: %s", filepath.Join(dir, name))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []T
-	sc := bufio.NewScanner(z)
-	sc.Buffer(nil, 64<<20)
-	for sc.Scan() {
-		var v T
-		if err := json.Unmarshal(sc.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, v)
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	if len(out) == 0 {
-		t.Fatalf("%s is empty", name)
-	}
-	return out
-}
 
 type record struct {
 	ID     string
@@ -66,7 +24,7 @@ type record struct {
 // deterministic.
 func TestCorpusToolSchemas(t *testing.T) {
 	soak.Sequential(t)
-	records := corpus[record](t, "tool-schemas/dev.jsonl.gz")
+	records := corpora.Lines[record](t, "tool-schemas/dev.jsonl.gz")
 	for _, d := range dialect.All() {
 		t.Run(d.Name, func(t *testing.T) {
 			var sum tally
@@ -119,7 +77,7 @@ func TestCorpusSuite(t *testing.T) {
 		Tests             []struct{ Data any }
 	}
 	for _, draft := range []string{"draft7", "draft2020-12"} {
-		groups := corpus[group](t, "json-schema-suite/"+draft+".jsonl.gz")
+		groups := corpora.Lines[group](t, "json-schema-suite/"+draft+".jsonl.gz")
 		for _, d := range dialect.All() {
 			t.Run(draft+"/"+d.Name, func(t *testing.T) {
 				var sum tally
@@ -224,7 +182,7 @@ func TestCorpusGroundTruth(t *testing.T) {
 	}
 	calls, same, lost, unsaid, misfit := 0, map[string]int{}, map[string]int{}, map[string]int{}, 0
 	for _, file := range []string{"simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple", "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple"} {
-		for _, e := range corpus[entry](t, "bfcl/dev/"+file+".jsonl.gz") {
+		for _, e := range corpora.Lines[entry](t, "bfcl/dev/"+file+".jsonl.gz") {
 			for _, f := range e.Functions {
 				schema, _, err := dialect.Normalize(f.Parameters)
 				if err != nil {

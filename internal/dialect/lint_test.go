@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
@@ -155,7 +156,7 @@ func must(b []byte, err error) []byte {
 // TestCorpusServers checks the tools that MCP servers list.
 func TestCorpusServers(t *testing.T) {
 	soak.Sequential(t)
-	servers := corpus[struct {
+	servers := corpora.Lines[struct {
 		Server string
 		Tools  json.RawMessage
 	}](t, "tool-schemas/mcp-servers.dev.jsonl.gz")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
@@ -71,7 +72,7 @@ func TestNormalize(t *testing.T) {
 // accepts each, and each dialect expresses it or returns an error with the reason.
 func TestCorpusNonstandard(t *testing.T) {
 	soak.Sequential(t)
-	docs := corpus[struct {
+	docs := corpora.Lines[struct {
 		Name       string
 		Parameters json.RawMessage
 	}](t, "tool-schemas/bfcl-raw-nonstandard.dev.jsonl.gz")

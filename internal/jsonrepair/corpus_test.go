@@ -1,15 +1,13 @@
 package jsonrepair_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl/internal/jsonrepair"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 )
 
 type malformed struct {
@@ -22,7 +20,7 @@ type malformed struct {
 // what they expect, and the other texts must be refused.
 func TestCorpus(t *testing.T) {
 	var valid, mended, refused, wrong int
-	for _, c := range corpus(t, "dev.jsonl") {
+	for _, c := range corpora.Lines[malformed](t, "malformed-json/dev.jsonl") {
 		fixed, repairs, err := jsonrepair.Repair([]byte(c.Input))
 		switch {
 		case json.Valid([]byte(c.Input)):
@@ -58,24 +56,4 @@ func decoded(t *testing.T, b []byte) (v any) {
 		t.Fatalf("%q: %v", b, err)
 	}
 	return v
-}
-
-func corpus(t *testing.T, name string) (out []malformed) {
-	t.Helper()
-	root := os.Getenv("PAWL_CORPORA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	b, err := os.ReadFile(filepath.Join(root, "malformed-json", name))
-	if err != nil {
-		t.Skip("corpora absent:", err)
-	}
-	for line := range bytes.Lines(b) {
-		var c malformed
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, c)
-	}
-	return out
 }

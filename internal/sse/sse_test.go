@@ -1,14 +1,10 @@
 package sse_test
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -17,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl/internal/sse"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 )
 
 type event struct {
@@ -124,38 +121,14 @@ func TestResetKeepsTheBuffer(t *testing.T) {
 	}
 }
 
-// corpora returns the folder of recorded data, or skips the test if it does not exist.
-func corpora(t testing.TB) string {
-	dir := os.Getenv("PAWL_CORPORA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("corpora absent: %v (set PAWL_CORPORA)", err)
-	}
-	return dir
-}
-
 func TestCorpus(t *testing.T) {
-	f, err := os.Open(filepath.Join(corpora(t), "sse", "dev.jsonl"))
-	if err != nil {
-		t.Skipf("corpora absent: %v", err)
-	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 8<<20)
-	n := 0
-	for s.Scan() {
-		var c struct {
-			Name   string
-			Chunks [][]byte `json:"chunks_b64"`
-			Events []event
-			Retry  *int64
-		}
-		if err := json.Unmarshal(s.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
-		n++
+	cases := corpora.Lines[struct {
+		Name   string
+		Chunks [][]byte `json:"chunks_b64"`
+		Events []event
+		Retry  *int64
+	}](t, "sse/dev.jsonl")
+	for _, c := range cases {
 		var rs []io.Reader
 		for _, b := range c.Chunks {
 			rs = append(rs, bytes.NewReader(b))
@@ -184,10 +157,7 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
-	if n == 0 {
-		t.Error("the corpus is empty")
-	}
-	t.Logf("%d cases", n)
+	t.Logf("%d cases", len(cases))
 }
 
 // slow reads a stream as the standard describes, line by line, without the Reader's optimizations.

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -304,14 +302,8 @@ func TestBackgroundOptions(t *testing.T) {
 // A Model reads the recorded replies that OpenAI computed in the background: polled, and as a
 // stream that broke off.
 func TestRecordedBackground(t *testing.T) {
-	all, err := pawltest.LoadCassettes(filepath.Join(wiretest.Corpora(), "provider-traffic", "dev"), pawltest.Responses)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("LEFT OUT: %v", err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
 	played := 0
-	for _, c := range all {
+	for _, c := range wiretest.Cassettes(t, pawltest.Responses) {
 		if !strings.Contains(c.Name, "test_background_mode") {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
@@ -51,6 +52,7 @@ func spaceless(name, args string) string {
 // Every recorded answer decodes to what an independent reader finds in it.
 func TestRecordedAnswers(t *testing.T) {
 	soak.Sequential(t)
+	corpora.Path(t, "provider-traffic")
 	t.Run(chatWire.API, func(t *testing.T) { wiretest.Answers(t, chatWire, chatReader, 1000, nil) })
 	t.Run(responsesWire.API, func(t *testing.T) {
 		wiretest.Answers(t, responsesWire, responsesReader, 400, map[string]string{

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
@@ -12,6 +13,7 @@ import (
 // Every recorded request keeps its meaning when it is read and encoded again.
 func TestRecordedRequests(t *testing.T) {
 	soak.Sequential(t)
+	corpora.Path(t, "provider-traffic")
 	t.Run(chatWire.API, func(t *testing.T) { wiretest.Requests(t, chatWire, &chatSpelling) })
 	t.Run(responsesWire.API, func(t *testing.T) { wiretest.Requests(t, responsesWire, &responsesSpelling) })
 }

@@ -216,6 +216,28 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestData searches the Go files for a way to the recorded data that is not its door.
+func TestData(t *testing.T) {
+	root := theTree(t).root
+	files, err := tracked(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if path.Ext(name) != ".go" {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(root, name))
+		if os.IsNotExist(err) {
+			continue // deleted, but not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		report(t, checkData(name, string(b)))
+	}
+}
+
 // TestExamples requires a runnable example in every package that users import.
 func TestExamples(t *testing.T) {
 	tr := theTree(t)

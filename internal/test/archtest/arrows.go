@@ -85,7 +85,8 @@ var arrows = []arrow{
 	{from: "internal/test/docgen"},
 	{from: "internal/test/site", to: []string{"internal/test/docgen"}, modules: []string{"github.com/yuin/goldmark"}},
 	{from: "internal/test/site/make", to: []string{"internal/test/site"}},
-	{from: "internal/test/testreport", to: []string{"internal/test/soak"}},
+	{from: "internal/test/testreport", to: []string{"internal/test/corpora", "internal/test/soak"}},
+	{from: "internal/test/corpora"},
 	{from: "internal/test/soak"},
 	{from: "internal/test/bombs"},
 	{from: "internal/test/testplan"},
@@ -98,7 +99,7 @@ var arrows = []arrow{
 	{from: "internal/test/core"},
 	{from: "internal/test/answertest", to: []string{".", "llm", "store", "durable", "script"}},
 	{from: "internal/test/longreply", to: []string{".", "llm", "pawltest", "provider/openai", "script"}},
-	{from: "internal/test/wiretest", to: []string{".", "llm", "pawltest"}},
+	{from: "internal/test/wiretest", to: []string{".", "llm", "pawltest", "internal/test/corpora"}},
 	{from: "internal/test/tooltest", to: []string{".", "llm", "store/sqlite"},
 		modules: []string{schemaModule, "github.com/google/go-cmp"}},
 

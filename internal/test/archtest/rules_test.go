@@ -246,7 +246,7 @@ func TestCheckToolPages(t *testing.T) {
 
 func TestCheckText(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"relative", "see ../shared/data and testdata/root/x", ""},
+		{"relative", "see ../other/data and testdata/root/x", ""},
 		{"address", "https://example.com/work/items", ""},
 		{"absolute elsewhere", "/etc/passwd and /usr/bin/python3", ""},
 		{"binary", "/wo" + "rk/main\x00", ""},
@@ -258,6 +258,22 @@ func TestCheckText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wantComplaint(t, checkText("x", []byte(tt.text)), tt.want)
+		})
+	}
+}
+
+func TestCheckData(t *testing.T) {
+	for _, tt := range []struct{ name, path, text, want string }{
+		{"door", "react/x_test.go", `corpora.Read(t, "bfcl/dev/a.jsonl")`, ""},
+		{"another shared folder", "config/x_test.go", `filepath.Join(dir, "shar` + `ed", "notes")`, ""},
+		{"the door itself", "internal/test/corpora/x.go", `os.Getenv("PAWL_COR` + `PORA")`, ""},
+		{"variable", "react/x_test.go", `os.Getenv("PAWL_COR` + `PORA")`, "open it with package internal/test/corpora"},
+		{"path", "react/x_test.go", `os.Open("../../shar` + `ed/data/x")`, "open it with package"},
+		{"joined path", "react/x_test.go", `filepath.Join("..", "..", "shar` + `ed", "found")`, "open it with package"},
+		{"words", "react/x_test.go", `t.Skip("corpora ab` + `sent")`, "open it with package"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantComplaint(t, checkData(tt.path, tt.text), tt.want)
 		})
 	}
 }

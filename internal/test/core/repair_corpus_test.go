@@ -2,12 +2,8 @@ package core_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,26 +12,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // The calls are real and broke their tool's schema. Each is repaired to fit, or answered with the
 // name of the wrong field.
 func TestCallsThatBreakTheSchema(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join(corpora(t, "malformed-json"), "schema-violating-calls.dev.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	mended, answered := 0, 0
-	for line := range bytes.Lines(b) {
-		var c struct {
-			Arguments  map[string]json.RawMessage
-			Schema     json.RawMessage
-			FirstError string `json:"first_error"`
-		}
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatal(err)
-		}
+	for _, c := range corpora.Lines[struct {
+		Arguments  map[string]json.RawMessage
+		Schema     json.RawMessage
+		FirstError string `json:"first_error"`
+	}](t, "malformed-json/schema-violating-calls.dev.jsonl") {
 		args, _ := json.Marshal(c.Arguments)
 		var ran []string
 		x := execute(t, probe(string(c.Schema), &ran), string(args))
@@ -65,25 +54,8 @@ type knownCall struct {
 
 func knownCalls(t *testing.T) (out []knownCall) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(corpora(t, "bfcl"), "dev", "*.jsonl.gz"))
-	if err != nil || len(files) == 0 {
-		t.Skip("corpora absent: no calls in bfcl")
-	}
-	for _, file := range files {
-		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := io.ReadAll(z)
-		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range bytes.Lines(b) {
+	for _, name := range corpora.Glob(t, "bfcl/dev/*.jsonl.gz") {
+		for line := range bytes.Lines(corpora.Read(t, name)) {
 			var c struct {
 				Functions []struct {
 					Name       string

@@ -1,12 +1,9 @@
 package core_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
@@ -24,26 +22,11 @@ import (
 // with.
 func TestWhatRunsFitsTheOriginal(t *testing.T) {
 	soak.Sequential(t)
-	f, err := os.Open(corpora(t, "tool-schemas/dev.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 64<<20)
 	schemas, refused, unread, ran, mended, invalid := 0, map[string]int{}, 0, 0, 0, 0
-	for seed := uint64(0); lines.Scan(); seed++ {
-		var r struct {
-			ID     string
-			Schema json.RawMessage
-		}
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
+	for i, r := range corpora.Lines[struct {
+		ID     string
+		Schema json.RawMessage
+	}](t, "tool-schemas/dev.jsonl.gz") {
 		var args []string
 		tool := probe(string(r.Schema), &args)
 		if err := tool.Check(); err != nil {
@@ -59,7 +42,7 @@ func TestWhatRunsFitsTheOriginal(t *testing.T) {
 		schemas++
 		var doc map[string]any
 		json.Unmarshal(r.Schema, &doc)
-		m := guesser{Rand: rand.New(rand.NewPCG(seed, 7)), root: doc}
+		m := guesser{Rand: rand.New(rand.NewPCG(uint64(i), 7)), root: doc}
 		for n := range 12 {
 			m.wild = n % 4
 			v, _ := json.Marshal(m.object(doc, 0))

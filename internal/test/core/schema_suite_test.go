@@ -1,17 +1,13 @@
 package core_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
@@ -50,6 +46,7 @@ type suiteMiss struct {
 // applies to the field v of a tool, and the value is the argument v.
 func TestJSONSchemaSuite(t *testing.T) {
 	soak.Sequential(t)
+	corpora.Path(t, "json-schema-suite")
 	for _, d := range []struct {
 		draft, uri string
 		total      int
@@ -99,49 +96,15 @@ func TestJSONSchemaSuite(t *testing.T) {
 }
 
 // suite reads the groups of a draft.
-func suite(t *testing.T, draft string) (out []suiteGroup) {
+func suite(t *testing.T, draft string) []suiteGroup {
 	t.Helper()
-	f, err := os.Open(corpora(t, filepath.Join("json-schema-suite", draft+".jsonl.gz")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var g suiteGroup
-		if err := json.Unmarshal(lines.Bytes(), &g); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, g)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return corpora.Lines[suiteGroup](t, "json-schema-suite/"+draft+".jsonl.gz")
 }
 
 // suiteRemotes are the documents that schemas of the suite refer to, by address.
 func suiteRemotes(t *testing.T) (out map[string]json.RawMessage) {
 	t.Helper()
-	f, err := os.Open(corpora(t, filepath.Join("json-schema-suite", "remotes.json.gz")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &out); err != nil {
+	if err := json.Unmarshal(corpora.Read(t, "json-schema-suite/remotes.json.gz"), &out); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -3,11 +3,7 @@ package core_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"math/big"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,20 +103,6 @@ func TestManyFaultsAreToldInShort(t *testing.T) {
 	if len(x.Result.Text()) > 1000 {
 		t.Errorf("%d bytes are told", len(x.Result.Text()))
 	}
-}
-
-// corpora returns the folder of test data outside the project.
-func corpora(t testing.TB, path string) string {
-	t.Helper()
-	data := os.Getenv("PAWL_CORPORA")
-	if data == "" {
-		data = filepath.Join(root, "..", "shared", "data")
-	}
-	path = filepath.Join(data, path)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("corpora absent: %s", filepath.Base(path))
-	}
-	return path
 }
 
 // FuzzArguments shows that arguments that do not fit never pass, and that no arguments make the

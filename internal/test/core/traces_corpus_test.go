@@ -1,17 +1,13 @@
 package core_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -29,32 +25,6 @@ func (r recorded) text() string {
 		return r.Text
 	}
 	return string(r.Result)
-}
-
-// lines reads a file of gzipped JSON lines.
-func lines[T any](t *testing.T, path string) (out []T) {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Skip("corpora absent:", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(b) {
-		var v T
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		out = append(out, v)
-	}
-	return out
 }
 
 // traced counts the outcomes of the recorded calls.
@@ -135,15 +105,13 @@ func TestRecordedConversations(t *testing.T) {
 		Cls, Domain, Name string
 		Parameters        json.RawMessage
 	}
-	bfcl, tau := corpora(t, "bfcl"), corpora(t, "tau-bench")
 	for name, want := range map[string]int{"bfcl": 2000, "tau": 700} {
 		var n traced
 		switch name {
 		case "bfcl":
-			functions := lines[function](t, filepath.Join(bfcl, "multi_turn_functions.jsonl.gz"))
-			files, _ := filepath.Glob(filepath.Join(bfcl, "dev", "multi_turn_*.jsonl.gz"))
-			for _, file := range files {
-				for _, c := range lines[struct {
+			functions := corpora.Lines[function](t, "bfcl/multi_turn_functions.jsonl.gz")
+			for _, file := range corpora.Glob(t, "bfcl/dev/multi_turn_*.jsonl.gz") {
+				for _, c := range corpora.Lines[struct {
 					ID      string
 					Classes []string `json:"involved_classes"`
 					Turns   []struct {
@@ -166,11 +134,11 @@ func TestRecordedConversations(t *testing.T) {
 				}
 			}
 		case "tau":
-			functions := lines[function](t, filepath.Join(tau, "tau_tools.jsonl.gz"))
-			for _, c := range lines[struct {
+			functions := corpora.Lines[function](t, "tau-bench/tau_tools.jsonl.gz")
+			for _, c := range corpora.Lines[struct {
 				ID, Domain string
 				Steps      []recorded
-			}](t, filepath.Join(tau, "dev", "tau_ground_truth.jsonl.gz")) {
+			}](t, "tau-bench/dev/tau_ground_truth.jsonl.gz") {
 				tools := map[string]json.RawMessage{}
 				for _, f := range functions {
 					if strings.HasPrefix(c.Domain, f.Domain) {

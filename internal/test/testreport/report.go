@@ -10,12 +10,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // allowed begins the reason of a skip that is never a failure: the recorded data is not part of the
 // project.
-const allowed = "corpora absent"
+const allowed = corpora.Absent
 
 // tally counts tests.
 type tally struct{ passed, failed, skipped int }

@@ -15,15 +15,14 @@
 package wiretest
 
 import (
-	"errors"
 	"flag"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/corpora"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
@@ -46,35 +45,11 @@ type Wire struct {
 
 var update = flag.Bool("update", false, "write the pages of docs that tests make")
 
-// Corpora returns the folder of the recordings: $PAWL_CORPORA, or a folder next to the project.
-func Corpora() string {
-	if root := os.Getenv("PAWL_CORPORA"); root != "" {
-		return root
-	}
-	return filepath.Join(filepath.Dir(module()), "shared", "data")
-}
-
-// Lines returns the lines of a file of the recordings, or skips the test if the file does not
-// exist.
-func Lines(t *testing.T, name ...string) []string {
+// Cassettes loads the recordings of an API, as pawltest names it.
+func Cassettes(t *testing.T, api string) []pawltest.Cassette {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(append([]string{Corpora()}, name...)...))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("corpora absent: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSpace(string(b)), "\n")
-}
-
-// cassettes loads the recordings of the wire, or skips the test.
-func (w *Wire) cassettes(t *testing.T) []pawltest.Cassette {
-	t.Helper()
-	all, err := pawltest.LoadCassettes(filepath.Join(Corpora(), "provider-traffic", "dev"), w.API)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("corpora absent: %v", err)
-	}
+	dir := filepath.Dir(corpora.Path(t, "provider-traffic/dev/"+api+".jsonl.gz"))
+	all, err := pawltest.LoadCassettes(dir, api)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +61,7 @@ func (w *Wire) cassettes(t *testing.T) []pawltest.Cassette {
 func (w *Wire) exchanges(t *testing.T) (all []*pawltest.Exchange, out map[string]int) {
 	t.Helper()
 	out = map[string]int{}
-	for _, c := range w.cassettes(t) {
+	for _, c := range Cassettes(t, w.API) {
 		for i := range c.Exchanges {
 			e := &c.Exchanges[i]
 			if w.Excluded != nil {

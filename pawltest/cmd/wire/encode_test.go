@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,14 +25,7 @@ func TestEncodedRequestsAreValid(t *testing.T) {
 	soak.Sequential(t)
 	var bodies, refused, repaired, control, n int
 	for _, from := range pawltest.APIs() {
-		cassettes, err := pawltest.LoadCassettes(filepath.Join(wiretest.Corpora(), "provider-traffic", "dev"), from)
-		if errors.Is(err, fs.ErrNotExist) {
-			t.Skipf("corpora absent: %v", err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range cassettes {
+		for _, c := range wiretest.Cassettes(t, from) {
 			for _, e := range c.Exchanges {
 				if e.Request == nil || e.API != from {
 					continue
