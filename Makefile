@@ -24,7 +24,7 @@ docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./react -run TestPage -update
 	go test ./pawltest -run 'TestParity|TestToolChoices' -update
 	go test ./cmd/pawl -run 'TestCLI|TestMistakesPage|TestDemoRecording' -update
-	go test ./config -run 'TestPage|TestFrameworkRows' -update
+	go test ./internal/agentfile -run 'TestPage|TestFrameworkRows' -update
 	go test ./mcp -run 'TestConformance|TestInspector|TestPoisoned|TestCorpus|TestRequestBytes' -update
 	go test ./pawltest/hostile -run TestPage -update
 	go test ./server -run TestHTTPPage -update

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 )
 
 // checkCmd checks files with agents.
@@ -23,7 +23,7 @@ type checkCmd struct {
 // Run checks the files.
 func (c *checkCmd) Run(sys *cli.System) error {
 	if c.Schema {
-		_, err := sys.Out.Write(config.Schema())
+		_, err := sys.Out.Write(agentfile.Schema())
 		return err
 	}
 	if len(c.Files) == 0 {
@@ -31,8 +31,8 @@ func (c *checkCmd) Run(sys *cli.System) error {
 	}
 	bad := false
 	for _, name := range c.Files {
-		file, err := config.Load(name, &config.LoadOptions{Getenv: sys.Env})
-		all := config.FindingsOf(err)
+		file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: sys.Env})
+		all := agentfile.FindingsOf(err)
 		bad = bad || err != nil
 		for _, a := range file.Agents {
 			all = append(all, a.Warnings()...)
@@ -59,17 +59,17 @@ func (c *checkCmd) Run(sys *cli.System) error {
 
 // options returns the options of a check. Only the check prints notices; the explanation does not
 // repeat them.
-func (c *checkCmd) options(sys *cli.System) *config.Options {
-	return &config.Options{Getenv: sys.Env, Connect: c.Connect, Notice: sys.Notice}
+func (c *checkCmd) options(sys *cli.System) *agentfile.Options {
+	return &agentfile.Options{Getenv: sys.Env, Connect: c.Connect, Notice: sys.Notice}
 }
 
 // explain prints the agents of a file with all settings, and their first requests.
-func (c *checkCmd) explain(file *config.File, sys *cli.System) error {
+func (c *checkCmd) explain(file *agentfile.File, sys *cli.System) error {
 	for i, a := range file.Agents {
 		if c.Agent != "" && a.Name != c.Agent {
 			continue
 		}
-		x, err := a.Explain(context.Background(), &config.Options{Getenv: sys.Env, Connect: c.Connect}, c.Task)
+		x, err := a.Explain(context.Background(), &agentfile.Options{Getenv: sys.Env, Connect: c.Connect}, c.Task)
 		if err != nil {
 			return assemble.Misconfigured(err)
 		}

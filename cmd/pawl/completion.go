@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/runs"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/store"
 )
@@ -276,7 +276,7 @@ func (c *completer) value(v *kong.Value, kind, current, before string) {
 	case "DIR":
 		c.besides = besidesDirs
 	case "SET":
-		c.offerAll(config.SetNames()...)
+		c.offerAll(agentfile.SetNames()...)
 	case "TOOL", "CHOICE":
 		c.tools(kind)
 	case "PROVIDER:NAME":
@@ -348,7 +348,7 @@ func (c *completer) agents() {
 		if !assemble.IsAgentFile(name) {
 			continue
 		}
-		file, _ := config.Load(name, &config.LoadOptions{Getenv: c.sys.Env})
+		file, _ := agentfile.Load(name, &agentfile.LoadOptions{Getenv: c.sys.Env})
 		for _, a := range file.Agents {
 			c.offer(a.Name, "")
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 )
 
 // dbCmd backs up and restores the database.
@@ -51,7 +51,7 @@ type dbRestoreCmd struct {
 
 // Run puts a backup in place of a database that is gone.
 func (c *dbRestoreCmd) Run(sys *cli.System) error {
-	path, err := config.NewDatabase(config.Store{DB: c.DB}, sys.Env, false).Path()
+	path, err := agentfile.NewDatabase(agentfile.Store{DB: c.DB}, sys.Env, false).Path()
 	server := strings.Contains(path, "://")
 	switch {
 	case err != nil:

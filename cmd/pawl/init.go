@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 )
 
 // initCmd writes a first agent's file.
@@ -18,7 +18,7 @@ type initCmd struct {
 
 // Run writes the file. It fails if the file exists.
 func (c *initCmd) Run(sys *cli.System) error {
-	text, _ := config.Templates.ReadFile("templates/" + c.Kind + ".yaml")
+	text, _ := agentfile.Templates.ReadFile("templates/" + c.Kind + ".yaml")
 	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return cli.Usage("pawl init OTHER.yaml", "%s already exists, and is not changed", c.File)

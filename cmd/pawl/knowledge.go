@@ -11,7 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/knowledge"
@@ -45,9 +45,9 @@ type knowledgeFlags struct {
 }
 
 // set opens the database, and returns the set of tools over it. The caller closes the database.
-func (f *knowledgeFlags) set(sys *cli.System, create bool, o knowledge.Options) (*config.Database, *knowledge.Set,
+func (f *knowledgeFlags) set(sys *cli.System, create bool, o knowledge.Options) (*agentfile.Database, *knowledge.Set,
 	error) {
-	e, err := config.Embed{Model: f.Embed, URL: string(f.EmbedURL)}.Open()
+	e, err := agentfile.Embed{Model: f.Embed, URL: string(f.EmbedURL)}.Open()
 	if err != nil {
 		return nil, nil, assemble.Misconfigured(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/serve"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/mcp"
 )
 
@@ -30,7 +30,7 @@ type lockedFlags struct {
 }
 
 // agent returns an agent with the servers. It fails if there is no server.
-func (f *lockedFlags) agent(sys *cli.System) (*config.Agent, error) {
+func (f *lockedFlags) agent(sys *cli.System) (*agentfile.Agent, error) {
 	a, err := f.Read(f.File, sys)
 	if err == nil {
 		err = f.ServerFlags.Over(a)
@@ -54,7 +54,7 @@ func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.L
 	if err != nil {
 		return cli.Usage("", "%s", cli.Plain(err))
 	}
-	beside, err := config.ToolNames(sys.Env)
+	beside, err := agentfile.ToolNames(sys.Env)
 	if err != nil {
 		return assemble.Misconfigured(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/internal/test/docgen"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/outside"
@@ -215,12 +215,12 @@ func (p *page) yaml(b docgen.Block) error {
 		}
 		return ""
 	}
-	file, err := config.Parse(filepath.Join(p.dir, name), []byte(text), &config.LoadOptions{Getenv: getenv})
+	file, err := agentfile.Parse(filepath.Join(p.dir, name), []byte(text), &agentfile.LoadOptions{Getenv: getenv})
 	if err != nil {
 		return err
 	}
 	for _, a := range file.Agents {
-		if wrong := a.Check(context.Background(), &config.Options{Getenv: getenv}); len(wrong) > 0 {
+		if wrong := a.Check(context.Background(), &agentfile.Options{Getenv: getenv}); len(wrong) > 0 {
 			return wrong
 		}
 	}

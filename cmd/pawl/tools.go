@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
@@ -43,16 +43,16 @@ type shownTool struct {
 // function when no call runs any more.
 func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o assemble.OutsideFlags,
 	m assemble.ServerFlags) ([]shownTool, *pawl.Registry, func(), error) {
-	a := new(config.Agent)
-	for _, name := range config.SetNames() {
-		a.Tools = append(a.Tools, config.Tool{Set: name})
+	a := new(agentfile.Agent)
+	for _, name := range agentfile.SetNames() {
+		a.Tools = append(a.Tools, agentfile.Tool{Set: name})
 	}
 	assemble.Apply(&f, a)
 	assemble.Apply(&o, a)
 	if err := m.Over(a); err != nil {
 		return nil, nil, nil, err
 	}
-	options := &config.Options{Getenv: sys.Env, Notice: sys.Notice, Dry: true, Connect: true}
+	options := &agentfile.Options{Getenv: sys.Env, Notice: sys.Notice, Dry: true, Connect: true}
 	if o.AllowCommands {
 		options.Commands = outside.Exec
 	}

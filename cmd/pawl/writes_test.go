@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -36,7 +36,7 @@ func TestWritesAskByDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	f, err := config.Load(file, nil)
+	f, err := agentfile.Load(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func TestWrappersAreComposed(t *testing.T) {
 		composed[strings.TrimPrefix(typ.PkgPath(), "github.com/pawl-go/pawl/")+"."+typ.Name()] = true
 	}
 	// Their packages compose these.
-	elsewhere := []string{"cmd/pawl/internal/demo.paced", "config.overheard", "config.telling",
+	elsewhere := []string{"cmd/pawl/internal/demo.paced", "internal/agentfile.overheard", "internal/agentfile.telling",
 		"durable.model", "durable/durabletest.seen",
 		"internal/test/wiretest.credulous", "pawltest.watched"}
 	for line := range strings.Lines(string(list)) {

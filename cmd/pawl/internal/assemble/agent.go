@@ -9,7 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/redact"
@@ -50,13 +50,13 @@ type TranscriptFlags struct {
 
 // Setup is an agent built from flags and a file, with the resources to close after its last run.
 type Setup struct {
-	Agent   *pawl.Agent   // its Model is nil if no model is named and Prepare does not require one
-	File    *config.Agent // the description of the agent
-	Model   string        // the name of the model; "" means none
+	Agent   *pawl.Agent      // its Model is nil if no model is named and Prepare does not require one
+	File    *agentfile.Agent // the description of the agent
+	Model   string           // the name of the model; "" means none
 	Rules   policy.Rules
 	Tools   []*pawl.Tool
 	Secrets *redact.Redactor              // hides secrets in all output and in saved files
-	DB      *config.Database              // data that outlives a run
+	DB      *agentfile.Database           // data that outlives a run
 	Around  func(pawl.Runner) pawl.Runner // traces and logs the runs; nil means no telemetry
 	Close   func()
 	Asks    questionBox // answers the questions of MCP servers
@@ -122,8 +122,8 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 }
 
 // options returns the options that the flags set in addition to the agent.
-func (f *AgentFlags) options(sys *cli.System) (*config.Options, error) {
-	o := &config.Options{Getenv: sys.Env, Notice: sys.Notice, HTTP: f.carry, Offline: f.offline}
+func (f *AgentFlags) options(sys *cli.System) (*agentfile.Options, error) {
+	o := &agentfile.Options{Getenv: sys.Env, Notice: sys.Notice, HTTP: f.carry, Offline: f.offline}
 	// AskPerson adds the approvals, because it knows whom to ask
 	o.Approve = func(policy.Rules) pawl.Middleware { return pawl.Middleware{} }
 	if f.AllowCommands {
@@ -139,9 +139,9 @@ func (f *AgentFlags) options(sys *cli.System) (*config.Options, error) {
 }
 
 // over writes the flags over the agent.
-func (f *AgentFlags) over(a *config.Agent) error {
+func (f *AgentFlags) over(a *agentfile.Agent) error {
 	if f.Model != "" {
-		a.Model = make(config.Models, 1)
+		a.Model = make(agentfile.Models, 1)
 		a.Override("model")
 	}
 	if f.Driver != "" {
@@ -152,16 +152,16 @@ func (f *AgentFlags) over(a *config.Agent) error {
 	if f.Tools != nil {
 		a.Tools = nil
 		for _, name := range f.Tools {
-			a.Tools = append(a.Tools, config.Tool{Set: name})
+			a.Tools = append(a.Tools, agentfile.Tool{Set: name})
 		}
 		a.Override("tools")
 	}
 	if f.ToolChoice != "" {
-		a.Choice = config.Choice{f.ToolChoice}
+		a.Choice = agentfile.Choice{f.ToolChoice}
 		a.Override("tool_choice")
 	}
 	if f.Output != "" {
-		a.Output = &config.Output{File: f.Output}
+		a.Output = &agentfile.Output{File: f.Output}
 		a.Override("output")
 	}
 	f.ruleFlags.over(a)
@@ -174,7 +174,7 @@ func Misconfigured(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
 		return cli.Failed(err)
 	}
-	all := config.FindingsOf(err)
+	all := agentfile.FindingsOf(err)
 	if all == nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
@@ -186,10 +186,10 @@ func Misconfigured(err error) error {
 			hint, f.Hint = f.Hint, ""
 		}
 		if f.File == "" {
-			if f.Code == config.CodeMissingKey && f.Path == "model" {
+			if f.Code == agentfile.CodeMissingKey && f.Path == "model" {
 				hint = "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own"
 			}
-			if f.Code == config.CodeDuplicateTool {
+			if f.Code == agentfile.CodeDuplicateTool {
 				hint = "rename the tool of --passive, --tool-file or --rehearse"
 				f.Path = ""
 			}

@@ -12,14 +12,14 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/store"
 )
 
 // Apply writes the given flags of the struct flags over the agent: those with a line "sets" in
 // flags.txt. A flag with its zero value is not given.
-func Apply(flags any, a *config.Agent) {
+func Apply(flags any, a *agentfile.Agent) {
 	v := reflect.ValueOf(flags).Elem()
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		path, flag := cli.FlagTexts()[f.Tag.Get("help")].Sets, v.FieldByIndex(f.Index)
@@ -100,14 +100,14 @@ func IsAgentFile(arg string) bool {
 
 // Read returns the agent of the file called name. An empty name means an empty agent, for flags
 // alone.
-func (f *FileFlags) Read(name string, sys *cli.System) (*config.Agent, error) {
+func (f *FileFlags) Read(name string, sys *cli.System) (*agentfile.Agent, error) {
 	if name == "" {
 		if f.Agent != "" {
 			return nil, cli.Usage("pawl run FILE.yaml --agent NAME", "--agent: there is no file with agents")
 		}
-		return new(config.Agent), nil
+		return new(agentfile.Agent), nil
 	}
-	file, err := config.Load(name, &config.LoadOptions{Getenv: sys.Env})
+	file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: sys.Env})
 	if err != nil {
 		return nil, Misconfigured(err)
 	}
@@ -124,8 +124,8 @@ func (f *FileFlags) Read(name string, sys *cli.System) (*config.Agent, error) {
 // Catalogue reads the catalogue at path. An empty path means the built-in one. flag is the name of
 // the flag, for the error.
 func Catalogue(flag, path string) (*catalog.Catalog, error) {
-	c, err := config.ReadCatalog(path)
-	for _, f := range config.FindingsOf(err) {
+	c, err := agentfile.ReadCatalog(path)
+	for _, f := range agentfile.FindingsOf(err) {
 		return nil, cli.Usage(f.Hint, "%s: %s", flag, f.Message)
 	}
 	return c, err
@@ -211,16 +211,16 @@ type StoreFlags struct {
 	User   string `group:"store" placeholder:"NAME" help:"@store_user"`
 }
 
-func (f *StoreFlags) store() config.Store {
-	return config.Store{DB: f.DB, Tenant: f.Tenant, User: f.User}
+func (f *StoreFlags) store() agentfile.Store {
+	return agentfile.Store{DB: f.DB, Tenant: f.Tenant, User: f.User}
 }
 
 // Scope returns the tenant and the user of the flags.
 func (f *StoreFlags) Scope() store.Scope { return f.store().Scope() }
 
 // Open opens the database. create says that a missing database is created. The caller closes it.
-func (f *StoreFlags) Open(sys *cli.System, create bool) (*config.Database, store.Store, error) {
-	d := config.NewDatabase(f.store(), sys.Env, create)
+func (f *StoreFlags) Open(sys *cli.System, create bool) (*agentfile.Database, store.Store, error) {
+	d := agentfile.NewDatabase(f.store(), sys.Env, create)
 	db, err := d.Open()
 	if err != nil {
 		return nil, nil, Misconfigured(err)

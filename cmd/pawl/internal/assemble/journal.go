@@ -15,8 +15,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
@@ -30,7 +30,7 @@ type Journal struct {
 	*durable.Engine
 	StoreFlags
 	at       func() time.Time
-	Database *config.Database // opened by OpenRuns; nil means that the caller owns the database
+	Database *agentfile.Database // opened by OpenRuns; nil means that the caller owns the database
 }
 
 // NewJournal returns the runs of db. A nil lease means the default.

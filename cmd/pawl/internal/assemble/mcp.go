@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/mcp"
 )
 
@@ -25,7 +25,7 @@ type mcpFlags struct {
 }
 
 // Over adds the servers and all their tools to the agent.
-func (f *ServerFlags) Over(a *config.Agent) error {
+func (f *ServerFlags) Over(a *agentfile.Agent) error {
 	added := map[string]bool{}
 	for _, text := range f.MCP {
 		s, err := mcp.Parse(text)
@@ -46,7 +46,7 @@ func (f *ServerFlags) Over(a *config.Agent) error {
 			a.Servers = map[string]mcp.Server{}
 		}
 		a.Servers[s.Name], added[s.Name] = s, true
-		a.Tools = append(a.Tools, config.Tool{MCP: s.Name})
+		a.Tools = append(a.Tools, agentfile.Tool{MCP: s.Name})
 		a.Override("mcp_servers." + s.Name)
 	}
 	for _, name := range f.Trust {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 )
@@ -26,7 +26,7 @@ type ruleFlags struct {
 // over writes the flags over the agent. Flags that name tools extend the lists of a file, because a
 // command line must not remove a safety rule. --yes allows every call that no list denies or wants
 // approved.
-func (f *ruleFlags) over(a *config.Agent) {
+func (f *ruleFlags) over(a *agentfile.Agent) {
 	if a.Team != nil || a.Handoffs != nil {
 		// addToTeam adds the lists when the workers and their tools are known
 		f = &ruleFlags{Yes: f.Yes}
@@ -50,7 +50,7 @@ func (f *ruleFlags) over(a *config.Agent) {
 
 // addToTeam adds the lists of the flags to the rules of the team, as far as they name its own tools
 // or workers. workerRules adds the other names to the rules of the workers.
-func (f *ruleFlags) addToTeam(r *policy.Rules, built *config.Built) error {
+func (f *ruleFlags) addToTeam(r *policy.Rules, built *agentfile.Built) error {
 	about := func(name string, tools []*pawl.Tool) error { return policy.Rules{Deny: []string{name}}.Check(tools) }
 	for _, l := range []struct {
 		flag  string

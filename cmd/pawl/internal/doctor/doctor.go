@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/sandbox"
 )
@@ -190,7 +190,7 @@ func (x *examination) sandbox(r *sandbox.Report) {
 // database examines the database.
 func (x *examination) database(db string) {
 	x.in("database")
-	d := config.NewDatabase(config.Store{DB: db}, x.sys.Env, false)
+	d := agentfile.NewDatabase(agentfile.Store{DB: db}, x.sys.Env, false)
 	path, err := d.Path()
 	if err != nil {
 		x.say(checkFail, "name it with --db FILE", "%v", err)
@@ -284,7 +284,7 @@ func amount(n uint64) string {
 }
 
 // server connects to a database server, with --online only.
-func (x *examination) server(d *config.Database) {
+func (x *examination) server(d *agentfile.Database) {
 	if !x.online {
 		x.ok("it is at an address; --online connects to it")
 		return
@@ -333,11 +333,11 @@ func (x *examination) files(ctx context.Context, names []string) {
 		names = []string{"agent.yaml"}
 	}
 	for _, name := range names {
-		file, err := config.Load(name, &config.LoadOptions{Getenv: x.sys.Env})
-		wrong := config.FindingsOf(err)
+		file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: x.sys.Env})
+		wrong := agentfile.FindingsOf(err)
 		for _, a := range file.Agents {
 			if err == nil {
-				wrong = append(wrong, a.Check(ctx, &config.Options{Getenv: x.sys.Env})...)
+				wrong = append(wrong, a.Check(ctx, &agentfile.Options{Getenv: x.sys.Env})...)
 			}
 		}
 		for _, w := range wrong {
@@ -356,7 +356,7 @@ func (x *examination) files(ctx context.Context, names []string) {
 }
 
 // keyOf reports a missing key of a model.
-func (x *examination) keyOf(agent string, m config.Model) {
+func (x *examination) keyOf(agent string, m agentfile.Model) {
 	name, _, _ := strings.Cut(m.Name, ":")
 	variables := provider.KeyVariables(name)
 	if m.KeyEnv != "" || m.BaseURL != "" || keyless[name] || len(variables) == 0 {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/temporal"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -154,7 +154,7 @@ func (c *runsVerifyCmd) Run(sys *cli.System) error {
 func (c *runsVerifyCmd) options() (*durable.VerifyOptions, error) {
 	o := &durable.VerifyOptions{Heads: c.Heads}
 	for _, name := range c.Keys {
-		k, err := config.ReadKey(name)
+		k, err := agentfile.ReadKey(name)
 		if private, ok := k.(ed25519.PrivateKey); ok {
 			k = private.Public()
 		}

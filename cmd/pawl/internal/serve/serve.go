@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/redact"
@@ -230,11 +230,11 @@ func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
 // served has the agents of all files.
 type served struct {
 	agents  []*pawl.Agent // calls that need approval are pending
-	files   []*config.Agent
-	built   []*config.Built
+	files   []*agentfile.Agent
+	built   []*agentfile.Built
 	works   []*schedule.Work // by agent
 	secrets *redact.Redactor
-	db      *config.Database
+	db      *agentfile.Database
 	closers []func()
 }
 
@@ -256,7 +256,7 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 	var tools []*pawl.Tool
 	var hidden []string
 	for _, name := range files {
-		file, err := config.Load(name, &config.LoadOptions{Getenv: sys.Env})
+		file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: sys.Env})
 		if err != nil {
 			return nil, assemble.Misconfigured(err)
 		}
@@ -265,7 +265,7 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 				sys.Notice(w.Error())
 			}
 			assemble.Apply(&assemble.StoreFlags{DB: db}, a)
-			built, err := a.Build(ctx, &config.Options{Getenv: sys.Env, Notice: sys.Notice, ForAll: true})
+			built, err := a.Build(ctx, &agentfile.Options{Getenv: sys.Env, Notice: sys.Notice, ForAll: true})
 			if err != nil {
 				return nil, assemble.Misconfigured(err)
 			}

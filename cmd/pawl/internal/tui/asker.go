@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/redact"
@@ -220,7 +220,7 @@ func (a *asker) edited(res *pawl.Result) []llm.Decision {
 // changeOf returns the effect of a call of the file tools on its file. nil means that the call
 // belongs to another tool, or that the file is not text.
 func changeOf(ctx context.Context, s *assemble.Setup, call llm.ToolCall) *change {
-	ours := slices.ContainsFunc(s.File.Tools, func(t config.Tool) bool { return t.Set == "file" })
+	ours := slices.ContainsFunc(s.File.Tools, func(t agentfile.Tool) bool { return t.Set == "file" })
 	if !ours || !strings.HasPrefix(call.Name, "file_") {
 		return nil
 	}

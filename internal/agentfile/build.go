@@ -1,0 +1,419 @@
+package agentfile
+
+// build.go: Build makes a pawl.Agent of an Agent.
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
+	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/agentfile/agentframework"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/mcp"
+	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// Options configure Build. Nil and the zero value are for a program that runs the agent.
+type Options struct {
+	Getenv func(string) string // nil means os.Getenv
+	Tools  []pawl.Toolset      // offered after the tools of the agent
+
+	// Dry is for an agent that will not run. Nothing has to be set up on this machine, no program
+	// is looked for, and no MCP server is asked: its tools are those in tools.lock.
+	Dry     bool
+	Connect bool // Connect asks MCP servers in a dry build, too. This starts the programs of some.
+
+	// Bare allows an agent without a model, for a program that needs its tools alone.
+	// Built.Agent.Model is then nil.
+	Bare bool
+
+	// ForAll is for an agent that serves many users: its tools act for the scope of each call's
+	// context (store.WithScope) instead of the scope of Agent.Store.
+	ForAll bool
+
+	// HTTP sends the requests to providers. Nil means the default transport.
+	HTTP http.RoundTripper
+
+	// Offline means that HTTP answers by itself: models need no keys, and no variables with keys.
+	Offline bool
+
+	// Commands runs the programs of command tools. outside.Exec runs them with this user's rights.
+	// Nil means a sandbox of the level Agent.Sandbox.
+	Commands outside.Runner
+
+	// Notice receives remarks, such as the driver that was chosen or a tool that was left out. Nil
+	// means that they are dropped.
+	Notice func(text string)
+
+	// Ask asks a person a question of an MCP server. Nil means that every question is declined.
+	Ask func(context.Context, mcp.Question) (mcp.Answer, error)
+
+	// Approve makes the middleware that approves calls. Nil means the middleware of the rules.
+	Approve func(r policy.Rules) pawl.Middleware
+
+	// Inner is Approve for the workers of a team, whose calls are nested in others. Nil means the
+	// middleware of their rules.
+	Inner func(r policy.Rules) pawl.Middleware
+}
+
+// Built is an agent that is ready to run. Call Close after its last run.
+type Built struct {
+	Agent  *pawl.Agent
+	Tools  []*pawl.Tool // what it offers; a team's own, and workers as tools
+	Within []*pawl.Tool // tools of a team's workers, at any depth
+
+	// Hidden are values that no output may show: keys, and variables in headers.
+	Hidden []string
+
+	Side   llm.Model // answers requests of chat programs for titles; nil means no model
+	Window int       // context window of the agent's model in tokens; 0 means unknown
+
+	DB    *Database // the data between runs, opened at its first use
+	Close func()
+
+	script *script.Model // its model, if that plays written turns; nil means another model
+}
+
+// builder makes one agent.
+type builder struct {
+	agent  *Agent
+	opts   Options
+	env    func(string) string
+	known  *catalog.Catalog
+	hidden []string
+	kept   []pawl.Middleware // of the built-in sets
+	pinned func([]llm.Message) string
+	unseen []string // name prefixes of unknown tools: their server was not asked
+	script *script.Model
+}
+
+func (b *builder) tell(text string) {
+	if b.opts.Notice != nil {
+		b.opts.Notice(text)
+	}
+}
+
+// Build makes a pawl.Agent and checks all of a before anything is sent. The error is a *Finding or
+// Findings.
+func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
+	b := &builder{agent: a}
+	b.opts = *cmp.Or(o, new(Options))
+	b.env = b.opts.Getenv
+	if b.env == nil {
+		b.env = os.Getenv
+	}
+	built, err := b.build(ctx)
+	if err != nil {
+		all := FindingsOf(err)
+		for _, f := range all {
+			a.found(f)
+		}
+		slices.SortStableFunc(all, func(a, b *Finding) int { return a.Line - b.Line })
+		return nil, err
+	}
+	return built, nil
+}
+
+func (b *builder) build(ctx context.Context) (built *Built, err error) {
+	a := b.agent
+	b.known, err = ReadCatalog(a.relative("catalog", a.Catalog))
+	if err != nil {
+		return nil, err
+	}
+	model, driven, layers, err := b.asked()
+	if err != nil {
+		return nil, err
+	}
+	named, db, closeSets, err := b.sets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			closeSets()
+		}
+	}()
+	if b.opts.Dry {
+		b.needsSearch()
+	}
+	sets := b.flat(named)
+	if err = b.offered(ctx, sets); err != nil {
+		return nil, err
+	}
+	sets = b.around(sets)
+	out := &pawl.Agent{Name: cmp.Or(a.Name, "pawl"), Model: driven, Tools: sets}
+	out.Instructions, err = b.instructions()
+	if err != nil {
+		return nil, err
+	}
+	out.Output, err = a.output()
+	if err != nil {
+		return nil, err
+	}
+	out.Limits, err = b.limits(model)
+	if err != nil {
+		return nil, err
+	}
+	if n := a.Limits.Parallel; n != nil {
+		out.Executor = pawl.Parallel{Limit: *n}
+	}
+	out.Settings = a.settings()
+	tools, err := pawl.Toolsets(sets).Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.windowed() && driven != nil && len(tools) > 0 {
+		out.Tools = append(slices.Clip(sets), artifact.Reader{}) // not one of the agent's own tools
+	}
+	if err = b.scheduled(tools); err != nil {
+		return nil, err
+	}
+	out.Choice, err = b.choice(append(slices.Clip(tools), a.workers()...))
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := b.policies()
+	if err != nil {
+		return nil, err
+	}
+	guards, err := b.guards()
+	if err != nil {
+		return nil, err
+	}
+	out.Middleware = slices.Concat(guards, b.kept, layers, a.history(driven, b.pinned), bounds)
+	out.Middleware = append(out.Middleware, b.approval()...)
+	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets,
+		script: b.script}
+	built.Side, err = b.side(driven)
+	if err == nil && len(a.Model) > 0 {
+		known, _ := b.known.Lookup(a.Model[0].Name)
+		built.Window = known.Window
+		if a.History != nil && a.History.Window != nil {
+			built.Window = cmp.Or(a.History.Window.Tokens, known.Window)
+		}
+	}
+	if len(a.group().Workers) > 0 && out.Model != nil && err == nil {
+		err = b.team(ctx, built)
+	}
+	if err == nil && built.Agent.Model != nil {
+		err = faults(built.Agent.Check(ctx))
+	}
+	return built, err
+}
+
+// faults returns the findings for the error of pawl.Agent.Check. A missing key is left to the run,
+// because another machine may have it.
+func faults(err error) error {
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	var all Findings
+	for _, one := range many.Unwrap() {
+		var path, inner string // of the agent, and of an agent among its tools
+		for e := one; e != nil; e = errors.Unwrap(e) {
+			if f, ok := e.(interface{ Field() string }); ok {
+				inner, _, _ = strings.Cut(strings.ToLower(f.Field()), "[")
+				path = cmp.Or(path, inner)
+			}
+		}
+		if inner == "model" {
+			continue
+		}
+		code := CodeBadValue
+		switch path {
+		case "tools":
+			code = CodeBadTool
+		case "choice":
+			path = "tool_choice"
+		case "middleware", "artifacts":
+			path = ""
+		}
+		all = append(all, finding(code, path, "", "%v", errors.Unwrap(one)))
+	}
+	return all.err()
+}
+
+func (b *builder) approval() []pawl.Middleware {
+	approve := b.opts.Approve
+	if approve != nil && b.agent.Handoffs != nil { // the rules of each agent are for its own calls
+		approve = b.opts.Inner
+	}
+	if approve == nil {
+		r := b.agent.Rules()
+		r.Flow = b.agent.flow(b.unseen)
+		r.Deny, r.Ask, r.Allow = perhaps(r.Deny, b.unseen), perhaps(r.Ask, b.unseen), perhaps(r.Allow, b.unseen)
+		return []pawl.Middleware{r.Middleware()}
+	}
+	r := b.agent.Rules()
+	return []pawl.Middleware{approve(r), {Tool: r.Middleware().Tool}}
+}
+
+// offered checks the tools of sets, and reports names in the agent's rules that none of them has.
+func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) error {
+	all, err := pawl.Toolsets(sets).Tools(ctx)
+	if err != nil {
+		return finding(CodeBadTool, "tools", "", "%v", err)
+	}
+	for _, t := range all {
+		if err := t.Check(); err != nil {
+			return finding(CodeBadTool, "tools", "", "%v", err)
+		}
+	}
+	return b.ruled(all)
+}
+
+// choice returns the tool choice of the agent, then of the environment, then auto. A name that no
+// tool has is an error. If no tools are offered at all, a choice of the environment is not sent.
+func (b *builder) choice(tools []*pawl.Tool) (c llm.ToolChoice, err error) {
+	names := b.agent.Choice
+	from := ""
+	if len(names) == 0 && len(tools) > 0 {
+		if text := strings.TrimSpace(b.env("OPENAI_TOOL_CHOICE")); text != "" {
+			names = Choice{text}
+			from = "OPENAI_TOOL_CHOICE: "
+			if name, err := agentframework.ForcedTool([]byte(text)); err == nil {
+				names = Choice{name}
+			}
+		}
+	}
+	specs := make([]*llm.ToolSpec, len(tools))
+	for i, t := range tools {
+		specs[i] = t.Spec()
+	}
+	c = names.choice()
+	if c.Check(specs) == nil {
+		return c, nil
+	}
+	if slices.ContainsFunc(c.Names, b.mayBe) {
+		return llm.ToolChoice{}, nil
+	}
+	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool", "%s%s", from, strings.TrimPrefix(c.Check(specs).Error(), "tool choice: "))
+	if from != "" {
+		f.Path = ""
+	}
+	return c, f
+}
+
+func (c Choice) choice() llm.ToolChoice {
+	if len(c) == 1 {
+		switch c[0] {
+		case "auto":
+			return llm.ToolChoice{}
+		case "none":
+			return llm.ToolChoice{Mode: llm.ToolNone}
+		case "required":
+			return llm.ToolChoice{Mode: llm.ToolRequired}
+		}
+	}
+	if len(c) == 0 {
+		return llm.ToolChoice{}
+	}
+	return llm.Named(c...)
+}
+
+// output returns the schema that an answer must fit.
+func (a *Agent) output() (json.RawMessage, error) {
+	if a.Output == nil {
+		return nil, nil
+	}
+	b := a.Output.Schema
+	what := ""
+	if name := a.Output.File; name != "" {
+		var err error
+		b, err = os.ReadFile(a.relative("output", name))
+		if err != nil {
+			return nil, finding(CodeBadFile, "output", "", "%s", plain(err))
+		}
+		what = name + ": "
+	}
+	if err := checkSchema(b); err != nil {
+		return nil, finding(CodeBadSchema, "output", "a JSON Schema is an object", "%s%v", what, err)
+	}
+	return b, nil
+}
+
+// checkSchema reports whether b is a JSON Schema.
+func checkSchema(b []byte) error {
+	var object map[string]any
+	err := json.Unmarshal(b, &object)
+	if err == nil && object == nil {
+		err = errors.New("got null where an object belongs")
+	}
+	if err != nil {
+		return err
+	}
+	kinds := []string{"object", "array", "string", "number", "integer", "boolean", "null"}
+	kind, _ := object["type"].(string)
+	switch {
+	case kind == "object" || object["type"] == nil:
+		err = (&pawl.Tool{Name: "output", Input: b, Passive: true}).Check() // compiles it
+	case kind != "" && !slices.Contains(kinds, kind):
+		err = fmt.Errorf("there is no type %q; there are %s", kind, strings.Join(kinds, ", "))
+	}
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "tool output: input schema: "))
+	}
+	return nil
+}
+
+func (a *Agent) settings() llm.Settings {
+	s := &a.Settings
+	out := llm.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP,
+		StopSequences: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
+	for name, o := range s.Options {
+		if out.Options == nil {
+			out.Options = map[string]json.RawMessage{}
+		}
+		out.Options[name] = json.RawMessage(o)
+	}
+	return out
+}
+
+// history is what chooses of a long conversation.
+func (a *Agent) history(model llm.Model, pinned func([]llm.Message) string) []pawl.Middleware {
+	h := cmp.Or(a.History, new(History))
+	switch {
+	case a.windowed():
+		w := cmp.Or(h.Window, new(Window))
+		o := &history.WindowOptions{HideReader: true, HighTokens: max(value(h.Tokens), value(h.Summary)),
+			Tokens: w.Tokens, High: w.High, Low: w.Low, Keep: w.Keep, Native: w.Native, Pinned: pinned}
+		if w.Notes || h.Summary != nil {
+			o.Notes = model
+		}
+		return []pawl.Middleware{history.Window(o)}
+	case h.Turns != nil:
+		return []pawl.Middleware{history.LastTurns(*h.Turns)}
+	case h.Word == "current_trace":
+		return []pawl.Middleware{history.DropPastToolCalls()}
+	}
+	return nil
+}
+
+// windowed reports whether requests are kept within the context window, which is the default.
+func (a *Agent) windowed() bool {
+	h := a.History
+	return h == nil || h.Word == "window" || h.Window != nil || h.Tokens != nil || h.Summary != nil
+}
+
+// relative returns the path of a file that is named at path. Names in the agent's file are relative
+// to that file, names in flags to the current directory.
+func (a *Agent) relative(path, name string) string {
+	if p, ok := a.said(path); name == "" || filepath.IsAbs(name) || a.dir == "" || ok && p.line == 0 {
+		return name
+	}
+	return filepath.Join(a.dir, name)
+}

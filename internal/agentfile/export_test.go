@@ -1,0 +1,4 @@
+package agentfile
+
+// Meaning is meaning, for the generated page.
+var Meaning = meaning

@@ -1,0 +1,246 @@
+package agentfile
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/internal/agentfile/agentframework"
+	"github.com/pawl-go/pawl/internal/nearest"
+)
+
+// File is the result of reading a file: an agent for each of its documents.
+type File struct {
+	Name   string
+	Agents []*Agent
+}
+
+// LoadOptions configure Load and Parse. Nil means the defaults.
+type LoadOptions struct {
+	Getenv func(string) string // nil means os.Getenv
+
+	// for Parse: the base of relative names; empty means the directory of name
+	Dir string
+}
+
+// Load reads a file. The error is Findings, with all faults that were found. The File is returned
+// in any case, with the parts that could be read.
+func Load(name string, o *LoadOptions) (*File, error) {
+	text, err := readBounded(name)
+	if err != nil {
+		f := &Finding{Code: CodeUnreadable, File: name, Message: cause(err)}
+		if errors.Is(err, fs.ErrNotExist) {
+			f.Hint = "pawl init writes a first file"
+		}
+		return &File{Name: name}, Findings{f}
+	}
+	return Parse(name, text, o)
+}
+
+// readBounded reads no more of a file than is looked at.
+func readBounded(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.New("it is a directory")
+	}
+	return io.ReadAll(io.LimitReader(f, mostBytes+1))
+}
+
+// Parse reads the text of a file; name is what findings call it.
+func Parse(name string, text []byte, o *LoadOptions) (*File, error) {
+	r := &reading{file: name, dir: filepath.Dir(name), env: os.Getenv, expanded: map[*yaml.Node]*expanded{}}
+	if o != nil && o.Getenv != nil {
+		r.env = o.Getenv
+	}
+	if o != nil && o.Dir != "" {
+		r.dir = o.Dir
+	}
+	file := r.parsed(text)
+	slices.SortStableFunc(r.findings, func(a, b *Finding) int { return a.Line - b.Line })
+	return file, r.findings.err()
+}
+
+// parsed reads the documents of a file.
+func (r *reading) parsed(text []byte) *File {
+	file := &File{Name: r.file}
+	for _, root := range r.documents(text) {
+		a := r.agent(root)
+		if a.Name != "" && slices.ContainsFunc(file.Agents, func(b *Agent) bool { return b.Name == a.Name }) {
+			r.placed(CodeDuplicateName, "agent", "rename one of them", "two agents are named %s", a.Name)
+		}
+		file.Agents = append(file.Agents, a)
+	}
+	r.teams(file)
+	return file
+}
+
+// agentName is what an agent may be called.
+var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(@[A-Za-z0-9_.-]{1,32})?$`)
+
+// agent reads one document.
+func (r *reading) agent(root *yaml.Node) *Agent {
+	a := &Agent{file: r.file, dir: r.dir}
+	r.places, r.secrets = places{"": {root.Line, root.Column}}, nil
+	before := len(r.findings)
+	if agentframework.Is(root) {
+		r.framework(root, a)
+	} else {
+		r.object(real(root), reflect.ValueOf(a).Elem(), "")
+	}
+	if a.Name != "" && !agentName.MatchString(a.Name) {
+		r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most, and a version after @: clerk@2", "%q is no name of an agent", cut(a.Name))
+	}
+	if len(r.findings) == before {
+		for _, f := range a.wrongServers() {
+			r.placed(f.Code, f.Path, f.Hint, "%s", f.Message)
+		}
+	}
+	for path := range r.places {
+		if strings.HasPrefix(path, "!") {
+			delete(r.places, path)
+		}
+	}
+	a.at, a.secrets = r.places, r.secrets
+	for _, f := range r.findings[before:] {
+		if f.Warning() {
+			a.warnings = append(a.warnings, f)
+		}
+	}
+	return a
+}
+
+// placed adds a finding at a path that was read.
+func (r *reading) placed(code Code, path, hint, format string, args ...any) {
+	f := finding(code, path, hint, format, args...)
+	at, _ := r.places.of(path)
+	f.Line = at.line
+	f.Column = at.column
+	r.found(f)
+}
+
+// Agent returns the agent of this name. An empty name means the only agent, or the only agent that
+// is no worker of another in the file. The error is a *Finding.
+func (f *File) Agent(name string) (*Agent, error) {
+	var all []string
+	if name == "" {
+		if leads := f.leads(); len(leads) == 1 {
+			return leads[0], nil
+		}
+	}
+	for _, a := range f.Agents {
+		if a.Name == name {
+			return a, nil
+		}
+		all = append(all, a.Name)
+	}
+	if name == "" {
+		return nil, &Finding{Code: CodeConflict, File: f.Name, Message: "there are several agents in it", Hint: "say which: " + strings.Join(all, ", ")}
+	}
+	return nil, &Finding{Code: CodeUnknownWorker, File: f.Name, Message: "no agent is named " + name, Hint: nearest.Hint(name, all)}
+}
+
+// leads returns the agents that are no workers.
+func (f *File) leads() (out []*Agent) {
+	for _, a := range f.Agents {
+		if !slices.ContainsFunc(f.Agents, func(b *Agent) bool {
+			return slices.ContainsFunc(b.group().Workers, func(w Worker) bool { return w.of == a })
+		}) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Check returns the faults that can be found without a request and that reading the file did not
+// show, such as unknown tools in rules. A machine that lacks something is no fault of the agent.
+// Getenv, Connect and Notice of o are used; o may be nil. Nil means no faults.
+func (a *Agent) Check(ctx context.Context, o *Options) Findings {
+	built, err := a.Build(ctx, o.dry())
+	if err != nil {
+		if f := FindingsOf(err); f != nil {
+			return f
+		}
+		return Findings{a.found(finding(CodeBadTool, "tools", "", "%v", err))}
+	}
+	defer built.Close()
+	if room, taken := built.Room(); taken*10 > room*6 && room > 0 {
+		return Findings{a.found(finding(CodeBadValue, "tools", "let the model find tools: tool_search: on",
+			"instructions and tools take about %d tokens, more than 60 %% of the room of %d in the context window", taken, room))}
+	}
+	return nil
+}
+
+// Room returns the tokens of the context window without a quarter for the reply, and about how many
+// of them instructions and tools take. A room of 0 means that the window is unknown.
+func (b *Built) Room() (room, taken int) {
+	taken = len(b.Agent.Instructions)
+	for _, t := range b.Tools {
+		if !t.Deferred {
+			taken += len(t.Name) + len(t.Description) + len(t.Input)
+		}
+	}
+	return b.Window - b.Window/4, taken / 3
+}
+
+// dry is o for an agent that will not run.
+func (o *Options) dry() *Options {
+	if o == nil {
+		return &Options{Dry: true}
+	}
+	return &Options{Getenv: o.Getenv, Dry: true, Connect: o.Connect, Notice: o.Notice}
+}
+
+// framework reads a document of agent.framework/v2: package agentframework translates it into the
+// native form, which is then read as any other document.
+func (r *reading) framework(root *yaml.Node, a *Agent) {
+	native := agentframework.Translate(root, &agentframework.Reader{
+		Read: func(n *yaml.Node, into any, path string) bool {
+			before := len(r.findings)
+			r.value(n, reflect.ValueOf(into).Elem(), path, "")
+			return len(r.findings) == before
+		},
+		Report: func(n *yaml.Node, code, path, hint, message string) {
+			if n != nil {
+				r.at(Code(code), n, path, hint, "%s", message)
+				return
+			}
+			r.placed(Code(code), path, hint, "%s", message)
+		},
+		Place: func(path string) (line, column int) {
+			at, _ := r.places.of(path)
+			return at.line, at.column
+		},
+	})
+	if native.Agent != nil {
+		r.object(native.Agent, reflect.ValueOf(a).Elem(), "")
+	}
+	if native.Model != nil {
+		a.Model = Models{{Name: native.ModelName, made: native.Model}}
+	}
+	a.linked = true
+	for _, w := range native.Workers {
+		of := r.workerFile(w.File, "", w.Path)
+		if a.Team != nil && w.Index >= 0 && w.Index < len(a.Team.Workers) {
+			a.Team.Workers[w.Index].of = of
+		}
+	}
+}
+
+// Templates has a commented file of each kind, templates/KIND.yaml, as pawl init writes it.
+//
+//go:embed templates
+var Templates embed.FS

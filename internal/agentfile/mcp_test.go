@@ -1,0 +1,113 @@
+package agentfile_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/agentfile"
+	"github.com/pawl-go/pawl/mcp"
+)
+
+// mcpServer offers n tools over HTTP to clients with the token, and counts the requests.
+func mcpServer(t *testing.T, n int, token string) (url string, asked *atomic.Int32) {
+	t.Helper()
+	var tools []pawl.Toolset
+	for i := range n {
+		tools = append(tools, pawl.Func(fmt.Sprintf("tool_%d", i), "Does number "+fmt.Sprint(i)+".",
+			func(context.Context, struct{}) (string, error) { return "done", nil }))
+	}
+	h, err := (&mcp.Service{Tools: tools}).Handler(t.Context(), &mcp.HTTPOptions{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked = new(atomic.Int32)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	return web.URL, asked
+}
+
+// loaded is the one agent of a file.
+func loaded(t *testing.T, text string) *agentfile.Agent {
+	t.Helper()
+	f, err := agentfile.Parse("agent.yaml", []byte(text), &agentfile.LoadOptions{Getenv: environment, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Agents[0]
+}
+
+// The tools of a server are offered under its name, from 20 on behind tool_search. The token is
+// hidden.
+func TestServers(t *testing.T) {
+	for _, tt := range []struct {
+		n      int
+		search string
+		want   bool
+	}{{2, "auto", false}, {25, "auto", true}, {25, "off", false}, {2, "on", true}} {
+		url, asked := mcpServer(t, tt.n, environment("SECRET_TOKEN"))
+		a := loaded(t, `
+agent: a
+model: openai:gpt-5-mini
+tools: [{mcp: far}]
+tool_search: `+tt.search+`
+mcp_servers:
+  far: {url: "`+url+`", headers: {Authorization: "Bearer ${SECRET_TOKEN}"}}
+approve: {ask: [far_tool_1]}
+`)
+		dry := &agentfile.Options{Getenv: environment}
+		if x, err := a.Explain(t.Context(), dry, "Do it."); err != nil ||
+			strings.Contains(string(x.Body), "far_tool_1") || asked.Load() != 0 {
+			t.Errorf("%d tools: a dry build asked the server %d times, and gives %v\n%s", tt.n, asked.Load(), err, x.Body)
+		}
+		x, err := a.Explain(t.Context(), &agentfile.Options{Getenv: environment, Connect: true}, "Do it.")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := string(x.Body); strings.Contains(body, "tool_search") != tt.want || strings.Contains(body, `"far_tool_1"`) == tt.want {
+			t.Errorf("%d tools, search %s: %s", tt.n, tt.search, body)
+		}
+		if text := string(x.Agent); strings.Contains(text, "0123456789") || !strings.Contains(text, "Bearer ${SECRET_TOKEN}") {
+			t.Errorf("the agent shows a secret, or not where it was: %s", text)
+		}
+		built, err := a.Build(t.Context(), &agentfile.Options{Getenv: environment})
+		if err != nil {
+			t.Fatal(err)
+		}
+		built.Close()
+		if !slices.Contains(built.Hidden, environment("SECRET_TOKEN")) {
+			t.Errorf("the token is not hidden: %q", built.Hidden)
+		}
+	}
+}
+
+// A server that cannot be reached is an error at its place, without secrets. The control has the
+// right token.
+func TestServerGone(t *testing.T) {
+	url, _ := mcpServer(t, 1, "tok-0123456789")
+	for token, good := range map[string]bool{"${SECRET_TOKEN}": true, "x": false} {
+		a := loaded(t, "agent: a\nmodel: openai:gpt-5-mini\ntools: [{mcp: far}]\nmcp_servers:\n  far:\n    url: "+url+"/?key=${SECRET_TOKEN}\n    headers: {Authorization: \"Bearer "+token+"\"}\n")
+		built, err := a.Build(t.Context(), &agentfile.Options{Getenv: environment})
+		switch {
+		case good && err == nil:
+			built.Close()
+		case good || err == nil:
+			t.Errorf("token %s: got %v", token, err)
+		default:
+			f := agentfile.FindingsOf(err)
+			one := len(f) == 1 && f[0].Code == agentfile.CodeUnavailable && f[0].Line == 5
+			if !one || strings.Contains(err.Error(), "0123456789") {
+				t.Errorf("got %v", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,446 @@
+package agentfile
+
+import (
+	"cmp"
+	"encoding"
+	"math"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/internal/agentfile/agentframework"
+	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// reading is the state of reading one file. It continues after a fault, so that all are reported at
+// once.
+type reading struct {
+	file     string
+	dir      string
+	env      func(string) string
+	findings Findings
+	expanded map[*yaml.Node]*expanded
+	places   places   // of the agent that is being read
+	chain    []string // the files that lead to this one, as workers
+	secrets  []secret // values that no output may show
+}
+
+// secret is the value of a variable that no output may show.
+type secret struct{ name, value string }
+
+// mostFindings is the maximum of findings in one file.
+const mostFindings = 100
+
+// found adds a finding, unless it was found before: nodes behind an alias are read several times.
+func (r *reading) found(f *Finding) {
+	f.File = r.file
+	same := func(g *Finding) bool { return f.Line > 0 && f.Error() == g.Error() }
+	if len(r.findings) < mostFindings && !slices.ContainsFunc(r.findings, same) {
+		r.findings = append(r.findings, f)
+	}
+}
+
+// at adds a finding at a node.
+func (r *reading) at(code Code, n *yaml.Node, path, hint, format string, args ...any) {
+	f := finding(code, path, hint, format, args...)
+	f.Line, f.Column = n.Line, n.Column
+	r.found(f)
+}
+
+// form is what reads itself from a node: values that can be written in several ways.
+type form interface {
+	read(r *reading, n *yaml.Node, path string)
+}
+
+var (
+	formType = reflect.TypeFor[form]()
+	textType = reflect.TypeFor[encoding.TextUnmarshaler]()
+	jsonType = reflect.TypeFor[outside.JSON]()
+)
+
+// value reads n into v.
+func (r *reading) value(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
+	if _, there := r.places[path]; !there {
+		r.places[path] = place{n.Line, n.Column}
+	}
+	n = real(n)
+	if k, ok := v.Addr().Interface().(agentframework.Keeper); ok && k.Keep(n) {
+		return
+	}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		r.at(CodeWrongType, n, path, "leave the key out for the default", "want %s, got nothing", wanted(v.Type()))
+		return
+	}
+	if v.Kind() == reflect.Pointer && !v.Type().Implements(formType) {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch {
+	case v.Type() == jsonType:
+		r.json(n, v, path)
+	case v.Kind() == reflect.Pointer: // a form
+		v.Set(reflect.New(v.Type().Elem()))
+		v.Interface().(form).read(r, n, path)
+	case v.CanAddr() && v.Addr().Type().Implements(formType):
+		v.Addr().Interface().(form).read(r, n, path)
+	case v.CanAddr() && v.Addr().Type().Implements(textType):
+		if r.text(n, v, path) {
+			r.bounded(n, v, path, tag)
+		}
+	default:
+		r.plain(n, v, path, tag)
+	}
+}
+
+// plain reads a value of one of Go's own kinds.
+func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
+	switch v.Kind() {
+	case reflect.Struct:
+		r.object(n, v, path)
+	case reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			r.wrong(n, v.Type(), path)
+			return
+		}
+		out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+		for i, c := range n.Content {
+			r.value(c, out.Index(i), index(path, i), tag)
+		}
+		v.Set(out)
+	case reflect.Map:
+		if n.Kind != yaml.MappingNode {
+			r.wrong(n, v.Type(), path)
+			return
+		}
+		v.Set(reflect.MakeMap(v.Type()))
+		for key, value := range r.pairs(n, path) {
+			one := reflect.New(v.Type().Elem()).Elem()
+			if value.Kind != yaml.ScalarNode {
+				r.places[path+"."+key.Value] = place{key.Line, key.Column}
+			}
+			r.value(value, one, path+"."+key.Value, "")
+			v.SetMapIndex(reflect.ValueOf(key.Value), one)
+		}
+	default:
+		if r.scalar(n, v, path) {
+			r.bounded(n, v, path, tag)
+		}
+	}
+}
+
+// pairs returns the keys of an object with their values. A key that is a duplicate or not a text is
+// reported and left out.
+func (r *reading) pairs(n *yaml.Node, path string) func(func(*yaml.Node, *yaml.Node) bool) {
+	return func(yield func(*yaml.Node, *yaml.Node) bool) {
+		seen := map[string]int{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := real(n.Content[i])
+			first, twice := seen[key.Value]
+			switch {
+			case key.Kind != yaml.ScalarNode || key.Tag == "!!merge":
+				r.at(CodeWrongType, n.Content[i], path, "keys are plain texts; << is not read: repeat what belongs here", "this is no key")
+			case twice:
+				r.at(CodeDuplicateKey, n.Content[i], join(path, key.Value), "remove one of them", "%s is a duplicate; first in line %d", key.Value, first)
+			default:
+				seen[key.Value] = n.Content[i].Line
+				if !yield(key, n.Content[i+1]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// object reads a struct by the names in its yaml tags.
+func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.MappingNode {
+		r.wrong(n, v.Type(), path)
+		return
+	}
+	fields := fieldsOf(v.Type())
+	given := map[string]bool{}
+	for key, value := range r.pairs(n, path) {
+		at := join(path, key.Value)
+		i := fieldNamed(fields, key.Value)
+		if i < 0 {
+			hint := cmp.Or(elsewhere(fields, key.Value), nearest.Hint(key.Value, names(fields)))
+			r.at(CodeUnknownKey, key, at, hint, "there is no key %q", cut(key.Value))
+			continue
+		}
+		given[key.Value] = true
+		f := fields[i]
+		r.places[at] = place{key.Line, key.Column}
+		if value.Kind == yaml.ScalarNode {
+			r.places[at] = place{value.Line, value.Column}
+		}
+		before := len(r.findings)
+		r.value(value, v.FieldByIndex(f.Index), at, f.Tag)
+		if f.Tag.Get("required") != "" && f.Type.Kind() == reflect.String && v.FieldByIndex(f.Index).String() == "" &&
+			len(r.findings) == before {
+			r.at(CodeBadValue, value, at, key.Value+": "+example(f), "%s is empty", key.Value)
+		}
+	}
+	for _, f := range fields {
+		if name := keyOf(f); f.Tag.Get("required") != "" && !given[name] {
+			r.at(CodeMissingKey, n, path, name+": "+example(f), "the key %s is missing", name)
+		}
+	}
+}
+
+// otherWords are what keys are called by others.
+var otherWords = map[string]string{"system": "instructions", "system_prompt": "instructions", "prompt": "instructions", "name": "agent", "mcp": "mcp_servers", "servers": "mcp_servers",
+	"fallbacks": "model", "memory": "store", "database": "store", "base_url": "model: {name: PROVIDER:NAME, base_url: URL}",
+	"key_env": "model: {name: PROVIDER:NAME, key_env: NAME}"}
+
+// elsewhere returns a hint for a key that belongs to another object of an agent, or has another
+// name there. An empty hint means that neither is known.
+func elsewhere(fields []reflect.StructField, key string) string {
+	if fieldNamed(fields, "agent") < 0 || nearest.Word(key, names(fields)) != "" {
+		return ""
+	}
+	if word := otherWords[key]; word != "" {
+		return "did you mean " + word + "?"
+	}
+	for _, f := range fields {
+		t := f.Type
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Struct && fieldNamed(fieldsOf(t), key) >= 0 {
+			return "it belongs into " + keyOf(f) + ": {" + key + ": …}"
+		}
+	}
+	return ""
+}
+
+// said is the text of a scalar, with its variables replaced, and the text that findings show.
+func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
+	if e := r.expanded[n]; e != nil {
+		return n.Value, e.written
+	}
+	e := r.expand(n)
+	if e == nil {
+		return n.Value, n.Value
+	}
+	r.expanded[n] = e
+	for i, name := range e.names {
+		if keyLike(name) && modelReads(path) {
+			r.at(CodeBadValue, n, path, "remove it: secrets belong in keys such as env, headers and key",
+				"the provider receives this text, and ${%s} is a secret", name)
+		}
+		if keyLike(name) || keyLike(path) || handedOn(path) {
+			r.secrets = append(r.secrets, secret{name, e.values[i]})
+		}
+	}
+	return n.Value, e.written
+}
+
+// scalar reads a text, a number or a truth value. It reports whether it could.
+func (r *reading) scalar(n *yaml.Node, v reflect.Value, path string) bool {
+	if n.Kind != yaml.ScalarNode {
+		r.wrong(n, v.Type(), path)
+		return false
+	}
+	tag := n.ShortTag()
+	text, shown := r.said(n, path)
+	// A variable may stand for a number, although YAML wants it in quotes between braces.
+	open := shown != text
+	ok := false
+	switch v.Kind() {
+	case reflect.String:
+		ok = tag == "!!str" || tag == "!!timestamp"
+		if ok {
+			v.SetString(text)
+		}
+	case reflect.Bool:
+		if tag == "!!bool" || open {
+			b, err := strconv.ParseBool(strings.ToLower(text))
+			ok = err == nil
+			if ok {
+				v.SetBool(b)
+			}
+		}
+	case reflect.Int:
+		if tag == "!!int" || open {
+			i, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 0, 32)
+			if err != nil && tag == "!!int" {
+				r.at(CodeBadValue, n, path, "", "%s is out of range", cut(shown))
+				return false
+			}
+			ok = err == nil
+			if ok {
+				v.SetInt(i)
+			}
+		}
+	case reflect.Float64:
+		if tag == "!!int" || tag == "!!float" || open {
+			f, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+			ok = err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
+			if ok {
+				v.SetFloat(f)
+			}
+		}
+	}
+	if !ok {
+		r.wrong(n, v.Type(), path)
+	}
+	return ok
+}
+
+// text reads what has a form of its own as text: a duration, an effect.
+func (r *reading) text(n *yaml.Node, v reflect.Value, path string) bool {
+	if n.Kind != yaml.ScalarNode {
+		r.wrong(n, v.Type(), path)
+		return false
+	}
+	text, shown := r.said(n, path)
+	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+		r.at(CodeBadValue, n, path, "want "+wanted(v.Type()), "%q cannot be read", cut(shown))
+		return false
+	}
+	return true
+}
+
+// json reads any value as JSON: a schema, a body.
+func (r *reading) json(n *yaml.Node, v reflect.Value, path string) {
+	if !r.texts(n, path) {
+		return
+	}
+	if err := v.Addr().Interface().(*outside.JSON).UnmarshalYAML(n); err != nil {
+		message := err.Error()
+		f := &Finding{Code: CodeWrongType, Path: path, Line: n.Line, Column: n.Column, Message: message}
+		if m := yamlLine.FindStringSubmatch(message); m != nil {
+			f.Line, _ = strconv.Atoi(m[1])
+			f.Message = m[2]
+			f.Column = 1
+		}
+		r.found(f)
+	}
+}
+
+// texts expands the variables in all texts below n. An expanded value is a text, even if it looks
+// like a number.
+func (r *reading) texts(n *yaml.Node, path string) bool {
+	n = real(n)
+	if n.Kind == yaml.ScalarNode {
+		before := len(r.findings)
+		if _, shown := r.said(n, path); shown != n.Value {
+			n.Tag = "!!str"
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		return len(r.findings) == before
+	}
+	ok := true
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			continue
+		}
+		ok = r.texts(c, path) && ok
+	}
+	return ok
+}
+
+// wrong reports a value of another type.
+func (r *reading) wrong(n *yaml.Node, want reflect.Type, path string) {
+	if _, again := r.places["!"+path]; again {
+		return
+	}
+	r.places["!"+path] = place{}
+	r.at(CodeWrongType, n, path, r.listed(n, want, path), "want %s, got %s", wanted(want), r.got(n, path))
+}
+
+// listed is how a list is written in place of n; "" where no list is wanted.
+func (r *reading) listed(n *yaml.Node, want reflect.Type, path string) string {
+	switch {
+	case want.Kind() != reflect.Slice || reflect.PointerTo(want).Implements(formType):
+		return ""
+	case n.Kind == yaml.MappingNode && strings.HasSuffix(path, ".env"):
+		return "[NAME, NAME=value]: a name hands a variable on"
+	case n.Kind == yaml.MappingNode:
+		return "begin each entry with a - and a space"
+	}
+	_, shown := r.said(n, path)
+	return "[" + cut(shown) + "]"
+}
+
+// got says what a node is, without the values of variables.
+func (r *reading) got(n *yaml.Node, path string) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "an object"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	_, shown := r.said(n, path)
+	kind := map[string]string{"!!str": "the text", "!!int": "the number", "!!float": "the number", "!!bool": "the truth value"}[n.ShortTag()]
+	if shown != n.Value {
+		kind = "the value of"
+	}
+	kind = cmp.Or(kind, "the value")
+	return kind + " " + cut(shown)
+}
+
+// bounded holds a value to the bounds in the tags of its field.
+func (r *reading) bounded(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
+	if list := tag.Get("enum"); list != "" && v.Kind() == reflect.String && v.String() != "" {
+		words := strings.Split(list, ",")
+		if !slices.Contains(words, v.String()) {
+			_, shown := r.said(n, path)
+			hint := "one of " + strings.Join(words, ", ")
+			if near := nearest.Word(v.String(), words); near != "" {
+				hint = "did you mean " + near + "? " + hint
+			}
+			r.at(CodeBadValue, n, path, hint, "%q is none of them", cut(shown))
+		}
+	}
+	if text := strings.TrimSpace(v.String()); tag.Get("form") == "address" && text != "" {
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			_, shown := r.said(n, path)
+			r.at(CodeBadValue, n, path, "with its scheme, such as http://localhost:1234/v1", "%q is no http or https address", cut(shown))
+		}
+	}
+	number := func(name string) (float64, bool) {
+		f, err := strconv.ParseFloat(tag.Get(name), 64)
+		return f, err == nil
+	}
+	var f float64
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		f = float64(v.Int())
+	case reflect.Float64:
+		f = v.Float()
+	default:
+		return
+	}
+	_, shown := r.said(n, path)
+	if least, is := number("min"); is && f < least {
+		r.at(CodeBadValue, n, path, "at least "+tag.Get("min"), "%s is too small", cut(shown))
+	}
+	if least, is := number("above"); is && f <= least {
+		r.at(CodeBadValue, n, path, "more than "+tag.Get("above"), "%s is too small", cut(shown))
+	}
+	if most, is := number("max"); is && f > most {
+		r.at(CodeBadValue, n, path, "at most "+tag.Get("max"), "%s is too large", cut(shown))
+	}
+}
+
+// real follows an alias.
+func real(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = n.Alias
+	}
+	return n
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

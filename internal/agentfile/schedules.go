@@ -1,0 +1,132 @@
+package agentfile
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/outside"
+	"github.com/pawl-go/pawl/tools/schedule"
+)
+
+// Schedule is something that is to be done at times.
+type Schedule struct {
+	Name    string          `yaml:"name" required:"true"`
+	When    string          `yaml:"when" required:"true"`
+	Zone    string          `yaml:"zone"`
+	Prompt  string          `yaml:"prompt"`
+	Calls   []ScheduledCall `yaml:"calls"`
+	Misfire string          `yaml:"misfire" enum:"once,skip,all"`
+	Deliver []ScheduledCall `yaml:"deliver"`
+}
+
+// ScheduledCall is a call of a tool of the agent's.
+type ScheduledCall struct {
+	Tool string       `yaml:"tool" required:"true"`
+	Args outside.JSON `yaml:"args"`
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// scheduled reports the faults of an agent's schedules.
+func (b *builder) scheduled(tools []*pawl.Tool) error {
+	var all Findings
+	seen := map[string]bool{}
+	for i, s := range b.agent.Schedules {
+		at := index("schedules", i)
+		switch {
+		case !plainName.MatchString(s.Name):
+			all = append(all, finding(CodeBadValue, at+".name", "letters, digits, _ and -, such as morning", "%q is no name of a schedule", s.Name))
+		case seen[s.Name]:
+			all = append(all, finding(CodeDuplicateName, at+".name", "rename one of them", "two schedules are named %s", s.Name))
+		}
+		seen[s.Name] = true
+		zone := s.Zone
+		if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
+			all = append(all, finding(CodeBadValue, at+".zone", "an IANA zone, such as Europe/Oslo or UTC", "there is no zone %q", zone))
+			zone = ""
+		}
+		if _, err := schedule.ParseWhen(s.When, zone); err != nil {
+			all = append(all, finding(CodeBadValue, at+".when", "", "%v", err))
+		}
+		if s.Prompt == "" && len(s.Calls) == 0 {
+			all = append(all, finding(CodeMissingKey, at, "prompt: What is new?", "nothing is to be done then: the key prompt, or calls, is missing"))
+		}
+		for j, c := range s.Calls {
+			all = append(all, b.called(c, index(at+".calls", j), tools)...)
+		}
+		for j, c := range s.Deliver {
+			all = append(all, b.called(c, index(at+".deliver", j), tools)...)
+		}
+	}
+	return all.err()
+}
+
+// called reports a call of an unknown tool, or with arguments that do not fit.
+func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Findings {
+	if wrong := b.about(c.Tool, at+".tool", tools); len(wrong) > 0 {
+		return wrong
+	}
+	i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == c.Tool })
+	switch {
+	case i < 0: // of a server that was not asked
+		return nil
+	case tools[i].Passive:
+		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is executed by the caller, and no caller is there then", c.Tool)}
+	}
+	if x := (pawl.Toolsets{schedule.Idle(tools[i : i+1])}).Execute(context.Background(),
+		llm.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
+		return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", strings.Join(strings.Fields(x.Result.Text()), " "))}
+	}
+	return nil
+}
+
+func (c ScheduledCall) args() json.RawMessage {
+	if len(c.Args) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return json.RawMessage(c.Args)
+}
+
+func scheduledCalls(list []ScheduledCall) (calls []schedule.Call) {
+	for _, c := range list {
+		calls = append(calls, schedule.Call{Tool: c.Tool, Args: c.args()})
+	}
+	return calls
+}
+
+// schedules is how the IDs of the agent's schedules begin.
+func (a *Agent) schedules() string { return a.Name + "/" }
+
+// HasSchedule reports whether KeepSchedules stores a schedule of that ID for the agent.
+func (a *Agent) HasSchedule(id string) bool { return strings.HasPrefix(id, a.schedules()) }
+
+// KeepSchedules stores the schedules of the agent in db, in the scope of its store and under the
+// IDs AGENT/NAME: see schedule.Keep. Call it before schedules run, for an agent that was built.
+func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv func(string) string,
+	now time.Time) error {
+	zone, err := zoneOf(a.Zone, getenv)
+	if err != nil {
+		return err
+	}
+	var want []store.Schedule
+	for _, s := range a.Schedules {
+		t := schedule.Task{Prompt: s.Prompt, Calls: scheduledCalls(s.Calls), Deliver: scheduledCalls(s.Deliver)}
+		task, err := json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		v := store.Schedule{ID: a.schedules() + s.Name, Name: s.Name, Description: s.Name + ", of the file of " +
+			a.Name, When: s.When, Zone: s.Zone, Task: task, Misfire: s.Misfire}
+		v.Zone = cmp.Or(v.Zone, zone)
+		want = append(want, v)
+	}
+	return schedule.Keep(ctx, db, a.Store.Scope(), a.schedules(), want, now)
+}

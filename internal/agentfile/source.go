@@ -1,0 +1,240 @@
+package agentfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	messages "github.com/pawl-go/pawl/internal/text"
+)
+
+// The limits of a file. Values behind aliases count each time, so a short file cannot expand into a
+// large one.
+const (
+	mostBytes     = 1 << 20
+	mostValues    = 100_000
+	mostDepth     = 64
+	mostDocuments = 64
+)
+
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
+
+// parsed matches the messages of the YAML parser, as opposed to the YAML scanner.
+var parsed = regexp.MustCompile(`did not find expected (',' or|'-' indicator|key$|node content|<)`)
+
+// documents splits a file into its documents. Empty ones are left out.
+func (r *reading) documents(text []byte) (docs []*yaml.Node) {
+	if len(text) > mostBytes {
+		r.found(&Finding{Code: CodeTooLarge, Message: fmt.Sprintf("the file has more than %d bytes", mostBytes)})
+		return nil
+	}
+	if f := notUTF8(text); f != nil {
+		r.found(f)
+		return nil
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		root := new(yaml.Node)
+		err := decodeNode(d, root)
+		switch {
+		case errors.Is(err, io.EOF):
+			if len(docs) == 0 {
+				r.found(&Finding{Code: CodeEmpty, Line: 1, Column: 1, Message: "the file has no agent", Hint: "to write a first agent: pawl init"})
+			}
+			return docs
+		case err != nil:
+			f := &Finding{Code: CodeSyntax, Line: 0, Column: 1, Message: "it is no YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
+			if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+				f.Line, _ = strconv.Atoi(m[1])
+				f.Message = "it is no YAML: " + m[2]
+			}
+			if parsed.MatchString(err.Error()) { // YAML's reader counts these lines from 0
+				f.Line++
+			}
+			if m := unknownAnchor.FindStringSubmatch(err.Error()); m != nil { // it says no line
+				if before, _, found := bytes.Cut(text, []byte("*"+m[1])); found {
+					f.Line = bytes.Count(before, []byte("\n")) + 1
+				}
+			}
+			f.Line, f.Hint = max(1, f.Line), yamlHint(f.Message)
+			r.found(f)
+			return docs
+		}
+		if len(root.Content) == 0 || root.Content[0].Kind == yaml.ScalarNode && root.Content[0].Tag == "!!null" {
+			continue
+		}
+		if len(docs) == mostDocuments {
+			r.at(CodeTooLarge, root.Content[0], "", "", "there are more than %d documents in it", mostDocuments)
+			return docs
+		}
+		if bound := (bounds{r: r}); !bound.walk(root.Content[0], 0) {
+			return docs
+		}
+		docs = append(docs, root.Content[0])
+	}
+}
+
+var unknownAnchor = regexp.MustCompile(`unknown anchor '(.+)' referenced`)
+
+// yamlHint returns the usual cause of a message of the YAML reader. Empty means that it is not
+// known.
+func yamlHint(message string) string {
+	for _, h := range []struct{ part, hint string }{
+		{"tab character", "indent with spaces"},
+		{"cannot start any token", "indent with spaces, no tabs; a value that begins with @, ` or % wants quotes"},
+		{"mapping values are not allowed", "a value with a colon and a space in it wants quotes; keys of one object begin in the same column"},
+		{"unexpected end of stream", "a quotation mark is not closed"},
+		{"did not find expected ',' or", "a [ or { is not closed"},
+		{"unknown anchor", "a value that begins with * wants quotes"},
+	} {
+		if strings.Contains(message, h.part) {
+			return h.hint
+		}
+	}
+	return ""
+}
+
+// notUTF8 finds the first byte that is no UTF-8. A file that begins as UTF-16 is left to the YAML
+// reader, which can read it.
+func notUTF8(text []byte) *Finding {
+	if utf8.Valid(text) || bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return nil
+	}
+	at := 0
+	for at < len(text) {
+		c, n := utf8.DecodeRune(text[at:])
+		if c == utf8.RuneError && n == 1 {
+			break
+		}
+		at += n
+	}
+	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
+	return &Finding{Code: CodeSyntax, Line: bytes.Count(text[:at], []byte("\n")) + 1, Column: utf8.RuneCount(line) + 1,
+		Message: "it is no text in UTF-8", Hint: "save it as UTF-8"}
+}
+
+// decodeNode reads the next document. The YAML reader reports some faults by a panic.
+func decodeNode(d *yaml.Decoder, root *yaml.Node) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v)
+		}
+	}()
+	return d.Decode(root)
+}
+
+// bounds holds a document to what it may be.
+type bounds struct {
+	r      *reading
+	values int
+}
+
+func (b *bounds) walk(n *yaml.Node, depth int) bool {
+	b.values++
+	switch {
+	case depth > mostDepth:
+		b.r.at(CodeTooDeep, n, "", "", "it is nested more than %d deep, or in a circle", mostDepth)
+		return false
+	case b.values > mostValues:
+		b.r.at(CodeTooLarge, n, "", "", "it has more than %d values, those behind aliases counted each time", mostValues)
+		return false
+	case n.Kind == yaml.AliasNode:
+		return b.walk(n.Alias, depth+1)
+	}
+	for _, c := range n.Content {
+		if !b.walk(c, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// expanded is a scalar in which variables were replaced.
+type expanded struct {
+	written string   // what the file says, which is what findings show
+	names   []string // the variables that were set
+	values  []string // what they had
+}
+
+// expand replaces ${NAME} and ${NAME:-default} in the text of n; $${ means ${. It returns nil if
+// there is nothing to replace. For any values, the result stays the text of one scalar.
+func (r *reading) expand(n *yaml.Node) *expanded {
+	if !strings.Contains(n.Value, "${") {
+		return nil
+	}
+	e := &expanded{written: n.Value}
+	var out strings.Builder
+	rest := n.Value
+	for {
+		before, after, found := strings.Cut(rest, "${")
+		out.WriteString(strings.TrimSuffix(before, "$"))
+		if !found {
+			if strings.HasSuffix(before, "$") {
+				out.WriteByte('$')
+			}
+			return e.into(n, out.String())
+		}
+		if strings.HasSuffix(before, "$") { // $${
+			out.WriteString("${")
+			rest = after
+			continue
+		}
+		inner, tail, closed := strings.Cut(after, "}")
+		name, fallback, hasDefault := strings.Cut(inner, ":-")
+		switch {
+		case !closed:
+			r.at(CodeBadVariable, n, "", "${NAME} or ${NAME:-default}; $${ writes ${ itself", "a variable has no end: ${%s", cut(after))
+			return e.into(n, e.written)
+		case !variableName(name):
+			r.at(CodeBadVariable, n, "", "${NAME} or ${NAME:-default}; $${ writes ${ itself", "%q is no name of a variable", cut(name))
+			return e.into(n, e.written)
+		}
+		value := r.env(name)
+		switch {
+		case value != "":
+			e.names, e.values = append(e.names, name), append(e.values, value)
+		case hasDefault:
+			value = fallback
+		default:
+			r.at(CodeMissingVariable, n, "", "set it, or write ${"+name+":-default}", "the variable %s is not set", name)
+		}
+		out.WriteString(value)
+		rest = tail
+	}
+}
+
+func (e *expanded) into(n *yaml.Node, text string) *expanded {
+	n.Value = text
+	return e
+}
+
+// variableName reports whether an environment variable can have this name.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString
+
+// cut shortens a text that is shown.
+func cut(s string) string { return messages.Clip(s, 40) }
+
+// modelReads reports whether the text of a field is sent to the model.
+func modelReads(path string) bool {
+	field := path[strings.LastIndexByte(path, '.')+1:]
+	return field == "instructions" || field == "description"
+}
+
+// secretWords are parts of the names of secrets.
+var secretWords = []string{"key", "token", "secret", "password", "passwd", "credential", "authorization",
+	"auth_header", "cookie"}
+
+// keyLike reports whether a field or variable of this name holds a secret.
+func keyLike(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
+}

@@ -1,0 +1,378 @@
+package agentfile
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/postgres"
+	"github.com/pawl-go/pawl/store/sqlite"
+)
+
+// Scope returns whose the store is.
+func (s Store) Scope() store.Scope { return store.Scope{Tenant: s.Tenant, User: s.User} }
+
+// path is where the database is.
+func (s Store) path(env func(string) string) (string, error) {
+	if s.DB != "" {
+		return s.DB, nil
+	}
+	if dir := env("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "pawl", "pawl.db"), nil
+	}
+	home := env("HOME")
+	if home == "" {
+		return "", finding(CodeUnavailable, "store.db", "name the file", "HOME is not set, so there is no place for the database")
+	}
+	return filepath.Join(home, ".local", "share", "pawl", "pawl.db"), nil
+}
+
+// Database is a store that is opened at its first use. Close it. It may be used concurrently.
+type Database struct {
+	at     Store
+	env    func(string) string
+	create bool
+
+	mu      sync.Mutex
+	db      store.Store
+	closers []io.Closer // what its tools have open
+}
+
+// NewDatabase returns the database of s, without opening it. A nil getenv means os.Getenv. With
+// create, a database that does not exist is created.
+func NewDatabase(s Store, getenv func(string) string, create bool) *Database {
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	return &Database{at: s, env: getenv, create: create}
+}
+
+// Path returns the file, or the address of a PostgreSQL database. Do not print an address: it may
+// contain a password.
+func (d *Database) Path() (string, error) { return d.at.path(d.env) }
+
+// Open opens the database, or returns the open one. The error is a *Finding.
+func (d *Database) Open() (store.Store, error) { return d.opened(false) }
+
+// Create is Open, but creates a database that does not exist.
+func (d *Database) Create() (store.Store, error) { return d.opened(true) }
+
+func (d *Database) opened(create bool) (store.Store, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.db != nil {
+		return d.db, nil
+	}
+	if err := d.at.Scope().Check(); err != nil {
+		return nil, finding(CodeBadValue, "store.tenant", "", "%v", err)
+	}
+	path, err := d.Path()
+	if err != nil {
+		return nil, err
+	}
+	open := d.openFile
+	if d.at.isServer() {
+		open = openServer
+	}
+	l, err := ledger(d.env)
+	if err != nil {
+		return nil, err
+	}
+	db, err := open(path, create || d.create, l)
+	if err == nil {
+		d.db = db
+	}
+	return d.db, err
+}
+
+// isServer reports whether the database is at an address, and not in a file.
+func (s Store) isServer() bool {
+	return strings.HasPrefix(s.DB, "postgres://") || strings.HasPrefix(s.DB, "postgresql://")
+}
+
+const makesIt = "pawl knowledge add FILE makes it, and so do runs with the sets remember, skill or schedule"
+
+func (d *Database) openFile(path string, create bool, l *store.Ledger) (store.Store, error) {
+	if create {
+		if d.at.DB == "" {
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				return nil, finding(CodeBadFile, "store.db", "name another file", "%s", plain(err))
+			}
+		}
+	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, finding(CodeBadFile, "store.db", makesIt, "there is no database %s", path)
+	}
+	db, err := sqlite.Open(path, &sqlite.Options{Ledger: l})
+	if err != nil {
+		return nil, finding(CodeBadFile, "store.db",
+			"want a database file of pawl, a new file, or postgres://USER@HOST/DATABASE", "%v", err).because(err)
+	}
+	return db, nil
+}
+
+func openServer(address string, create bool, l *store.Ledger) (store.Store, error) {
+	db, err := postgres.Open(context.Background(), address, &postgres.Options{NoCreate: !create, Ledger: l})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, finding(CodeUnavailable, "store.db", makesIt, "%v", err)
+	case err != nil:
+		return nil, finding(CodeUnavailable, "store.db",
+			"want postgres://USER@HOST/DATABASE; the password may also be in PGPASSWORD or ~/.pgpass", "%v", err).because(err)
+	}
+	return db, nil
+}
+
+// Close closes the database if it is open.
+func (d *Database) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, c := range d.closers {
+		errs = append(errs, c.Close())
+	}
+	if d.db != nil {
+		errs = append(errs, d.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// unopened stands for a store while a tool is only shown: it has no method that can be called.
+type unopened struct{ store.Store }
+
+// toolset returns tools over the database. It is opened at the first call, so that tools can be
+// listed without one; with create, it is then created if it does not exist.
+func (d *Database) toolset(create bool, of func(store.Store) (pawl.Toolset, error)) (pawl.Toolset, error) {
+	set, err := of(unopened{})
+	if err != nil {
+		return nil, err
+	}
+	d.closes(set)
+	tools, err := set.Tools(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var real []*pawl.Tool
+	open := func(ctx context.Context) ([]*pawl.Tool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if real != nil {
+			return real, nil
+		}
+		db, err := d.opened(create)
+		if err != nil {
+			return nil, err
+		}
+		set, err := of(db)
+		if err != nil {
+			return nil, err
+		}
+		d.closes(set)
+		real, err = set.Tools(ctx)
+		return real, err
+	}
+	var all pawl.Toolsets
+	for i, t := range tools {
+		t = t.Clone()
+		t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+			tools, err := open(ctx)
+			if err != nil {
+				return llm.ToolResult{}, err
+			}
+			return tools[i].Run(ctx, call)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// closes adds a toolset that is closed with the database.
+func (d *Database) closes(set pawl.Toolset) {
+	if c, ok := set.(io.Closer); ok {
+		d.mu.Lock()
+		d.closers = append(d.closers, c)
+		d.mu.Unlock()
+	}
+}
+
+// Open opens the embedding model; without one it returns nil. The error is a *Finding.
+func (e Embed) Open() (store.Embedder, error) {
+	if e.Model == "" {
+		if e.URL != "" {
+			return nil, finding(CodeConflict, "embed.base_url", "name an embedding model", "an address is given without an embedding model")
+		}
+		return nil, nil
+	}
+	m, err := provider.OpenEmbedder(e.Model, &provider.Options{BaseURL: e.URL})
+	if err != nil {
+		return nil, finding(CodeUnknownModel, "embed.model", "such as openai:text-embedding-3-small or ollama:nomic-embed-text", "%v", err)
+	}
+	return m, nil
+}
+
+// plain words an error about a file without the name of the system call.
+func plain(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Path + ": " + p.Err.Error()
+	}
+	return err.Error()
+}
+
+// The variables of the ledger: the key that signs durable runs, as a file or as text in PEM, and
+// the place of their anchors, file:PATH, otel:URL or exec:COMMAND. They belong to the process and
+// not to an agent, so they are in the environment.
+const (
+	keyVariable    = "PAWL_SIGN_KEY"
+	anchorVariable = "PAWL_ANCHOR"
+)
+
+// ledger returns the ledger of the environment. Nil means that it names none.
+func ledger(env func(string) string) (*store.Ledger, error) {
+	key, place := env(keyVariable), env(anchorVariable)
+	if key == "" && place == "" {
+		return nil, nil
+	}
+	l := new(store.Ledger)
+	if key != "" {
+		k, err := ReadKey(key)
+		signer, ok := k.(ed25519.PrivateKey)
+		if err == nil && !ok {
+			err = fmt.Errorf("it is a public key, which cannot sign")
+		}
+		if err != nil {
+			return nil, finding(CodeBadValue, "store", "openssl genpkey -algorithm ed25519 -out FILE writes a key", "%s: %v", keyVariable, err)
+		}
+		l.Key = signer
+	}
+	kind, where, _ := strings.Cut(place, ":")
+	switch {
+	case place == "":
+	case kind == "file" && where != "":
+		l.Anchor = anchorTo(func(_ context.Context, line []byte) error { return appendTo(where, line) })
+	case kind == "otel" && where != "":
+		l.Anchor = anchorTo(func(ctx context.Context, line []byte) error { return logTo(ctx, where, line) })
+	case kind == "exec" && where != "":
+		l.Anchor = anchorTo(func(ctx context.Context, line []byte) error { return passTo(ctx, where, line) })
+	default:
+		return nil, finding(CodeBadValue, "store", "want file:PATH, otel:URL or exec:COMMAND", "%s: %q is no place for anchors", anchorVariable, place)
+	}
+	return l, nil
+}
+
+// ReadKey returns an ed25519 key: an ed25519.PrivateKey or an ed25519.PublicKey. from is a file in
+// PEM, or its text.
+func ReadKey(from string) (crypto.PublicKey, error) {
+	text := []byte(from)
+	if !strings.HasPrefix(strings.TrimSpace(from), "-----BEGIN") {
+		var err error
+		text, err = os.ReadFile(from)
+		if err != nil {
+			return nil, fmt.Errorf("%s", plain(err))
+		}
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("it is not in PEM")
+	}
+	var k any
+	var err error
+	if block.Type == "PUBLIC KEY" {
+		k, err = x509.ParsePKIXPublicKey(block.Bytes)
+	} else {
+		k, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	}
+	switch k.(type) {
+	case ed25519.PrivateKey, ed25519.PublicKey:
+		return k, nil
+	}
+	if err == nil {
+		err = fmt.Errorf("it is a key of another kind; want ed25519")
+	}
+	return nil, err
+}
+
+// anchorTo returns store.Ledger.Anchor, which passes each anchor to put as a line of JSON.
+func anchorTo(put func(ctx context.Context, line []byte) error) func(context.Context, store.Anchor) error {
+	return func(ctx context.Context, a store.Anchor) error {
+		line, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		return put(ctx, append(line, '\n'))
+	}
+}
+
+// appendTo appends a line to a file, and returns when it is on disk.
+func appendTo(path string, line []byte) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(line); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// logTo sends a line as a log record to OpenTelemetry's collector at address, and returns when the
+// collector has accepted it.
+func logTo(ctx context.Context, address string, line []byte) error {
+	type object map[string]any
+	text := func(s []byte) object { return object{"stringValue": string(bytes.TrimSpace(s))} }
+	record := object{"timeUnixNano": strconv.FormatInt(time.Now().UnixNano(), 10), "severityNumber": 9, "body": text(line)}
+	body, err := json.Marshal(object{"resourceLogs": []object{{
+		"resource":  object{"attributes": []object{{"key": "service.name", "value": text([]byte("pawl"))}}},
+		"scopeLogs": []object{{"scope": object{"name": "pawl.anchors"}, "logRecords": []object{record}}}}}})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(address, "/")+"/v1/logs", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", anchorVariable, err)
+	}
+	defer res.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	if err == nil && (res.StatusCode != http.StatusOK || bytes.Contains(said, []byte("rejectedLogRecords"))) {
+		err = fmt.Errorf("%s: the collector answers %s: %.200s", anchorVariable, res.Status, said)
+	}
+	return err
+}
+
+// passTo runs a command with a line as its input. A status other than 0 is an error.
+func passTo(ctx context.Context, command string, line []byte) error {
+	c := exec.CommandContext(ctx, "sh", "-c", command)
+	c.Stdin = bytes.NewReader(line)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %.200s", anchorVariable, err, bytes.TrimSpace(out))
+	}
+	return nil
+}

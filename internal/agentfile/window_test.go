@@ -1,0 +1,120 @@
+package agentfile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/agentfile"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/script"
+)
+
+// small writes a catalogue in which openai:sim has a window of n tokens.
+func small(t *testing.T, dir string, n int) {
+	t.Helper()
+	data := fmt.Sprintf(`[{"provider":"openai","id":"sim","calling":true,"window":%d}]`, n)
+	if err := os.WriteFile(filepath.Join(dir, "models.json"), []byte(data), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An agent from a file works for 200 steps in a window of 32k tokens, which a simulator enforces.
+// With history: all it fails at the window. The list of the set todo stays in sight.
+func TestWindowOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	small(t, dir, 32_768)
+	page := "line of the page\n"
+	for name, dies := range map[string]bool{"": false, "history: window\n": false,
+		"history: {window: {keep: 2}}\n": false, "history: all\n": true, "tools: [todo]\n": false} {
+		calls, refused, put, listed := 0, 0, false, false
+		model := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
+			if calls++; calls > 200 {
+				return script.Say("All read.")
+			}
+			if calls == 1 && strings.Contains(name, "todo") {
+				return script.Call("todo", map[string]any{"items": []any{map[string]any{"text": "paint it", "state": "open"}}})
+			}
+			return script.Call("page_read", map[string]any{"n": calls})
+		})))
+		limit := func(_ int, r *pawltest.Received) *pawltest.Fault {
+			listed = strings.Contains(string(r.Body), "The list of the tool todo:")
+			put = put || strings.Contains(string(r.Body), "bytes put away")
+			if len(r.Body)/4 > 32_768 {
+				refused++
+				return &pawltest.Fault{Status: 400, Code: "context_length_exceeded", Message: "maximum context length"}
+			}
+			return nil
+		}
+		sim, err := pawltest.NewSimulator(model, &pawltest.SimulatorOptions{Quiet: true, Fault: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := "agent: reader\nmodel: {name: \"openai:sim\", base_url: \"" + sim.URL + "\"}\ncatalog: models.json\nlimits: {rounds: 300}\n" + name
+		file := filepath.Join(dir, "agent.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := agentfile.Load(file, &agentfile.LoadOptions{Getenv: environment})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := pawl.Func("page_read", "Reads a page.", func(context.Context, struct {
+			N int `json:"n"`
+		}) (string, error) {
+			return strings.Repeat(page, 200), nil
+		})
+		read.Effect = pawl.EffectRead
+		built, err := f.Agents[0].Build(t.Context(), &agentfile.Options{
+			Getenv: environment, HTTP: http.DefaultTransport,
+			Tools: []pawl.Toolset{read}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := built.Agent.Run(t.Context(), llm.User("Read all pages."))
+		built.Close()
+		sim.Close()
+		var pe *llm.ProviderError
+		if dies && (!errors.As(err, &pe) || pe.Code != llm.CodeContextLength) {
+			t.Errorf("%q: %v; it should be refused", name, err)
+		}
+		if !dies && (err != nil || res.Text() != "All read." || refused > 0 || !put) {
+			t.Errorf("%q: %v after %d calls, %d refused, put away: %v", name, err, calls, refused, put)
+		}
+		if listed != strings.Contains(name, "todo") {
+			t.Errorf("%q: the list is in the last request: %v", name, listed)
+		}
+	}
+}
+
+// Check reports tools that leave too little room, and Explain what they take.
+func TestWindowCheck(t *testing.T) {
+	dir := t.TempDir()
+	for tokens, want := range map[int]string{2_000: "more than 60 % of the room of 1500", 200_000: ""} {
+		file := filepath.Join(dir, "agent.yaml")
+		text := fmt.Sprintf("agent: reader\nmodel: openai:sim\ntools: [file]\nhistory: {window: {tokens: %d}}\n", tokens)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := agentfile.Load(file, &agentfile.LoadOptions{Getenv: environment})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &agentfile.Options{Getenv: environment}
+		got := f.Agents[0].Check(t.Context(), o)
+		if want == "" && got != nil || want != "" && !strings.Contains(got.Error(), want) {
+			t.Errorf("%d tokens: %v, want %q", tokens, got, want)
+		}
+		x, err := f.Agents[0].Explain(t.Context(), o, "go")
+		if err != nil || x.Window != tokens || x.Room != tokens*3/4 || x.Taken < 900 {
+			t.Errorf("%d tokens: %v, %+v", tokens, err, x)
+		}
+	}
+}
