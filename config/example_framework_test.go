@@ -1,4 +1,4 @@
-package agentframework_test
+package config_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 )
 
 // A file of agent.framework/v2 is read like any other file. The summary uses the native keys.
-func Example() {
+func Example_framework() {
 	// begin read
 	file, err := config.Parse("agent.yaml", []byte(`
 apiVersion: agent.framework/v2
@@ -24,7 +24,12 @@ spec:
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s", file.Agents[0].YAML())
+	summary, err := file.YAML("analyst")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s", summary)
 	// Output:
 	// agent: analyst
 	// model: openai-chat:gpt-5-mini

@@ -1,4 +1,0 @@
-package config
-
-// Meaning is meaning, for the generated page.
-var Meaning = meaning
