@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
-	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/agentfile"
 )
 
 // display shows a run: on the console, or as plain lines.
@@ -62,7 +62,7 @@ func PlainDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 // has reported before the run.
 func withoutDriver(next func(pawl.Event)) func(pawl.Event) {
 	return func(e pawl.Event) {
-		if e.Kind != pawl.EventNotice || e.Code != config.NoticeDriver {
+		if e.Kind != pawl.EventNotice || e.Code != agentfile.NoticeDriver {
 			next(e)
 		}
 	}
