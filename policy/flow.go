@@ -3,12 +3,9 @@ package policy
 // flow.go: Flow: decides about calls by the origin of their arguments.
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -16,8 +13,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/conversation"
-	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy/internal/origin"
 )
 
 // Flow decides about a call by the origin of its arguments, which it computes from the transcript
@@ -51,10 +48,10 @@ type Flow struct {
 	ValidFor   time.Duration // from an approval to the start of the call; 0 means no limit
 
 	mu    sync.Mutex
-	tools map[*pawl.Tool]*conduct
+	tools map[*pawl.Tool]*origin.Conduct
 
-	recent  sync.Mutex // taken before the lock of an index, and mu after it
-	indexes []*index   // the one used last is first
+	recent   sync.Mutex // taken before the lock of an index, and mu after it
+	readings []*reading // the one used last is first
 }
 
 var _ pawl.Approver = (&Flow{}).Approve
@@ -112,7 +109,7 @@ const (
 )
 
 // conduct returns what the policy knows of t.
-func (f *Flow) conduct(t *pawl.Tool) *conduct {
+func (f *Flow) conduct(t *pawl.Tool) *origin.Conduct {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.tools[t]
@@ -126,9 +123,9 @@ func (f *Flow) conduct(t *pawl.Tool) *conduct {
 				labels += " " + f.Labels[entry]
 			}
 		}
-		c = newConduct(t, strings.Fields(labels))
+		c = origin.NewConduct(t, strings.Fields(labels))
 		if f.tools == nil {
-			f.tools = map[*pawl.Tool]*conduct{}
+			f.tools = map[*pawl.Tool]*origin.Conduct{}
 		}
 		f.tools[t] = c
 	}
@@ -144,10 +141,10 @@ func (f *Flow) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 		return allow, nil
 	}
 	c := f.conduct(tool)
-	if c.free {
+	if c.Exempt() {
 		return allow, nil
 	}
-	args := c.arguments(call.Args)
+	args := c.Arguments(call.Args)
 	if len(args) == 0 {
 		return allow, nil
 	}
@@ -155,7 +152,7 @@ func (f *Flow) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 	if ix == nil {
 		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "the reply with this call is not complete"}, nil
 	}
-	why := ix.judge(c, args)
+	why := ix.Judge(c, args)
 	if why == "" {
 		return allow, nil
 	}
@@ -170,23 +167,31 @@ func (f *Flow) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: why, ValidFor: f.ValidFor}, nil
 }
 
+// reading is a conversation that a Flow has read.
+type reading struct {
+	*origin.Index
+	outer *origin.Index // of the conversation around a nested agent; nil means none
+	inner bool          // the task of the agent comes from another agent
+	at    step          // the last step that was read
+}
+
 // index returns the index of the conversation of v. nil means that the reply will not be complete.
-func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
-	// The slice of the tools is made for a run, and identifies the run while an index holds it.
+func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *origin.Index {
+	// The slice of the tools is made for a run, and identifies the run while a reading holds it.
 	tools, key := v.Tools(), ownKey(v.Key)
 	at := step{&tools[0], key[:max(0, strings.LastIndexByte(string(key), '/'))]}
-	outer, _ := ctx.Value(outerKey{}).(*index)
+	outer, _ := ctx.Value(outerKey{}).(*origin.Index)
 	inner := !topLevel(key)
 	if !inner {
 		outer = nil
 	}
 	f.recent.Lock()
 	defer f.recent.Unlock()
-	for i, ix := range f.indexes {
-		if ix.at == at && ix.outer == outer {
-			copy(f.indexes[1:i+1], f.indexes[:i])
-			f.indexes[0] = ix
-			return ix
+	for i, c := range f.readings {
+		if c.at == at && c.outer == outer {
+			copy(f.readings[1:i+1], f.readings[:i])
+			f.readings[0] = c
+			return c.Index
 		}
 	}
 	f.recent.Unlock()
@@ -199,35 +204,37 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
 		msgs = conversation.Of(ctx)
 		at = step{}
 	}
-	var ix *index
-	for i, known := range f.indexes {
-		if known.outer == outer && known.inner == inner && known.begins(msgs) {
-			ix = known
-			f.indexes = slices.Delete(f.indexes, i, i+1)
+	var c *reading
+	for i, known := range f.readings {
+		if known.outer == outer && known.inner == inner && known.Begins(msgs) {
+			c = known
+			f.readings = slices.Delete(f.readings, i, i+1)
 			break
 		}
 	}
-	if ix == nil {
-		ix = newIndex(outer, inner, f.Words)
-		ix.tainted = ix.tainted || len(msgs) == 0 // the conversation is not known
+	if c == nil {
+		c = &reading{Index: origin.NewIndex(outer, inner, f.Words), outer: outer, inner: inner}
+		if len(msgs) == 0 {
+			c.Distrust()
+		}
 	}
-	ix.read(msgs, func(name string) *conduct {
+	c.Read(msgs, func(name string) *origin.Conduct {
 		if i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == name }); i >= 0 {
 			return f.conduct(tools[i])
 		}
-		return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
+		return origin.NewConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
 	})
-	ix.at = at
-	f.indexes = slices.Insert(f.indexes, 0, ix)
+	c.at = at
+	f.readings = slices.Insert(f.readings, 0, c)
 	total := 0
-	for i, x := range f.indexes {
-		total += int(x.bytes.Load())
+	for i, x := range f.readings {
+		total += x.Bytes()
 		if i > 0 && (i >= maxIndexes || total > maxIndexBytes) {
-			f.indexes = slices.Delete(f.indexes, i, len(f.indexes))
+			f.readings = slices.Delete(f.readings, i, len(f.readings))
 			break
 		}
 	}
-	return ix
+	return c.Index
 }
 
 // step is a step of a run.
@@ -255,152 +262,3 @@ func ownKey(k llm.Key) llm.Key {
 
 // topLevel reports whether k is the key of a call of the outermost reply.
 func topLevel(k llm.Key) bool { return strings.Count(string(k), "/") == 2 }
-
-// argument is a value of a call with its role.
-type argument struct {
-	name  string // of the nearest member around it
-	role  role
-	value string // as written, and a number as its digits
-	plain string
-}
-
-// maxArguments bounds the values of one call that are looked at.
-const maxArguments = 256
-
-// arguments returns the values of args that the policy looks at, and one more than maxArguments if
-// there are too many.
-func (c *conduct) arguments(args json.RawMessage) (all []argument) {
-	if c.quiet && !bytes.Contains(args, []byte("/")) && !bytes.Contains(args, []byte("ww.")) {
-		return nil
-	}
-	all = make([]argument, 0, 4)
-	w := walker{give: func(name, value string, _ bool) {
-		plain := plainText(value)
-		if r := c.role(name, plain); r != roleNone {
-			all = append(all, argument{name, r, value, plain})
-		}
-	}}
-	cur := jsonscan.New(args)
-	w.walk(&cur, "")
-	if !c.act && slices.ContainsFunc(all, func(a argument) bool { return a.role == roleAddress }) {
-		all = append(all, c.sinks(args)...)
-	}
-	if w.n > maxArguments && len(all) > 0 && len(all) <= maxArguments {
-		all = append(all, make([]argument, maxArguments+1-len(all))...)
-	}
-	return all
-}
-
-// sinks returns what a read sends to its address: names and values within its arguments, except the
-// address, choices and numbers.
-func (c *conduct) sinks(args json.RawMessage) (all []argument) {
-	top := ""
-	add := func(v string) { all = append(all, argument{top, roleSink, v, plainText(v)}) }
-	w := walker{key: add, give: func(name, v string, _ bool) {
-		if name != top || c.role(name, plainText(v)) != roleAddress {
-			add(v)
-		}
-	}}
-	cur := jsonscan.New(args)
-	cur.Object()
-	for key, ok := cur.Key(); ok; key, ok = cur.Key() {
-		top = string(key)
-		if c.closed[top] {
-			cur.Skip()
-			continue
-		}
-		w.walk(&cur, top)
-	}
-	if w.n > maxArguments {
-		all = append(all, make([]argument, maxArguments)...)
-	}
-	return all
-}
-
-// judge returns why a call needs a question; empty means that it does not.
-func (ix *index) judge(c *conduct, args []argument) string {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if !ix.tainted {
-		return ""
-	}
-	var why []string
-	report := func(a argument, text string) {
-		if q := fmt.Sprintf("%s %q %s", a.name, clipped(a.value), text); !slices.Contains(why, q) {
-			why = append(why, q)
-		}
-	}
-	known := false // a party of the call is the user's
-	for _, a := range args {
-		switch v := a.plain; a.role {
-		case roleParty, roleObject, roleSecret:
-			if !ix.endorsed(c, a.role, v) {
-				report(a, ix.where(v))
-			} else if a.role == roleParty {
-				known = known || ix.said(v) || ix.soleInDocument(c, v)
-			}
-		case roleAddress:
-			if !ix.reachable(v) {
-				report(a, "is put together: neither the user nor a result has this address")
-			} else if _, query, ok := strings.Cut(v, "?"); ok && !ix.complete(v) {
-				if plain, err := url.QueryUnescape(query); err == nil {
-					query = plain
-				}
-				ix.passesOn(a, plainText(query), true, report)
-			}
-		case roleTarget:
-			if ix.onlyProse(v) {
-				report(a, ix.where(v))
-			}
-		case roleContent:
-			ix.leaks(a, report)
-		case roleSink:
-			ix.leaks(a, report)
-			ix.passesOn(a, a.plain, false, report)
-		}
-	}
-	for _, a := range args {
-		if a.role == roleAmount && !known && !ix.endorsedAmount(c, a.value) {
-			report(a, ix.where(a.plain))
-		}
-	}
-	if len(args) > maxArguments {
-		why = append(why, fmt.Sprintf("the call has more than %d values", maxArguments))
-	}
-	if len(why) > 3 {
-		why = append(why[:3], fmt.Sprintf("and %d more", len(why)-3))
-	}
-	return strings.Join(why, "; ")
-}
-
-// passesOn reports a word of text, which a read sends to its address, that a result has or that may
-// be encoded, and that the user did not say. local leaves out encoded words and the words of
-// results that came from an address.
-func (ix *index) passesOn(a argument, text string, local bool, report func(argument, string)) {
-	words := strings.FieldsFunc(text, func(r rune) bool { return !wordRune(r) })
-	asked := 0
-	for _, v := range append([]string{text}, words...) {
-		if len(v) < 4 || wireWords[v] || ix.said(v) {
-			continue
-		}
-		asked++
-		if asked > maxSame {
-			report(a, "has too many words that the user did not say")
-			return
-		}
-		s := ix.see(v)
-		if s.local || !local && (s.fresh || opaque(v)) ||
-			ix.anySpot(v, func(s *spot) bool { return !local || !s.web }) {
-			report(a, fmt.Sprintf("sends %q, which %s", clipped(v), ix.where(v)))
-			return
-		}
-	}
-}
-
-// clipped returns the start of a value, for a question.
-func clipped(s string) string {
-	if r := []rune(s[:min(len(s), 256)]); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return s
-}

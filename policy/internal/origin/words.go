@@ -1,6 +1,6 @@
-package policy
+package origin
 
-// flow_words.go: how Flow compares texts: whole words, addresses and amounts.
+// words.go: how Flow compares texts: whole words, addresses and amounts.
 
 import (
 	"regexp"

@@ -1,6 +1,10 @@
-package policy
+// Package origin says where a value of a conversation comes from, and whether the user stands behind
+// it. It reads the messages of a conversation into an Index, and what it needs of a tool into a
+// Conduct. Index.Judge then says why a call needs a question. The package knows nothing of approvals,
+// modes and middleware: package policy decides with its answers.
+package origin
 
-// flow_index.go: what a conversation has said: the user's words, records, and untrusted text.
+// index.go: what a conversation has said: the user's words, records, and untrusted text.
 
 import (
 	"bytes"
@@ -22,12 +26,11 @@ const (
 	maxAddresses = 1000 // of one document
 )
 
-// index is what the messages of a conversation say. It grows with the conversation: each message is
+// Index is what the messages of a conversation say. It grows with the conversation: each message is
 // read once. All texts in it are plain.
-type index struct {
-	outer *index // of the conversation around a nested agent; nil means none
+type Index struct {
+	outer *Index // of the conversation around a nested agent; nil means none
 	inner bool   // the task of the agent comes from another agent
-	at    step   // the last one; with the lock of the Flow
 
 	mu      sync.Mutex
 	msgs    []llm.Message
@@ -49,7 +52,7 @@ type index struct {
 
 // origin is the result that a value stands in.
 type origin struct {
-	of  *conduct
+	of  *Conduct
 	seq int // its place in index.origins
 	// The names and values of the arguments of the call that the user did not say.
 	args  []string
@@ -71,7 +74,7 @@ type spot struct {
 
 // spots yields the places of v, the last first, except those after a call that had v as an
 // argument: a tool may return what the model gave it, then or later.
-func (ix *index) spots(v string) iter.Seq[*spot] {
+func (ix *Index) spots(v string) iter.Seq[*spot] {
 	return func(yield func(*spot) bool) {
 		ix.load()
 		at, ok := ix.last[v]
@@ -82,10 +85,10 @@ func (ix *index) spots(v string) iter.Seq[*spot] {
 }
 
 // standsAlone reports whether v is a whole value of a result.
-func (ix *index) standsAlone(v string) bool { return ix.anySpot(v, func(*spot) bool { return true }) }
+func (ix *Index) standsAlone(v string) bool { return ix.anySpot(v, func(*spot) bool { return true }) }
 
 // anySpot reports whether f holds for a place of v.
-func (ix *index) anySpot(v string, f func(*spot) bool) bool {
+func (ix *Index) anySpot(v string, f func(*spot) bool) bool {
 	for s := range ix.spots(v) {
 		if f(s) {
 			return true
@@ -96,7 +99,7 @@ func (ix *index) anySpot(v string, f func(*spot) bool) bool {
 
 // given reports whether the call of o, or one before it, had v as an argument, as a whole or in
 // parts. v has the origin of that argument then.
-func (ix *index) given(v string, o *origin) bool {
+func (ix *Index) given(v string, o *origin) bool {
 	if o.of.pure && !o.of.trusted {
 		return true
 	}
@@ -110,7 +113,7 @@ func (ix *index) given(v string, o *origin) bool {
 }
 
 // standsIn reports whether v is a whole value of the result o.
-func (ix *index) standsIn(v string, o *origin) bool {
+func (ix *Index) standsIn(v string, o *origin) bool {
 	at, ok := ix.last[v]
 	for ; ok && at >= 0; at = ix.all[at].before {
 		if ix.all[at].origin == o {
@@ -130,7 +133,7 @@ func (o *origin) gave(v string, parts []string) bool {
 }
 
 // owned reports whether a write of this run returned the id v, and no call had it before.
-func (ix *index) owned(v string) bool { return ix.own[v] != nil && !ix.given(v, ix.own[v]) }
+func (ix *Index) owned(v string) bool { return ix.own[v] != nil && !ix.given(v, ix.own[v]) }
 
 // record is an object of a result.
 type record struct {
@@ -162,8 +165,11 @@ type sighting struct {
 	local bool   // and that text is of a call that went to no address
 }
 
-func newIndex(outer *index, inner bool, words string) *index {
-	ix := &index{outer: outer, inner: inner, own: map[string]*origin{}, last: map[string]int{},
+// NewIndex returns the index of a conversation without messages. outer is the index of the
+// conversation around the agent; nil means that there is none, or that it is not known. inner means
+// that the task of the agent comes from another agent. words count as the user's.
+func NewIndex(outer *Index, inner bool, words string) *Index {
+	ix := &Index{outer: outer, inner: inner, own: map[string]*origin{}, last: map[string]int{},
 		seen: map[string]*sighting{}}
 	ix.tainted = inner && (outer == nil || outer.locked(func() bool { return outer.tainted }))
 	if words != "" {
@@ -172,9 +178,9 @@ func newIndex(outer *index, inner bool, words string) *index {
 	return ix
 }
 
-// begins reports whether the messages of ix are the first of msgs. Texts of one process are shared,
+// Begins reports whether the messages of ix are the first of msgs. Texts of one process are shared,
 // so that equal ones compare without being read.
-func (ix *index) begins(msgs []llm.Message) bool {
+func (ix *Index) Begins(msgs []llm.Message) bool {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if len(ix.msgs) > len(msgs) || len(ix.msgs) == 0 {
@@ -201,8 +207,19 @@ func samePart(a, b llm.Part) bool {
 	return true // reasoning and media are not read
 }
 
-// read reads the messages that are new. tool returns the conduct of a tool by its name.
-func (ix *index) read(msgs []llm.Message, tool func(string) *conduct) {
+// Bytes returns the size of the texts that were read.
+func (ix *Index) Bytes() int { return int(ix.bytes.Load()) }
+
+// Distrust makes the conversation count as one with an untrusted result, for a conversation whose
+// messages are not known.
+func (ix *Index) Distrust() {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.tainted = true
+}
+
+// Read reads the messages that are new. tool returns the conduct of a tool by its name.
+func (ix *Index) Read(msgs []llm.Message, tool func(string) *Conduct) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if len(msgs) <= len(ix.msgs) {
@@ -214,7 +231,7 @@ func (ix *index) read(msgs []llm.Message, tool func(string) *conduct) {
 			text := m.Text()
 			ix.bytes.Add(int64(len(text)))
 			if ix.inner && m.Role == llm.RoleUser {
-				o := &origin{seq: -1, of: &conduct{name: "the agent that gave the task"}}
+				o := &origin{seq: -1, of: &Conduct{name: "the agent that gave the task"}}
 				ix.texts = append(ix.texts, passage{origin: o, text: plainText(text)})
 			} else {
 				ix.words = append(ix.words, plainText(text))
@@ -236,9 +253,9 @@ func (ix *index) read(msgs []llm.Message, tool func(string) *conduct) {
 }
 
 // said reports whether the user's words have v.
-func (ix *index) said(v string) bool { return ix.saidIn(ix.words, v) }
+func (ix *Index) said(v string) bool { return ix.saidIn(ix.words, v) }
 
-func (ix *index) saidIn(words []string, v string) bool {
+func (ix *Index) saidIn(words []string, v string) bool {
 	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.said(v) }) {
 		return true
 	}
@@ -248,13 +265,13 @@ func (ix *index) saidIn(words []string, v string) bool {
 
 // locked calls f with the lock of ix. An index locks only those around it, so that locks are
 // always taken in the same order.
-func (ix *index) locked(f func() bool) bool {
+func (ix *Index) locked(f func() bool) bool {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	return f()
 }
 
-func (ix *index) sighting(v string) *sighting {
+func (ix *Index) sighting(v string) *sighting {
 	s := ix.seen[v]
 	if s == nil {
 		if len(ix.seen) > 10_000 {
@@ -267,7 +284,7 @@ func (ix *index) sighting(v string) *sighting {
 }
 
 // see returns where v stands in passages.
-func (ix *index) see(v string) *sighting {
+func (ix *Index) see(v string) *sighting {
 	ix.load()
 	s, bare := ix.sighting(v), bareLink(v)
 	for ; s.next < len(ix.texts); s.next++ {
@@ -301,7 +318,7 @@ func identifies(before string) bool {
 }
 
 // named reports whether r holds a text that the user said.
-func (ix *index) named(r *record) bool {
+func (ix *Index) named(r *record) bool {
 	for ; r != nil; r = r.up {
 		if slices.ContainsFunc(r.texts, ix.said) {
 			return true
@@ -311,12 +328,12 @@ func (ix *index) named(r *record) bool {
 }
 
 // trusts reports whether a trusted result has v, other than as the echo of its own call.
-func (ix *index) trusts(v string) bool {
+func (ix *Index) trusts(v string) bool {
 	return ix.see(v).sure || ix.anySpot(v, func(s *spot) bool { return s.of.trusted })
 }
 
 // endorsed reports whether v may have the role r in a call of c.
-func (ix *index) endorsed(c *conduct, r role, v string) bool {
+func (ix *Index) endorsed(c *Conduct, r role, v string) bool {
 	if ix.said(v) {
 		return true
 	}
@@ -360,7 +377,7 @@ func (ix *index) endorsed(c *conduct, r role, v string) bool {
 // soleInDocument reports whether v is the only address of its kind in the documents that the user
 // named, and the user's words have a verb of c: the account of "pay the bill bill.txt". A second
 // address, such as the address in an injected text, makes it a guess.
-func (ix *index) soleInDocument(c *conduct, v string) bool {
+func (ix *Index) soleInDocument(c *Conduct, v string) bool {
 	kind := addressKind(v)
 	if kind != kindMail && kind != kindAccount || c.takes || ix.full || !ix.see(v).doc || !ix.intended(c) {
 		return false
@@ -384,7 +401,7 @@ func (ix *index) soleInDocument(c *conduct, v string) bool {
 
 // endorsedAmount reports whether a final act may have the amount s: the user said it, or it stands
 // in a record that the user named, or in a document that the user named for such an act.
-func (ix *index) endorsedAmount(c *conduct, s string) bool {
+func (ix *Index) endorsedAmount(c *Conduct, s string) bool {
 	n, ok := amount(s)
 	if !ok {
 		return false
@@ -407,17 +424,17 @@ func (ix *index) endorsedAmount(c *conduct, s string) bool {
 // reachable reports whether a read may go to the address v. An address that stands as a whole in
 // the conversation reveals only that it was read. An address that the model has put together
 // may carry data, unless the user said its host.
-func (ix *index) reachable(v string) bool { return ix.said(host(v)) || ix.complete(v) }
+func (ix *Index) reachable(v string) bool { return ix.said(host(v)) || ix.complete(v) }
 
 // complete reports whether the address v stands as a whole in the conversation.
-func (ix *index) complete(v string) bool {
+func (ix *Index) complete(v string) bool {
 	return ix.said(v) || ix.standsAlone(v) || ix.owned(v) || ix.trusts(v) || ix.see(v).fresh ||
 		ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.complete(v) })
 }
 
 // onlyProse reports whether v stands only in untrusted running text, outside of the documents that
 // the user named.
-func (ix *index) onlyProse(v string) bool {
+func (ix *Index) onlyProse(v string) bool {
 	if ix.said(v) {
 		return false
 	}
@@ -427,7 +444,7 @@ func (ix *index) onlyProse(v string) bool {
 
 // leaks reports the addresses and the private values in a text that leaves, as far as the user did
 // not say them.
-func (ix *index) leaks(a argument, report func(argument, string)) {
+func (ix *Index) leaks(a Argument, report func(Argument, string)) {
 	text := a.plain
 	const most = 200
 	found := addressesIn(text, most)
@@ -458,7 +475,7 @@ func (ix *index) leaks(a argument, report func(argument, string)) {
 }
 
 // where says where v stands, for a question.
-func (ix *index) where(v string) string {
+func (ix *Index) where(v string) string {
 	if tool := ix.see(v).tool; tool != "" {
 		return "stands only in text that " + tool + " returned"
 	}

@@ -1,6 +1,6 @@
-package policy
+package origin
 
-// flow_results.go: reads the results of calls into the index of a conversation.
+// results.go: reads the results of calls into the index of a conversation.
 
 import (
 	"encoding/json"
@@ -15,14 +15,14 @@ import (
 type unread struct {
 	llm.ToolResult
 	args  json.RawMessage // of its call
-	of    *conduct
+	of    *Conduct
 	words int // how many texts of the user stood before it
 }
 
 // admit takes the result of a call. It is read when a value is looked for that the user did not
 // say.
-func (ix *index) admit(r llm.ToolResult, tool func(string) *conduct) {
-	u := unread{ToolResult: r, of: &conduct{name: "a tool"}, words: len(ix.words)}
+func (ix *Index) admit(r llm.ToolResult, tool func(string) *Conduct) {
+	u := unread{ToolResult: r, of: &Conduct{name: "a tool"}, words: len(ix.words)}
 	if c, ok := ix.calls[r.CallID]; ok {
 		u.of = tool(c.Name)
 		u.args = c.Args
@@ -59,7 +59,7 @@ func (u *unread) private() bool {
 }
 
 // load reads the results that were not read yet.
-func (ix *index) load() {
+func (ix *Index) load() {
 	for _, u := range ix.unread {
 		ix.result(u)
 	}
@@ -68,7 +68,7 @@ func (ix *index) load() {
 }
 
 // result reads a result.
-func (ix *index) result(r unread) {
+func (ix *Index) result(r unread) {
 	o := &origin{of: r.of, seq: len(ix.origins)}
 	ix.origins = append(ix.origins, o)
 	ix.asked(o, r.args, ix.words[:r.words])
@@ -101,7 +101,7 @@ func (ix *index) result(r unread) {
 }
 
 // asked reads the arguments of the call of a result. words are the user's before it.
-func (ix *index) asked(o *origin, args json.RawMessage, words []string) {
+func (ix *Index) asked(o *origin, args json.RawMessage, words []string) {
 	found := false
 	o.keyed = true
 	w := walker{give: func(name, v string, isString bool) {
@@ -172,7 +172,7 @@ func (w *walker) walk(cur *jsonscan.Cursor, name string) {
 }
 
 // lines reads the items of a plain text: short lines, without a label at their start.
-func (ix *index) lines(o *origin, text string) {
+func (ix *Index) lines(o *origin, text string) {
 	for line := range strings.Lines(text) {
 		if len(line) > 256 {
 			continue
@@ -187,7 +187,7 @@ func (ix *index) lines(o *origin, text string) {
 }
 
 // value reads a value of a result: the field it stands in, and the record around it.
-func (ix *index) value(cur *jsonscan.Cursor, o *origin, field string, rec *record, depth int) {
+func (ix *Index) value(cur *jsonscan.Cursor, o *origin, field string, rec *record, depth int) {
 	switch cur.Kind() {
 	case jsonscan.Object:
 		inner := &record{up: rec}
@@ -216,7 +216,7 @@ func (ix *index) value(cur *jsonscan.Cursor, o *origin, field string, rec *recor
 }
 
 // scalar reads a string or a number of a result.
-func (ix *index) scalar(o *origin, field, value string, rec *record, depth int) {
+func (ix *Index) scalar(o *origin, field, value string, rec *record, depth int) {
 	v, n := plainText(value), noun(field)
 	if v == "" {
 		return
@@ -243,7 +243,7 @@ func (ix *index) scalar(o *origin, field, value string, rec *record, depth int) 
 	}
 }
 
-func (ix *index) add(v string, s spot) {
+func (ix *Index) add(v string, s spot) {
 	if len(ix.all) >= maxSpots {
 		ix.full = true
 		return

@@ -1,6 +1,6 @@
-package policy
+package origin
 
-// flow_tools.go: what Flow knows of a tool: its verb, the roles of its arguments, its labels.
+// conduct.go: what Flow knows of a tool: its verb, the roles of its arguments, its labels.
 
 import (
 	"encoding/json"
@@ -80,10 +80,9 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// conduct is what the policy knows of a tool.
-type conduct struct {
+// Conduct is what the policy knows of a tool.
+type Conduct struct {
 	name                                string
-	free                                bool // no call of it is looked at
 	quiet                               bool // only a link in its arguments is looked at
 	act                                 bool // it may change the world
 	compose                             bool // its results come from other tools
@@ -94,12 +93,13 @@ type conduct struct {
 	closed                              map[string]bool // properties that are choices or numbers
 }
 
-func newConduct(t *pawl.Tool, labels []string) *conduct {
-	c := &conduct{name: t.Name,
+// NewConduct returns the conduct of t. labels are the labels that its author gave to it: trusted,
+// private, final and out.
+func NewConduct(t *pawl.Tool, labels []string) *Conduct {
+	c := &Conduct{name: t.Name,
 		compose: t.Effect == pawl.EffectCompose, pure: t.Effect == pawl.EffectPure,
 		roles: map[string]role{}, closed: map[string]bool{}}
 	c.act = t.Effect != pawl.EffectRead && t.Effect != pawl.EffectPure && !c.compose
-	c.free = c.compose || c.pure
 	c.verbs = nameParts(t.Name)
 	for i, w := range c.verbs[:min(2, len(c.verbs))] { // the first may be the name of a server
 		sends := slices.Contains(intents[1], w)
@@ -151,6 +151,9 @@ func newConduct(t *pawl.Tool, labels []string) *conduct {
 	c.out = c.out || slices.Contains(labels, "out")
 	return c
 }
+
+// Exempt reports whether no call of the tool is looked at: its calls change nothing, and send nothing.
+func (c *Conduct) Exempt() bool { return c.compose || c.pure }
 
 // nameParts returns the words of a name: send_money, sendMoney and send-money have two.
 func nameParts(name string) []string {
@@ -230,7 +233,7 @@ func nameRole(name, n string) role {
 }
 
 // role returns the role of the plain value v of the argument name.
-func (c *conduct) role(name, v string) role {
+func (c *Conduct) role(name, v string) role {
 	n := noun(name)
 	r, declared := c.roles[name]
 	if !declared {
@@ -266,7 +269,7 @@ func (c *conduct) role(name, v string) role {
 }
 
 // intended reports whether the user's words have a verb of the tool, or a verb that means the same.
-func (ix *index) intended(c *conduct) bool {
+func (ix *Index) intended(c *Conduct) bool {
 	for _, group := range intents {
 		if slices.ContainsFunc(c.verbs, func(v string) bool { return slices.Contains(group, v) }) &&
 			slices.ContainsFunc(group, ix.said) {

@@ -1,4 +1,4 @@
-package policy
+package origin
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ type exchange struct {
 
 // converse returns the index of a conversation in which the user says one thing and the model makes
 // calls. outer is the index of the conversation around it; then the text is the task of an agent.
-func converse(outer *index, user string, calls []exchange) *index {
+func converse(outer *Index, user string, calls []exchange) *Index {
 	msgs := []llm.Message{llm.User(user)}
 	for i, e := range calls {
 		id := fmt.Sprint(i)
@@ -27,14 +27,14 @@ func converse(outer *index, user string, calls []exchange) *index {
 		call := llm.ToolCall{ID: id, Name: e.tool, Args: []byte(e.args)}
 		msgs = append(msgs, llm.Assistant(call), llm.Results(result))
 	}
-	ix := newIndex(outer, outer != nil, "")
-	ix.read(msgs, deskTool)
+	ix := NewIndex(outer, outer != nil, "")
+	ix.Read(msgs, deskTool)
 	return ix
 }
 
 // deskTool returns the conduct of a tool of the conversations of TestEndorsed: get_, find_ and read_
 // read, all others write, and only the staff tools are trusted.
-func deskTool(name string) *conduct {
+func deskTool(name string) *Conduct {
 	tool := &pawl.Tool{Name: name, Effect: pawl.EffectWrite}
 	verb, noun, _ := strings.Cut(name, "_")
 	switch verb {
@@ -46,7 +46,7 @@ func deskTool(name string) *conduct {
 	if strings.HasPrefix(noun, "staff") {
 		labels = append(labels, "trusted")
 	}
-	return newConduct(tool, labels)
+	return NewConduct(tool, labels)
 }
 
 // TestEndorsed has a row for each ground on which a value of a call is the user's, and for each part
@@ -706,7 +706,7 @@ func TestEndorsed(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var outer *index
+			var outer *Index
 			if test.outer != "" {
 				outer = converse(nil, test.outer, test.around)
 			}

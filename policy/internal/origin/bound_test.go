@@ -1,4 +1,4 @@
-package policy
+package origin
 
 import (
 	"encoding/json"
@@ -14,24 +14,24 @@ import (
 )
 
 // indexed returns the index of a conversation with one result of a read.
-func indexed(user, result string, data json.RawMessage) *index {
+func indexed(user, result string, data json.RawMessage) *Index {
 	r := llm.TextResult(result)
 	r.CallID, r.Data = "1", data
-	ix := newIndex(nil, false, "")
-	ix.read([]llm.Message{llm.User(user), llm.Assistant(llm.ToolCall{ID: "1", Name: "get", Args: []byte(`{}`)}), llm.Results(r)},
+	ix := NewIndex(nil, false, "")
+	ix.Read([]llm.Message{llm.User(user), llm.Assistant(llm.ToolCall{ID: "1", Name: "get", Args: []byte(`{}`)}), llm.Results(r)},
 		reads)
 	return ix
 }
 
 // reads returns the conduct of a tool that reads.
-func reads(name string) *conduct {
-	return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
+func reads(name string) *Conduct {
+	return NewConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
 }
 
 // TestFlowOnHostileResults shows that the work grows with the size of a result, not with its
 // square: sixteen times the text takes about sixteen times the time, not 256 times.
 func TestFlowOnHostileResults(t *testing.T) {
-	send := newConduct(&pawl.Tool{Name: "send_mail", Input: json.RawMessage(`{"properties":{"to":{},"body":{}}}`)}, nil)
+	send := NewConduct(&pawl.Tool{Name: "send_mail", Input: json.RawMessage(`{"properties":{"to":{},"body":{}}}`)}, nil)
 	var to []string
 	for i := range 20 {
 		to = append(to, fmt.Sprintf("a%d@x.example", i))
@@ -60,7 +60,7 @@ func TestFlowOnHostileResults(t *testing.T) {
 				}
 				start := time.Now()
 				ix := indexed("Write to a1@x.example.", text, data)
-				ix.judge(send, send.arguments(args))
+				ix.Judge(send, send.Arguments(args))
 				best = min(best, time.Since(start))
 			}
 			return best
@@ -76,14 +76,14 @@ func TestFlowOnHostileResults(t *testing.T) {
 	}
 	start := time.Now()
 	ix := indexed("x", strings.Repeat("eve@y.example ", (10<<20)/14), nil)
-	ix.judge(send, send.arguments(args))
+	ix.Judge(send, send.Arguments(args))
 	t.Logf("10 MB of addresses: %v", time.Since(start))
 	// Beyond the bound nothing is endorsed but what the user said.
 	over := indexed("Write to a1@x.example about Ann.", strings.Repeat("text ", maxText/5+1), nil)
 	r := llm.TextResult(`{"name":"Ann","email":"ann@x.example"}`)
 	r.CallID = "2"
 	msgs := append(slices.Clone(over.msgs), llm.Assistant(llm.ToolCall{ID: "2", Name: "get", Args: []byte(`{"q":"Ann"}`)}), llm.Results(r))
-	over.read(msgs, reads)
+	over.Read(msgs, reads)
 	if over.endorsed(send, roleParty, "ann@x.example") || !over.endorsed(send, roleParty, "a1@x.example") {
 		t.Error("beyond the bound: got a record endorsed, or the user's words not")
 	}
@@ -96,34 +96,34 @@ func TestFlowOnHostileResults(t *testing.T) {
 // that was made at once.
 func TestFlowReadsEachMessageOnce(t *testing.T) {
 	read := 0
-	tool := func(name string) *conduct {
+	tool := func(name string) *Conduct {
 		read++
-		return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
+		return NewConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
 	}
 	msgs := []llm.Message{llm.User("Go.")}
-	ix := newIndex(nil, false, "")
+	ix := NewIndex(nil, false, "")
 	for i := range 50 {
 		id := fmt.Sprint(i)
 		r := llm.TextResult(`[{"id":"` + id + `","text":"a longer text with eve@y.example"}]`)
 		r.CallID = id
 		msgs = append(msgs, llm.Assistant(llm.ToolCall{ID: id, Name: "get", Args: []byte(`{}`)}), llm.Results(r))
-		if i > 0 && !ix.begins(msgs) {
+		if i > 0 && !ix.Begins(msgs) {
 			t.Fatal("a longer conversation does not begin with a shorter one")
 		}
-		ix.read(msgs, tool)
-		ix.read(msgs[:3], tool)
+		ix.Read(msgs, tool)
+		ix.Read(msgs[:3], tool)
 	}
 	if read != 50 {
 		t.Errorf("read %d results, want 50", read)
 	}
-	at := newIndex(nil, false, "")
-	at.read(msgs, tool)
+	at := NewIndex(nil, false, "")
+	at.Read(msgs, tool)
 	if len(at.all) != len(ix.all) || len(at.texts) != len(ix.texts) || len(at.last) != len(ix.last) {
 		t.Errorf("made at once: %d places and %d texts, grown: %d and %d", len(at.all), len(at.texts), len(ix.all), len(ix.texts))
 	}
 	other := slices.Clone(msgs)
 	other[4] = llm.Results(llm.ToolResult{CallID: "1", Parts: []llm.Part{llm.Text{Text: "other"}}})
-	if ix.begins(other) || ix.begins(msgs[:4]) {
+	if ix.Begins(other) || ix.Begins(msgs[:4]) {
 		t.Error("the index counts for another conversation")
 	}
 }
@@ -169,12 +169,12 @@ func FuzzFlowText(f *testing.F) {
 			if name == "get_page" {
 				effect = pawl.EffectRead
 			}
-			c := newConduct(&pawl.Tool{Name: name, Effect: effect, Input: json.RawMessage(`{"properties":{"to":{},"amount":{},"url":{}}}`)}, nil)
+			c := NewConduct(&pawl.Tool{Name: name, Effect: effect, Input: json.RawMessage(`{"properties":{"to":{},"amount":{},"url":{}}}`)}, nil)
 			args, err := json.Marshal(map[string]any{"to": value, "id": value, "url": value, "body": value, "amount": len(value)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			why := ix.judge(c, c.arguments(args))
+			why := ix.Judge(c, c.Arguments(args))
 			if !utf8.ValidString(why) || strings.ContainsAny(why, "\n\x1b\x00") {
 				t.Errorf("the question %q", why)
 			}
