@@ -118,8 +118,8 @@ func TestFlowReadsEachMessageOnce(t *testing.T) {
 	}
 	at := NewIndex(nil, false, "")
 	at.Read(msgs, tool)
-	if len(at.all) != len(ix.all) || len(at.texts) != len(ix.texts) || len(at.last) != len(ix.last) {
-		t.Errorf("made at once: %d places and %d texts, grown: %d and %d", len(at.all), len(at.texts), len(ix.all), len(ix.texts))
+	if len(at.spots) != len(ix.spots) || len(at.texts) != len(ix.texts) || len(at.last) != len(ix.last) {
+		t.Errorf("made at once: %d places and %d texts, grown: %d and %d", len(at.spots), len(at.texts), len(ix.spots), len(ix.texts))
 	}
 	other := slices.Clone(msgs)
 	other[4] = llm.Results(llm.ToolResult{CallID: "1", Parts: []llm.Part{llm.Text{Text: "other"}}})

@@ -32,8 +32,8 @@ func converse(outer *Index, user string, calls []exchange) *Index {
 	return ix
 }
 
-// deskTool returns the conduct of a tool of the conversations of TestEndorsed: get_, find_ and read_
-// read, all others write, and only the staff tools are trusted.
+// deskTool returns the conduct of a tool of the conversations of TestEndorsed: get_, find_ and
+// read_ read, all others write, and only the staff tools are trusted.
 func deskTool(name string) *Conduct {
 	tool := &pawl.Tool{Name: name, Effect: pawl.EffectWrite}
 	verb, noun, _ := strings.Cut(name, "_")
@@ -49,10 +49,10 @@ func deskTool(name string) *Conduct {
 	return NewConduct(tool, labels)
 }
 
-// TestEndorsed has a row for each ground on which a value of a call is the user's, and for each part
-// of a ground a row that lacks this part. The name of such a row has a colon. Of the tools, update
-// can be undone and sends nothing, send sends, delete and remove take something away, and pay is
-// final.
+// TestEndorsed has a row for each ground on which a value of a call is the user's, and for each
+// part of a ground a row that lacks this part. The name of such a row has a colon. Of the tools,
+// update can be undone and sends nothing, send sends, delete and remove take something away, and
+// pay is final.
 func TestEndorsed(t *testing.T) {
 	const (
 		iban  = "gb29nwbk60161331926819"

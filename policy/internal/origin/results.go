@@ -11,43 +11,57 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// unread is a result that nothing has been looked for in yet.
+// Bounds of the values of results, in bytes and in spaces between words.
+const (
+	harmless  = 16  // a shorter result asks for nothing
+	longValue = 256 // a longer value is running text
+	manyWords = 6
+)
+
+// unread is a result that no value was looked for in yet.
 type unread struct {
 	llm.ToolResult
 	args  json.RawMessage // of its call
-	of    *Conduct
+	tool  *Conduct
 	words int // how many texts of the user stood before it
 }
 
-// admit takes the result of a call. It is read when a value is looked for that the user did not
-// say.
+// admit adds the result of a call. It is read when a value is looked for that the user did not say.
 func (ix *Index) admit(r llm.ToolResult, tool func(string) *Conduct) {
-	u := unread{ToolResult: r, of: &Conduct{name: "a tool"}, words: len(ix.words)}
+	u := unread{ToolResult: r, tool: &Conduct{name: "a tool"}, words: len(ix.words)}
 	if c, ok := ix.calls[r.CallID]; ok {
-		u.of = tool(c.Name)
+		u.tool = tool(c.Name)
 		u.args = c.Args
 	}
-	if u.of.trusted && (r.IsError || u.of.compose) { // the text of an error has words of the model
-		c := *u.of
+
+	// The text of an error has words of the model.
+	if u.tool.trusted && (r.IsError || u.tool.compose) {
+		c := *u.tool
 		c.trusted = false
-		u.of = &c
+		u.tool = &c
 	}
+
 	size := len(r.Data)
 	for _, p := range r.Parts {
 		if t, ok := p.(llm.Text); ok {
 			size += len(t.Text)
 		}
 	}
-	ix.tainted = ix.tainted || !u.of.trusted && size > 16 // shorter ones ask for nothing
-	ix.full = ix.full || ix.bytes.Add(int64(size)) > maxText
+	if !u.tool.trusted && size > harmless {
+		ix.tainted = true
+	}
+
+	if !ix.full && ix.bytes.Add(int64(size)) > maxText {
+		ix.full = true
+	}
 	if !ix.full {
 		ix.unread = append(ix.unread, u)
 	}
 }
 
-// private reports whether a field of the result may be private.
-func (u *unread) private() bool {
-	return u.of.private || slices.ContainsFunc(u.Parts, func(p llm.Part) bool {
+// mayBePrivate reports whether a field of the result may be private.
+func (u *unread) mayBePrivate() bool {
+	return u.tool.private || slices.ContainsFunc(u.Parts, func(p llm.Part) bool {
 		t, _ := p.(llm.Text)
 		for w := range privateWords {
 			if strings.Contains(t.Text, w[1:]) { // the first letter may be a capital
@@ -58,204 +72,244 @@ func (u *unread) private() bool {
 	})
 }
 
+// loadPrivate reads all results if one of them may have a private value.
+func (ix *Index) loadPrivate() {
+	for ; ix.scanned < len(ix.unread); ix.scanned++ {
+		if ix.unread[ix.scanned].mayBePrivate() {
+			ix.load()
+			return
+		}
+	}
+}
+
 // load reads the results that were not read yet.
 func (ix *Index) load() {
 	for _, u := range ix.unread {
-		ix.result(u)
+		ix.readResult(u)
 	}
 	ix.unread = nil
 	ix.scanned = 0
 }
 
-// result reads a result.
-func (ix *Index) result(r unread) {
-	o := &origin{of: r.of, seq: len(ix.origins)}
-	ix.origins = append(ix.origins, o)
-	ix.asked(o, r.args, ix.words[:r.words])
-	data := r.Data
+func (ix *Index) readResult(r unread) {
+	s := &source{tool: r.tool, seq: len(ix.sources)}
+	ix.sources = append(ix.sources, s)
+	ix.readArguments(s, r.args, ix.words[:r.words])
+
 	text := r.Text()
-	if t := strings.TrimSpace(text); data == nil && t != "" && (t[0] == '{' || t[0] == '[') {
-		data = []byte(t)
+	data := r.Data
+	if data == nil {
+		data = asData(text)
 	}
-	if data == nil || r.IsError || o.of.compose || o.document && !o.of.trusted || !json.Valid(data) {
-		ix.texts = append(ix.texts, passage{origin: o, text: plainText(text)})
-		if !o.of.act && !r.IsError && !o.of.compose && !o.document {
-			ix.lines(o, text)
+
+	// Outsiders write documents, errors and what other tools returned, whatever form these have.
+	whole := r.IsError || s.tool.compose || s.document && !s.tool.trusted
+	if data == nil || whole || !json.Valid(data) {
+		ix.addText(passage{source: s, text: plainText(text)})
+		if !s.tool.acts && !r.IsError && !s.tool.compose && !s.document {
+			ix.readLines(s, text)
 		}
 		return
 	}
+
 	for _, p := range r.Parts {
 		t, _ := p.(llm.Text)
-		cur := jsonscan.New([]byte(t.Text))
-		if kind := cur.Kind(); kind != jsonscan.Object && kind != jsonscan.Array {
-			ix.texts = append(ix.texts, passage{origin: o, text: plainText(t.Text), shadow: true})
-			continue
-		}
-		cur.Skip() // the data, and what stands after them
-		if rest := plainText(t.Text[min(cur.Offset(), len(t.Text)):]); rest != "" {
-			ix.texts = append(ix.texts, passage{origin: o, text: rest})
-		}
+		ix.readBesides(s, t.Text)
 	}
 	cur := jsonscan.New(data)
-	ix.value(&cur, o, "", &record{}, 0)
+	ix.readValue(&cur, s, "", &record{}, 0)
 }
 
-// asked reads the arguments of the call of a result. words are the user's before it.
-func (ix *Index) asked(o *origin, args json.RawMessage, words []string) {
-	found := false
-	o.keyed = true
-	w := walker{give: func(name, v string, isString bool) {
-		v = plainText(v)
-		said := ix.saidIn(words, v)
-		if !said {
-			o.args = append(o.args, v, columns.Replace(v))
-		}
-		if !isString || v == "" || timeWords[noun(name)] {
-			return
-		}
-		found, o.keyed = true, o.keyed && said
-		if n := noun(name); !o.of.act && (placeWords[n] || addressWords[n]) {
-			o.document, o.named, o.web = true, o.named || said, o.web || addressWords[n]
-		}
-	}, key: func(name string) { o.args = append(o.args, plainText(name)) }}
-	cur := jsonscan.New(args)
-	w.walk(&cur, "")
-	o.vast = w.n > maxArguments
-	o.keyed = o.keyed && found
+// asData returns a text that looks like JSON as data, otherwise nil.
+func asData(text string) json.RawMessage {
+	t := strings.TrimSpace(text)
+	if strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
+		return json.RawMessage(t)
+	}
+	return nil
 }
+
+// readBesides reads a text of a result with data: all of it, or what stands after the data in it.
+func (ix *Index) readBesides(s *source, text string) {
+	cur := jsonscan.New([]byte(text))
+	if kind := cur.Kind(); kind != jsonscan.Object && kind != jsonscan.Array {
+		ix.addText(passage{source: s, text: plainText(text), shadow: true})
+		return
+	}
+	cur.Skip()
+	if rest := plainText(text[min(cur.Offset(), len(text)):]); rest != "" {
+		ix.addText(passage{source: s, text: rest})
+	}
+}
+
+func (ix *Index) addText(p passage) { ix.texts = append(ix.texts, p) }
 
 // columns separates numbers that a comma or a colon joins.
 var columns = strings.NewReplacer(",", " , ", ":", " : ")
 
-// walker finds the first maxArguments values in arguments.
-type walker struct {
-	// gets each string and number with the name of the member around it, and each name that is an
-	// address
-	give func(name, value string, isString bool)
-	key  func(name string) // gets the names of members; nil means that they are not needed
-	n    int
+// readArguments reads the arguments of the call of a result. words are the user's before it.
+func (ix *Index) readArguments(s *source, args json.RawMessage, words []string) {
+	texts := 0
+	unsaid := 0
+	onValue := func(name, value string, isString bool) {
+		v := plainText(value)
+		said := ix.saidIn(words, v)
+		if !said {
+			s.args = append(s.args, v, columns.Replace(v))
+		}
+
+		n := noun(name)
+		if !isString || v == "" || timeWords[n] {
+			return
+		}
+		texts++
+		if !said {
+			unsaid++
+		}
+		if !s.tool.acts {
+			s.addPlace(n, said)
+		}
+	}
+	onName := func(name string) { s.args = append(s.args, plainText(name)) }
+
+	w := walker{onValue: onValue, onName: onName}
+	cur := jsonscan.New(args)
+	w.walk(&cur, "")
+	s.truncated = w.count > maxArguments
+	s.requested = texts > 0 && unsaid == 0
 }
 
-func (w *walker) found(name, value string, isString bool) {
-	w.n++
-	if w.n <= maxArguments {
-		w.give(name, value, isString)
+// addPlace adds an argument of a read with the noun n, which may say where the result comes from.
+func (s *source) addPlace(n string, said bool) {
+	if !placeWords[n] && !addressWords[n] {
+		return
+	}
+	s.document = true
+	if said {
+		s.named = true
+	}
+	if addressWords[n] {
+		s.web = true
 	}
 }
 
-func (w *walker) walk(cur *jsonscan.Cursor, name string) {
-	switch cur.Kind() {
-	case jsonscan.Object:
-		cur.Object()
-		for key, ok := cur.Key(); ok; key, ok = cur.Key() {
-			k := string(key)
-			if w.key != nil && w.n <= maxArguments {
-				w.n++
-				w.key(k)
-			}
-			if name != "" && addressKind(plainText(k)) != "" {
-				w.found(name, k, true)
-			}
-			w.walk(cur, k)
-		}
-	case jsonscan.Array:
-		for cur.Array(); cur.More(); {
-			w.walk(cur, name)
-		}
-	case jsonscan.String:
-		w.found(name, cur.String(), true)
-	case jsonscan.Number:
-		w.found(name, string(cur.Raw()), false)
-	default:
-		cur.Skip()
-	}
-}
-
-// lines reads the items of a plain text: short lines, without a label at their start.
-func (ix *Index) lines(o *origin, text string) {
+// readLines reads the items of a plain text: short lines, without a label at their start.
+func (ix *Index) readLines(s *source, text string) {
 	for line := range strings.Lines(text) {
-		if len(line) > 256 {
+		if len(line) > longValue {
 			continue
 		}
 		if _, item, ok := strings.Cut(line, ": "); ok {
 			line = item
 		}
-		if v := plainText(line); v != "" && strings.Count(v, " ") < 6 {
-			ix.add(v, spot{origin: o})
+		if v := plainText(line); v != "" && strings.Count(v, " ") < manyWords {
+			ix.addSpot(v, spot{source: s})
 		}
 	}
 }
 
-// value reads a value of a result: the field it stands in, and the record around it.
-func (ix *Index) value(cur *jsonscan.Cursor, o *origin, field string, rec *record, depth int) {
+// readValue reads a value of a result: the field it stands in, and the record around it.
+func (ix *Index) readValue(cur *jsonscan.Cursor, s *source, field string, rec *record, depth int) {
 	switch cur.Kind() {
 	case jsonscan.Object:
 		inner := &record{up: rec}
 		for key := range cur.Members() {
 			k := string(key)
 			if addressKind(plainText(k)) != "" {
-				ix.scalar(o, field, k, rec, depth)
+				ix.readScalar(s, field, k, rec, depth)
 			}
-			ix.value(cur, o, k, inner, depth+1)
+			ix.readValue(cur, s, k, inner, depth+1)
 		}
 	case jsonscan.Array:
 		for cur.Array(); cur.More(); {
-			alone := rec
+			around := rec
 			if cur.Kind() == jsonscan.Object {
-				alone = nil
+				around = nil // the elements of a list do not name each other
 			}
-			ix.value(cur, o, field, alone, depth)
+			ix.readValue(cur, s, field, around, depth)
 		}
 	case jsonscan.String:
-		ix.scalar(o, field, cur.String(), rec, depth)
+		ix.readScalar(s, field, cur.String(), rec, depth)
 	case jsonscan.Number:
-		ix.scalar(o, field, string(cur.Raw()), rec, depth)
+		ix.readScalar(s, field, string(cur.Raw()), rec, depth)
 	default:
 		cur.Skip()
 	}
 }
 
-// scalar reads a string or a number of a result.
-func (ix *Index) scalar(o *origin, field, value string, rec *record, depth int) {
-	v, n := plainText(value), noun(field)
+// readScalar reads a string or a number of a result.
+func (ix *Index) readScalar(s *source, field, value string, rec *record, depth int) {
+	v := plainText(value)
+	n := noun(field)
 	if v == "" {
 		return
 	}
-	if len(v) > 5 && (o.of.private || privateWords[n]) {
+	if len(v) > 5 && (s.tool.private || privateWords[n]) {
 		ix.private = append(ix.private, v)
 	}
-	if len(v) > 256 || strings.Count(v, " ") >= 6 || proseWords[n] || n == "subject" || n == "title" && strings.Count(v, " ") >= 3 {
-		ix.texts = append(ix.texts, passage{origin: o, text: v})
-		if len(v) > 256 || strings.Count(v, " ") >= 6 || proseWords[n] {
-			return
-		}
+
+	// Outsiders write titles and subjects, too, but these also name a record.
+	prose := isProse(n, v)
+	if prose || isHeading(n, v) {
+		ix.addText(passage{source: s, text: v})
 	}
+	if prose {
+		return
+	}
+
 	if rec == nil {
 		rec = &record{}
 	}
-	if len(v) > 2 && len(rec.texts) < maxSame && !stateWords[n] && (len(v) > 3 || strings.Trim(v, "0123456789") == v) {
+	if len(rec.texts) < maxSame && canName(n, v) {
 		rec.texts = append(rec.texts, v)
 	}
-	if !o.of.act {
-		ix.add(v, spot{origin: o, noun: n, record: rec})
-	} else if depth == 1 && (nounRole(n) == roleObject || addressWords[n]) && ix.own[v] == nil {
-		ix.own[v] = o
+	if !s.tool.acts {
+		ix.addSpot(v, spot{source: s, noun: n, record: rec})
+		return
+	}
+	isID := nounRole(n) == roleObject || addressWords[n]
+	if depth == 1 && isID && ix.own[v] == nil {
+		ix.own[v] = s
 	}
 }
 
-func (ix *Index) add(v string, s spot) {
-	if len(ix.all) >= maxSpots {
+// isProse reports whether the value v of a field with the noun n is running text.
+func isProse(n, v string) bool {
+	return len(v) > longValue || strings.Count(v, " ") >= manyWords || proseWords[n]
+}
+
+// isHeading reports whether the value v of a field with the noun n is the title of a text.
+func isHeading(n, v string) bool {
+	return n == "subject" || n == "title" && strings.Count(v, " ") >= 3
+}
+
+// canName reports whether the value v of a field with the noun n can name a record. Two letters and
+// numbers of three digits stand in too many texts.
+func canName(n, v string) bool {
+	switch {
+	case stateWords[n]:
+		return false
+	case len(v) == 3:
+		return strings.Trim(v, "0123456789") == v
+	}
+	return len(v) > 3
+}
+
+// addSpot adds a place of v, unless there are too many.
+func (ix *Index) addSpot(v string, s spot) {
+	if len(ix.spots) >= maxSpots {
 		ix.full = true
 		return
 	}
-	before, ok := ix.last[v]
+
 	s.before = -1
-	if ok {
-		s.before, s.count = before, ix.all[before].count+1
+	if before, ok := ix.last[v]; ok {
+		s.before = before
+		s.count = ix.spots[before].count + 1
 		if s.count >= maxSame {
 			return
 		}
 	}
-	ix.all = append(ix.all, s)
-	ix.last[v] = len(ix.all) - 1
+	ix.spots = append(ix.spots, s)
+	ix.last[v] = len(ix.spots) - 1
 }

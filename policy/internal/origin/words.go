@@ -1,6 +1,6 @@
 package origin
 
-// words.go: how Flow compares texts: whole words, addresses and amounts.
+// words.go: how texts compare: whole words, addresses and amounts.
 
 import (
 	"regexp"
@@ -14,14 +14,10 @@ import (
 // plainText returns s in lower case, with one space for each run of white space and none at the
 // ends.
 func plainText(s string) string {
-	i := 0
-	for i < len(s) && s[i] < utf8.RuneSelf && s[i] > ' ' && (s[i] < 'A' || s[i] > 'Z') ||
-		i > 0 && i < len(s)-1 && s[i] == ' ' && s[i+1] > ' ' {
-		i++
-	}
-	if i == len(s) {
+	if isPlain(s) {
 		return s // most fields of results
 	}
+
 	var b strings.Builder
 	b.Grow(len(s))
 	space := false
@@ -34,6 +30,7 @@ func plainText(s string) string {
 			b.WriteByte(' ')
 			space = false
 		}
+
 		switch {
 		case r >= utf8.RuneSelf:
 			b.WriteRune(unicode.ToLower(r))
@@ -44,6 +41,23 @@ func plainText(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// isPlain reports whether plainText changes nothing in s. It knows texts of ASCII alone.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		b := s[i]
+		switch {
+		case b == ' ':
+			between := i > 0 && i < len(s)-1 && s[i+1] > ' '
+			if !between {
+				return false
+			}
+		case b < ' ', b >= utf8.RuneSelf, b >= 'A' && b <= 'Z':
+			return false
+		}
+	}
+	return true
 }
 
 // maxValue is the length in bytes of values that are looked for. Longer values have no origin.
@@ -64,15 +78,27 @@ func find(text, v string, start int) int {
 		if apart(text[:i], v, text[i+len(v):]) {
 			return i
 		}
-		for i++; i < len(text) && wordByte(text[i-1]) && wordByte(text[i]); i++ {
-		}
+		i = wordEnd(text, i+1)
 	}
 	return -1
 }
 
+// wordEnd returns the end of the word that reaches to start in text, or start if none does.
+func wordEnd(text string, start int) int {
+	end := start
+	for end < len(text) && wordByte(text[end-1]) && wordByte(text[end]) {
+		end++
+	}
+	return end
+}
+
 // wordByte reports whether b is part of a word. All bytes of other letters than ASCII count.
 func wordByte(b byte) bool {
-	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b == '_' || b >= utf8.RuneSelf
+	switch {
+	case b >= '0' && b <= '9', b >= 'a' && b <= 'z', b == '_', b >= utf8.RuneSelf:
+		return true
+	}
+	return false
 }
 
 func wordRune(r rune) bool { return r == '_' || r == '@' || unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -80,21 +106,27 @@ func wordRune(r rune) bool { return r == '_' || r == '@' || unicode.IsLetter(r) 
 // apart reports whether v is a value of its own between the texts before and after it. 13 is none
 // in 2024-05-13 and in 13.5, nor bob@x.com in jim.bob@x.com and bob@x.com.org.
 func apart(before, v, after string) bool {
-	a, n := utf8.DecodeLastRuneInString(before)
-	b, m := utf8.DecodeRuneInString(after)
-	if wordRune(a) || wordRune(b) {
+	left, leftSize := utf8.DecodeLastRuneInString(before)
+	right, rightSize := utf8.DecodeRuneInString(after)
+	if wordRune(left) || wordRune(right) {
 		return false
 	}
+
+	// Only numbers and addresses go on after a sign.
 	number := v[0] >= '0' && v[0] <= '9'
 	if strings.Contains(v, " ") || !number && !strings.ContainsAny(v, "@.") {
 		return true
 	}
-	joins := func(r rune) bool { return strings.ContainsRune(".-/+", r) || number && (r == ':' || r == ',') }
-	if next, _ := utf8.DecodeLastRuneInString(before[:len(before)-n]); joins(a) && wordRune(next) {
+
+	joins := func(r rune) bool {
+		return strings.ContainsRune(".-/+", r) || number && (r == ':' || r == ',')
+	}
+	beforeLeft, _ := utf8.DecodeLastRuneInString(before[:len(before)-leftSize])
+	if joins(left) && wordRune(beforeLeft) {
 		return false
 	}
-	next, _ := utf8.DecodeRuneInString(after[m:])
-	return !joins(b) || !wordRune(next)
+	afterRight, _ := utf8.DecodeRuneInString(after[rightSize:])
+	return !joins(right) || !wordRune(afterRight)
 }
 
 // The kinds of addresses.
@@ -133,18 +165,15 @@ func tenDigits(s string) bool {
 // addressKind returns the kind of address that the whole of v is; empty means none. An account has
 // ten digits or more, as an IBAN.
 func addressKind(v string) string {
-	// Most values are words, and need no expression.
-	account := len(v) >= 12 && v[2] >= '0' && v[2] <= '9' && v[3] >= '0' && v[3] <= '9'
-	if strings.Contains(v, " ") || !account && !strings.ContainsAny(v, "@/") && !strings.HasPrefix(v, "www.") {
+	if !mayBeAddress(v) || addresses.FindString(v) != v {
 		return ""
 	}
-	found := addresses.FindString(v)
+
+	mail := strings.Contains(v, "@")
 	switch {
-	case found != v:
-		return ""
-	case strings.Contains(v, "://") || strings.HasPrefix(v, "www.") || !strings.Contains(v, "@") && strings.Contains(v, "/"):
+	case strings.Contains(v, "://"), strings.HasPrefix(v, "www."), !mail && strings.Contains(v, "/"):
 		return kindLink
-	case strings.Contains(v, "@"):
+	case mail:
 		return kindMail
 	case tenDigits(v):
 		return kindAccount
@@ -152,11 +181,31 @@ func addressKind(v string) string {
 	return ""
 }
 
-// opaque reports whether a word may be data in an encoding.
+// mayBeAddress reports whether v has a part that an address has. Most values are words, and need no
+// expression.
+func mayBeAddress(v string) bool {
+	switch {
+	case strings.Contains(v, " "):
+		return false
+	case strings.ContainsAny(v, "@/"), strings.HasPrefix(v, "www."):
+		return true
+	}
+	isDigit := func(b byte) bool { return b >= '0' && b <= '9' }
+	return len(v) >= 12 && isDigit(v[2]) && isDigit(v[3]) // an IBAN
+}
+
+// opaque reports whether a word may be data in an encoding: it is long, or mixes letters and
+// digits.
 func opaque(v string) bool {
-	letters := strings.Trim(v, "0123456789")
-	return !strings.Contains(v, " ") && (len(v) >= 20 || len(v) >= 8 && letters != "" &&
-		(len(letters) < len(v) || strings.ContainsAny(letters, "0123456789")))
+	const digits = "0123456789"
+	switch {
+	case strings.Contains(v, " "):
+		return false
+	case len(v) >= 20:
+		return true
+	}
+	mixed := strings.ContainsAny(v, digits) && strings.Trim(v, digits) != ""
+	return len(v) >= 8 && mixed
 }
 
 // bareLink returns a link without its scheme and without a slash or fragment at its end.
@@ -188,11 +237,12 @@ var figure = regexp.MustCompile(`\d[\d.,']*`)
 // amount returns a number as written by people: 1,100.50, 1.100,50 and 1100.5 are equal.
 func amount(s string) (float64, bool) {
 	s = strings.ReplaceAll(strings.TrimRight(s, ".,'"), "'", "")
-	dot, comma := strings.LastIndexByte(s, '.'), strings.LastIndexByte(s, ',')
+	dot := strings.LastIndexByte(s, '.')
+	comma := strings.LastIndexByte(s, ',')
 	switch {
 	case dot >= 0 && comma > dot:
 		s = strings.Replace(strings.ReplaceAll(s, ".", ""), ",", ".", 1)
-	case strings.Count(s, ",") == 1 && dot < 0 && len(s)-comma != 4:
+	case strings.Count(s, ",") == 1 && dot < 0 && len(s)-comma != 4: // 1,100 is no fraction
 		s = strings.Replace(s, ",", ".", 1)
 	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
