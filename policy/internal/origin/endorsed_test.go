@@ -408,6 +408,15 @@ func TestEndorsed(t *testing.T) {
 			role:  roleObject,
 			value: "4711",
 		},
+		{
+			name:  "object of a record, named by the object around it",
+			user:  "Answer the broken lamp.",
+			calls: []exchange{{"find_tickets", `{"q":"open"}`, `[{"title":"Broken lamp","place":{"id":"4711"}}]`}},
+			tool:  "send_mail",
+			role:  roleObject,
+			value: "4711",
+			want:  true,
+		},
 
 		// A record names it, as the object of a call that removes.
 		{
@@ -436,6 +445,22 @@ func TestEndorsed(t *testing.T) {
 			calls: []exchange{{"find_tickets", `{"q":"open"}`, lamp}},
 			tool:  "delete_ticket",
 			role:  roleObject,
+			value: "4711",
+		},
+		{
+			name:  "removed: the field is no id",
+			user:  "Delete the broken lamp.",
+			calls: []exchange{{"find_tickets", `{"q":"open"}`, `[{"level":"4711","title":"Broken lamp"}]`}},
+			tool:  "delete_ticket",
+			role:  roleObject,
+			value: "4711",
+		},
+		{
+			name:  "removed: not as the object",
+			user:  "Delete the broken lamp.",
+			calls: []exchange{{"find_tickets", `{"q":"open"}`, lamp}},
+			tool:  "delete_ticket",
+			role:  roleParty,
 			value: "4711",
 		},
 
@@ -607,6 +632,16 @@ func TestEndorsed(t *testing.T) {
 			user: "Pay the bill bill.txt.",
 			calls: append(pays("The account of the shop is "+iban+", due in May."),
 				exchange{"read_file", `{"path":"other.txt"}`, "The account of the shop is " + other + ", due in May."}),
+			tool:  "pay_bill",
+			role:  roleParty,
+			value: iban,
+			want:  true,
+		},
+		{
+			name: "sole in a document, although a trusted one has a second account",
+			user: "Pay the bills bill.txt and more.txt.",
+			calls: append(pays("The account of the shop is "+iban+", due in May."),
+				exchange{"read_staff", `{"path":"more.txt"}`, "The account of the shop is " + other + ", due in May."}),
 			tool:  "pay_bill",
 			role:  roleParty,
 			value: iban,
