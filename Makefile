@@ -6,7 +6,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1\t\2/' | expand -t 24
 
 demo: ## an agent at work, without a key and without a network
-	go run ./cmd/pawl demo
+	go run ./cmd/pawl/demo
 
 test: ## set up, then gofmt, vet, staticcheck, and every test, with the race detector where there is concurrency
 	@scripts/test
