@@ -54,7 +54,7 @@ func TestLinks(t *testing.T) {
 // pages are the pages whose links and blocks are checked, by their paths in the module.
 func pages(t *testing.T) []string {
 	t.Helper()
-	names := []string{"README.md", "CHANGELOG.md"}
+	names := []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
 	for _, dir := range []string{"docs", "docs/guide", "docs/from", "docs/internals"} {
 		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
 		if err != nil || len(found) == 0 {
