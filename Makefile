@@ -48,6 +48,10 @@ install: ## the program, its man pages and the completion of bash, zsh and fish;
 fuzz: ## every fuzz target for a short time; FUZZTIME=10s
 	@scripts/fuzz
 
+.PHONY: portable
+portable: ## build and vet everything for macOS and Windows, from any machine; CI runs it
+	@scripts/portable
+
 BENCH = $(if $(ROWS),-rows '$(value ROWS)') $(if $(QUICK),-quick)
 
 bench: ## speed beside loops written by hand; QUICK=1 or ROWS=regexp picks rows; needs PAWL_BENCH or ../shared/bench
