@@ -273,22 +273,39 @@ func (h *host) onlyChanged(next sdk.MethodHandler) sdk.MethodHandler {
 
 // Prompt is a text for a client's model, which a person chooses. It is plain data.
 type Prompt struct {
-	Name        string     `yaml:"name" required:"true"`
-	Title       string     `yaml:"title"` // for people; empty means none
-	Description string     `yaml:"description"`
-	Arguments   []Argument `yaml:"arguments"`
+	// The name, for programs.
+	Name string `yaml:"name" required:"true"`
 
-	// Text is the message of the user. {name} stands for an argument.
-	Text      string   `yaml:"text" required:"true"`
-	Resources []string `yaml:"resources"` // URIs of resources after the text, also with {name}
+	// The name for people. Default: none.
+	Title string `yaml:"title"`
+
+	// What the prompt is for.
+	Description string `yaml:"description"`
+
+	// Values that the person gives.
+	Arguments []Argument `yaml:"arguments"`
+
+	// The text. {NAME} stands for the argument NAME.
+	Text string `yaml:"text" required:"true"`
+
+	// URIs of resources that follow the text, such as pawl://files/AGENT/docs/style.md or
+	// pawl://runs/{run}. Default: none.
+	Resources []string `yaml:"resources"`
 }
 
 // Argument is an argument of a Prompt.
 type Argument struct {
-	Name        string   `yaml:"name" required:"true"`
-	Description string   `yaml:"description"`
-	Required    bool     `yaml:"required"`
-	Values      []string `yaml:"values"` // proposed to the person; nil means none
+	// The name.
+	Name string `yaml:"name" required:"true"`
+
+	// What the argument is for.
+	Description string `yaml:"description"`
+
+	// Whether the prompt needs it. Default: false.
+	Required bool `yaml:"required"`
+
+	// Values that are proposed while the person types. Default: none.
+	Values []string `yaml:"values"`
 }
 
 // offerPrompt offers a prompt.

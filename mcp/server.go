@@ -16,28 +16,65 @@ type Server struct {
 	// key of the entry.
 	Name string `json:"name,omitempty" yaml:"-"`
 
-	Command string   `json:"command,omitempty" yaml:"command"`
-	Args    []string `json:"args,omitempty" yaml:"args"`
-	Dir     string   `json:"dir,omitempty" yaml:"dir"`
-	Env     []string `json:"env,omitempty" yaml:"env"`
+	// A program that speaks MCP on standard input and output.
+	Command string `json:"command,omitempty" yaml:"command"`
 
-	URL       string            `json:"url,omitempty" yaml:"url"`
-	Transport string            `json:"transport,omitempty" yaml:"transport" enum:"http,sse"`
-	Headers   map[string]string `json:"headers,omitempty" yaml:"headers"`
-	Allow     []string          `json:"allow,omitempty" yaml:"allow"`
-	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth"`
+	// Its arguments.
+	Args []string `json:"args,omitempty" yaml:"args"`
 
-	Trust      bool     `json:"trust,omitempty" yaml:"trust"`
-	Prefix     string   `json:"prefix,omitempty" yaml:"prefix"`
-	Include    []string `json:"include,omitempty" yaml:"include"`
-	Exclude    []string `json:"exclude,omitempty" yaml:"exclude"`
-	Concurrent bool     `json:"concurrent,omitempty" yaml:"concurrent"`
-	Resources  bool     `json:"resources,omitempty" yaml:"resources"`
-	Prompts    bool     `json:"prompts,omitempty" yaml:"prompts"`
-	Optional   bool     `json:"optional,omitempty" yaml:"optional"`
+	// Working directory. Default: the current directory or, for a server in a file, the folder of
+	// the file.
+	Dir string `json:"dir,omitempty" yaml:"dir"`
 
+	// Variables in addition to PATH, HOME and similar ones: NAME copies one, NAME=value sets one.
+	Env []string `json:"env,omitempty" yaml:"env"`
+
+	// Address of the server, instead of command.
+	URL string `json:"url,omitempty" yaml:"url"`
+
+	// For url: http (streamable) or sse. Default: http.
+	Transport string `json:"transport,omitempty" yaml:"transport" enum:"http,sse"`
+
+	// Sent with each request to url.
+	Headers map[string]string `json:"headers,omitempty" yaml:"headers"`
+
+	// Hosts that may be reached although they are not public, in the form of http_allow. An IP
+	// address or localhost in url is allowed without an entry.
+	Allow []string `json:"allow,omitempty" yaml:"allow"`
+
+	// How to obtain a token. Default: a server that requires a login is an error.
+	OAuth *OAuth `json:"oauth,omitempty" yaml:"oauth"`
+
+	// Trust its annotations: tools that it calls read-only need no approval.
+	Trust bool `json:"trust,omitempty" yaml:"trust"`
+
+	// Prefix of the names of its tools; - means none. Default: its name and an underscore.
+	Prefix string `json:"prefix,omitempty" yaml:"prefix"`
+
+	// Names or patterns (read_*) of the tools to use, in the server's spelling. Default: all.
+	Include []string `json:"include,omitempty" yaml:"include"`
+
+	// Tools not to use. Takes precedence over include.
+	Exclude []string `json:"exclude,omitempty" yaml:"exclude"`
+
+	// A call of its tools waits for no other call of its step, and none waits for it. Default:
+	// Writes run in the order of the reply.
+	Concurrent bool `json:"concurrent,omitempty" yaml:"concurrent"`
+
+	// Offer its resources, as tools that list and read them.
+	Resources bool `json:"resources,omitempty" yaml:"resources"`
+
+	// Offer its prompts, as tools that list and read them.
+	Prompts bool `json:"prompts,omitempty" yaml:"prompts"`
+
+	// A run continues without it if it cannot be reached.
+	Optional bool `json:"optional,omitempty" yaml:"optional"`
+
+	// Limit for starting, and for listing. Default: 30.
 	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds" min:"0"`
-	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds"`
+
+	// Limit for a call; -1 means no limit. Default: 60.
+	CallSeconds int `json:"call_seconds,omitempty" yaml:"call_seconds"`
 }
 
 // OAuth describes how to obtain a token for a server. With ClientID and SecretEnv the program
@@ -45,9 +82,14 @@ type Server struct {
 // ClientID, which is a name or the https address of a document that describes the client. If
 // ClientID is empty, the client registers dynamically. Tokens are held in memory only.
 type OAuth struct {
-	ClientID  string `json:"client_id,omitempty" yaml:"client_id"`
+	// ID of the client, or the https address of a document that describes it.
+	ClientID string `json:"client_id,omitempty" yaml:"client_id"`
+
+	// The environment variable that holds the client's secret.
 	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env"`
-	Redirect  string `json:"redirect,omitempty" yaml:"redirect"`
+
+	// Address to which a person's login redirects; only in Go.
+	Redirect string `json:"redirect,omitempty" yaml:"redirect"`
 }
 
 var serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)

@@ -94,11 +94,8 @@ func wanted(t reflect.Type) string {
 //go:embed keys.txt
 var keysText string
 
-// meaning returns what a key means: its doc tag, or its line in keys.txt.
+// meaning returns what a key means: its line in keys.txt, which is made from the comment of the field.
 func meaning(t reflect.Type, f reflect.StructField) string {
-	if doc := f.Tag.Get("doc"); doc != "" {
-		return doc
-	}
 	_, section, _ := strings.Cut(keysText, "\n["+strings.TrimPrefix(t.String(), "agentfile.")+"]\n")
 	section, _, _ = strings.Cut(section, "\n\n")
 	_, text, _ := strings.Cut("\n"+section, "\n"+keyOf(f)+"\t")

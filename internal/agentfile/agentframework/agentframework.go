@@ -23,70 +23,130 @@ import (
 // Document is a document of the form. Its tags define how it is read; the JSON Schema of the form
 // is made from them.
 type Document struct {
-	APIVersion string    `yaml:"apiVersion" required:"true" enum:"agent.framework/v2"`
-	Kind       string    `yaml:"kind" required:"true" enum:"Agent,ManagerAgent"`
-	Metadata   metadata  `yaml:"metadata" required:"true"`
-	Resources  resources `yaml:"resources"`
-	Spec       spec      `yaml:"spec" required:"true"`
+	// The version of the form.
+	APIVersion string `yaml:"apiVersion" required:"true" enum:"agent.framework/v2"`
+
+	// Agent, or ManagerAgent.
+	Kind string `yaml:"kind" required:"true" enum:"Agent,ManagerAgent"`
+
+	// What it is called.
+	Metadata metadata `yaml:"metadata" required:"true"`
+
+	// Gateways, tools and subscribers by name.
+	Resources resources `yaml:"resources"`
+
+	// What it does.
+	Spec spec `yaml:"spec" required:"true"`
 }
 
 type metadata struct {
-	Name        string `yaml:"name" required:"true"`
+	// The agent's name.
+	Name string `yaml:"name" required:"true"`
+
+	// For people.
 	Description string `yaml:"description"`
-	Version     string `yaml:"version"`
+
+	// For people.
+	Version string `yaml:"version"`
 }
 
 type resources struct {
-	Gateways    []resource `yaml:"inference_gateways"`
-	Tools       []resource `yaml:"tools"`
+	// Models.
+	Gateways []resource `yaml:"inference_gateways"`
+
+	// Tools.
+	Tools []resource `yaml:"tools"`
+
+	// Who hears events: reported, and without effect.
 	Subscribers []resource `yaml:"subscribers"`
 }
 
 // resource has a name, a type, and the settings of its type.
 type resource struct {
-	Name   string `yaml:"name" required:"true"`
-	Type   string `yaml:"type" required:"true"`
-	Config Node   `yaml:"config"`
+	// Its name.
+	Name string `yaml:"name" required:"true"`
+
+	// Its type.
+	Type string `yaml:"type" required:"true"`
+
+	// Settings of its type.
+	Config Node `yaml:"config"`
 }
 
 type spec struct {
-	Policies    policies `yaml:"policies"`
-	Planner     typed    `yaml:"planner" required:"true"`
-	Memory      memory   `yaml:"memory"`
-	Tools       []string `yaml:"tools"`
-	Workers     []worker `yaml:"workers"`
+	// A preset, and what differs from it.
+	Policies policies `yaml:"policies"`
+
+	// What decides.
+	Planner typed `yaml:"planner" required:"true"`
+
+	// Reported, and without effect.
+	Memory memory `yaml:"memory"`
+
+	// Names of resources.
+	Tools []string `yaml:"tools"`
+
+	// Of a ManagerAgent.
+	Workers []worker `yaml:"workers"`
+
+	// Names of resources.
 	Subscribers []string `yaml:"subscribers"`
 }
 
 type typed struct {
-	Type   string `yaml:"type" required:"true"`
-	Config Node   `yaml:"config"`
+	// Its type.
+	Type string `yaml:"type" required:"true"`
+
+	// Settings of its type.
+	Config Node `yaml:"config"`
 }
 
 type worker struct {
-	Name       string `yaml:"name" required:"true"`
+	// What the manager calls it.
+	Name string `yaml:"name" required:"true"`
+
+	// Its file, relative to this one.
 	ConfigPath string `yaml:"config_path" required:"true"`
 }
 
 type memory struct {
-	Preset    string `yaml:"$preset" enum:"standalone,worker,manager"`
-	Namespace string `yaml:"namespace"`
-	AgentKey  string `yaml:"agent_key"`
+	// A preset.
+	Preset string `yaml:"$preset" enum:"standalone,worker,manager"`
 
+	// Whom it is shared with.
+	Namespace string `yaml:"namespace"`
+
+	// Whose it is.
+	AgentKey string `yaml:"agent_key"`
+
+	// A type.
 	Type string `yaml:"type" enum:"InMemory,SharedInMemory,HierarchicalShared,MessageStoreMemory"`
 
+	// Settings of its type.
 	Config Node `yaml:"config"`
 }
 
 type policies struct {
+	// A preset.
 	Preset string `yaml:"$preset" enum:"simple,manager_with_followups,with_hitl,with_checkpoints"`
 
-	Completion     *typed `yaml:"completion"`
-	Termination    *typed `yaml:"termination"`
+	// Reported, and without effect.
+	Completion *typed `yaml:"completion"`
+
+	// When a run ends.
+	Termination *typed `yaml:"termination"`
+
+	// When a model turns in a circle.
 	LoopPrevention *typed `yaml:"loop_prevention"`
-	HITL           *typed `yaml:"hitl"`
-	Checkpoint     *typed `yaml:"checkpoint"`
-	FollowUp       *typed `yaml:"follow_up"`
+
+	// Which calls wait for a person.
+	HITL *typed `yaml:"hitl"`
+
+	// Reported, and without effect.
+	Checkpoint *typed `yaml:"checkpoint"`
+
+	// Of a ManagerAgent.
+	FollowUp *typed `yaml:"follow_up"`
 }
 
 // Reader is the strict reader of package config. All fields are required.
