@@ -22,6 +22,13 @@ func native() *history.WindowOptions {
 
 const listed = "The list: the wheel is open."
 
+// book returns a survey of n pages with 2 to 8 KB each. In make test it has a quarter of the pages,
+// each four times as large: it fills the window as often, with a quarter of the requests.
+func book(n int) *survey {
+	times := soak.N(4, 1)
+	return &survey{pages: n / times, least: 2_000 * times, most: 8_000 * times, window: wide}
+}
+
 // summaries returns the summaries by a provider in messages.
 func summaries(messages []llm.Message) (data []string) {
 	for _, m := range messages {
@@ -59,12 +66,14 @@ func nativeSummaries(t *testing.T) {
 			if !on && test.wire != "responses" {
 				continue // one control is enough
 			}
-			pages := 60
+			s := book(60)
 			if test.summarizes {
-				pages = soak.N(110, 500)
+				s = book(soak.N(120, 500))
 			}
-			s := &survey{pages: pages, facts: pages / 10, least: 2_000, most: 8_000, window: wide,
-				think: test.summarizes, model: test.model, skill: "Oil the wheel first."}
+			s.facts = s.pages / soak.N(5, 10)
+			s.think = test.summarizes
+			s.model = test.model
+			s.skill = "Oil the wheel first."
 			o := native()
 			o.Native = on
 			res := ends(t, s, test.wire, 0, o)
@@ -98,7 +107,10 @@ func nativeSummaries(t *testing.T) {
 
 // Claude 4.5 clears old results. A notice says how many.
 func nativeClears(t *testing.T) {
-	s := &survey{pages: 80, facts: 8, least: 2_000, most: 8_000, model: "claude-haiku-4-5"}
+	s := book(80)
+	s.window = 0
+	s.facts = soak.N(4, 8)
+	s.model = "claude-haiku-4-5"
 	a := s.agent(s.provider(t, "anthropic"), history.Window(native()))
 	cleared := 0
 	for e, err := range a.Stream(t.Context(), llm.User("Survey the mill.")) {
@@ -115,7 +127,7 @@ func nativeClears(t *testing.T) {
 			}
 			cleared++
 		}
-		if e.Kind == pawl.EventRunEnded && s.known(e.Result) != 8 {
+		if e.Kind == pawl.EventRunEnded && s.known(e.Result) != s.facts {
 			t.Errorf("%d facts", s.known(e.Result))
 		}
 	}
@@ -130,7 +142,11 @@ func TestWindowNativeDurable(t *testing.T) {
 	for _, wire := range soak.N([]string{"anthropic"}, []string{"anthropic", "responses"}) {
 		make := func() *survey {
 			model := map[string]string{"anthropic": "claude-sonnet-5-5", "responses": "gpt-5-mini"}[wire]
-			return &survey{pages: 120, facts: 5, least: 2_000, most: 8_000, window: wide, model: model, wire: wire}
+			s := book(120)
+			s.facts = 5
+			s.model = model
+			s.wire = wire
+			return s
 		}
 		whole, journal := make(), new(store.MemoryJournal)
 		res := live(t, whole, journal, nil, history.Window(native()))
@@ -143,13 +159,14 @@ func TestWindowNativeDurable(t *testing.T) {
 		if err != nil || played.Bytes != whole.meter.requests {
 			t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.meter.requests)
 		}
-		alike(t, make(), whole, res, []int{60, 200, 100, 20}, native())
+		alike(t, make(), whole, res, soak.N([]int{15, 50, 25, 5}, []int{60, 200, 100, 20}), native())
 	}
 }
 
 // Another provider gets the record in place of the summary, and the first its summary again.
 func nativeMoves(t *testing.T) {
-	s := &survey{pages: 100, least: 2_000, most: 8_000, window: wide, model: "claude-sonnet-5-5"}
+	s := book(100)
+	s.model = "claude-sonnet-5-5"
 	res, err := s.run(t, "anthropic", history.Window(native()))
 	if err != nil || len(summaries(res.Messages)) == 0 {
 		t.Fatal(err, len(summaries(res.Messages)))
@@ -175,7 +192,8 @@ func nativeMoves(t *testing.T) {
 
 // Control: the provider refuses a summary that was changed.
 func nativeControl(t *testing.T) {
-	s := &survey{pages: 100, least: 2_000, most: 8_000, window: wide, model: "claude-sonnet-5-5"}
+	s := book(100)
+	s.model = "claude-sonnet-5-5"
 	res, err := s.run(t, "anthropic", history.Window(native()))
 	if err != nil {
 		t.Fatal(err)

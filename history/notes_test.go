@@ -67,7 +67,7 @@ func TestWindowNotesFail(t *testing.T) {
 			m, w := writer(turn)
 			o := options()
 			o.Notes = w
-			s := &survey{pages: 150, facts: 15, least: 2_000, most: 8_000, window: small}
+			s := &survey{pages: soak.N(75, 150), facts: 15, least: 2_000, most: 8_000, window: small}
 			res := ends(t, s, "chat", 0, &o)
 			if n := len(m.Requests()); name == "injection" && n < 3 || name != "injection" && n != 3 {
 				t.Errorf("notes were asked for %d times", n)

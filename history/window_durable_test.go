@@ -105,7 +105,7 @@ func live(t *testing.T, s *survey, journal store.Journal, kills []int, ws ...paw
 // kill at most one is sent twice. A replay sends nothing and finds the same bytes.
 func TestWindowKilled(t *testing.T) {
 	soak.Sequential(t)
-	pages := soak.N(200, 2_000)
+	pages := soak.N(100, 2_000)
 	make := func() *survey {
 		return &survey{pages: pages, facts: pages / 20, least: 2_000, most: 8_000, window: small}
 	}
@@ -167,7 +167,7 @@ func TestWindowKilledAnywhere(t *testing.T) {
 	whole := make()
 	journal := &mortal{Journal: new(store.MemoryJournal), kill: func(error) {}}
 	res := live(t, whole, journal, nil, history.Window(&o))
-	for at := 1; at <= journal.count; at += soak.N(17, 1) {
+	for at := 1; at <= journal.count; at += soak.N(31, 1) {
 		alike(t, make(), whole, res, []int{at}, &o)
 	}
 }

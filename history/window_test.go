@@ -49,10 +49,7 @@ func TestWindowSurvey(t *testing.T) {
 	soak.Sequential(t)
 	for _, wire := range wires {
 		t.Run(wire, func(t *testing.T) {
-			pages := soak.N(120, 500)
-			if wire == "chat" {
-				pages = 500
-			}
+			pages := soak.N(60, 500)
 			s := &survey{pages: pages, facts: pages / 10, least: 2_000, most: 8_000, window: small, think: wire != "chat"}
 			o := options()
 			ends(t, s, wire, 0, &o)
@@ -129,7 +126,7 @@ func TestWindowShare(t *testing.T) {
 // alone does the work.
 func TestWindowTiers(t *testing.T) {
 	soak.Sequential(t)
-	base := survey{pages: 150, facts: 15, least: 2_000, most: 8_000, window: small}
+	base := survey{pages: soak.N(75, 150), facts: 15, least: 2_000, most: 8_000, window: small}
 	for name, ws := range map[string][]pawl.Middleware{
 		"nothing":        nil,
 		"other function": {history.LastTurns(2)},
@@ -161,7 +158,7 @@ func TestWindowLearns(t *testing.T) {
 		"unknown":         {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &survey{pages: soak.N(150, 500), facts: 15, least: 2_000, most: 8_000, window: small}
+			s := &survey{pages: soak.N(75, 500), facts: 15, least: 2_000, most: 8_000, window: small}
 			if soak.On() {
 				s.facts = 50
 			}
@@ -176,12 +173,13 @@ func TestWindowLearns(t *testing.T) {
 // Tokens may be short or long, and the provider may report no usage.
 func TestWindowTokens(t *testing.T) {
 	soak.Sequential(t)
+	pages := soak.N(50, 100)
 	for _, per := range []float64{2.2, 4.5} {
-		s := &survey{pages: 100, facts: 10, least: 2_000, most: 8_000, window: small, bytesPerToken: per}
+		s := &survey{pages: pages, facts: 10, least: 2_000, most: 8_000, window: small, bytesPerToken: per}
 		o := options()
 		ends(t, s, "chat", 0, &o)
 	}
-	s := &survey{pages: 100, facts: 10, least: 2_000, most: 8_000, window: small, bytesPerToken: 2.6, blind: true}
+	s := &survey{pages: pages, facts: 10, least: 2_000, most: 8_000, window: small, bytesPerToken: 2.6, blind: true}
 	o := options()
 	ends(t, s, "chat", 0, &o)
 }
