@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/answertest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -39,7 +40,7 @@ func TestAnswerTableFindsFaults(t *testing.T) {
 	unchecked := func(eng *durable.Engine, id string, to answertest.To, d llm.Decision) string {
 		word := answertest.Decide(eng, id, to, d)
 		ctx := store.WithScope(context.Background(), answertest.Owner)
-		if errors.As(eng.Decide(ctx, id, d), new(*durable.AnswerError)) {
+		if errors.As(eng.Decide(ctx, id, d), new(*journal.AnswerError)) {
 			return answertest.Taken // as a door that does not check says
 		}
 		return word

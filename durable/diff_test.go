@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -32,10 +33,10 @@ func TestDiff(t *testing.T) {
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
-	if same, err := durable.Diff(a, a, nil); err != nil || len(same) > 0 {
+	if same, err := journal.Diff(a, a, nil); err != nil || len(same) > 0 {
 		t.Errorf("a run differs from itself: %v, %v", same, err)
 	}
-	ds, err := durable.Diff(a, b, nil)
+	ds, err := journal.Diff(a, b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -95,8 +96,8 @@ func TestDrain(t *testing.T) {
 }
 
 func testDrain(t *testing.T, form string, control bool) {
-	journal, d, drain := new(store.MemoryJournal), new(drained), make(chan struct{})
-	first := &durable.Engine{Journal: journal, Drain: drain}
+	stored, d, drain := new(store.MemoryJournal), new(drained), make(chan struct{})
+	first := &durable.Engine{Journal: stored, Drain: drain}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	end := errors.New("the process ends")
 	time.AfterFunc(500*time.Millisecond, func() {
@@ -110,7 +111,7 @@ func testDrain(t *testing.T, form string, control bool) {
 	if want := map[bool]error{false: durable.ErrDrained, true: end}[control]; !errors.Is(err, want) {
 		t.Fatalf("got %v, want %v", err, want)
 	}
-	head, err := journal.JournalRun(t.Context(), store.Scope{}, "r")
+	head, err := stored.JournalRun(t.Context(), store.Scope{}, "r")
 	if err != nil || head.State != store.JournalOpen || head.Owner != "" {
 		t.Errorf("got %+v, %v; want it open and without a lease", head, err)
 	}
@@ -120,7 +121,7 @@ func testDrain(t *testing.T, form string, control bool) {
 		t.Fatal(err)
 	}
 	for _, e := range effects {
-		if e.State == durable.EffectUnknown {
+		if e.State == journal.EffectUnknown {
 			left++
 		}
 	}
@@ -132,7 +133,7 @@ func testDrain(t *testing.T, form string, control bool) {
 		return
 	}
 	began := d.paid.Load()
-	res, err := (&durable.Engine{Journal: journal}).Runner("r", d.agent(form)).Run(t.Context())
+	res, err := (&durable.Engine{Journal: stored}).Runner("r", d.agent(form)).Run(t.Context())
 	if err != nil || res.Stop != pawl.StopAnswer || d.paid.Load() != 4 {
 		t.Errorf("resumed: %v, %v; %d payments after %d, want 4", res.Stop, err, d.paid.Load(), began)
 	}
@@ -147,13 +148,13 @@ func TestDrainCutsARequest(t *testing.T) {
 		drain, slow := make(chan struct{}), script.Say("Done.")
 		slow.Delay = time.Hour
 		a := &pawl.Agent{Name: "slow", Model: script.New(slow)}
-		began, journal := time.Now(), new(store.MemoryJournal)
+		began, stored := time.Now(), new(store.MemoryJournal)
 		time.AfterFunc(time.Second, func() { close(drain) })
-		_, err := (&durable.Engine{Journal: journal, Drain: drain}).Runner("r", a).Run(t.Context(), llm.User("Go."))
+		_, err := (&durable.Engine{Journal: stored, Drain: drain}).Runner("r", a).Run(t.Context(), llm.User("Go."))
 		if took := time.Since(began); !errors.Is(err, durable.ErrDrained) || took > 2*time.Second {
 			t.Errorf("got %v after %v", err, took)
 		}
-		if _, err := (&durable.Engine{Journal: journal}).Runner("r", a).Run(t.Context()); err != nil {
+		if _, err := (&durable.Engine{Journal: stored}).Runner("r", a).Run(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -117,9 +117,6 @@ func (e *LimitError) Error() string {
 // Unwrap returns ErrChanged.
 func (e *LimitError) Unwrap() error { return ErrChanged }
 
-// stateVersion is the version of the record form. A journal with another version is rejected.
-const stateVersion = 1
-
 // Runner returns the run of r with the given ID. r is an Agent, or a Runner made of agents. The
 // first Run or Stream with messages starts the run, and each later one resumes it. If id is empty,
 // the run gets an ID of its own.

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -34,7 +36,7 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 		s := x.s
 		var open []pawl.Task
 		for _, t := range tasks {
-			stored := s.h.outcomes[t.Key]
+			stored := s.h.Outcomes[t.Key]
 			if stored == nil {
 				open = append(open, s.ready(t))
 				continue
@@ -51,7 +53,7 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 			return
 		}
 		if s.story {
-			if was := s.h.askedOf(open); was != nil {
+			if was := s.h.PendingAt(open); was != nil {
 				for i, t := range open {
 					if !yield(t.Completed(was[i])) {
 						return
@@ -75,14 +77,14 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 // not its outcome. Without a stored state, t has the state from the Result that the run started
 // from.
 func (s *session) ready(t pawl.Task) pawl.Task {
-	started := s.h.intents[t.Key]
+	started := s.h.Attempts[t.Key]
 	t.Attempt += len(started)
-	if len(started)+len(s.h.asked[t.Key]) > 0 {
+	if len(started)+len(s.h.Questions[t.Key]) > 0 {
 		t.Pending = nil
 		t.Decisions = nil
 	}
 	s.mu.Lock()
-	if at, ok := s.h.replied[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]; ok {
+	if at, ok := s.h.RepliedAt[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]; ok {
 		t.Since = at
 	}
 	s.mu.Unlock()
@@ -95,11 +97,11 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		t.Pending = &pawl.PendingCall{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt,
 			Why: afterBackup}
 		t.Decisions = nil
-	} else if q := s.h.open(t.Key); q != nil {
-		w := q.waiting
+	} else if q := s.h.OpenQuestion(t.Key); q != nil {
+		w := q.Waiting
 		t.Pending = &w
-		if q.answer != nil {
-			t.Decisions = []llm.Decision{*q.answer}
+		if q.Answer != nil {
+			t.Decisions = []llm.Decision{*q.Answer}
 		}
 	} else if len(started) > 0 && started[len(started)-1].Effect == pawl.EffectWrite {
 		t.Pending = &pawl.PendingCall{Key: t.Key, Call: started[len(started)-1].Call, Outcome: pawl.OutcomeUnknown,
@@ -113,11 +115,11 @@ func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, to
 	if err := s.admit(ctx, t.Key); err != nil {
 		return err
 	}
-	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
+	body := record.Intent{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
 	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
 		body.Key = v.IdempotencyKey()
 	}
-	if err := s.add(kindIntent, numbered(t.Key, kindIntent, attempt), body); err != nil {
+	if err := s.add(record.KindIntent, record.Numbered(t.Key, record.KindIntent, attempt), body); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -254,18 +256,29 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 		if err := plain(&x); err != nil {
 			_ = s.fail(err)
 		}
-		if s.add(kindOutcome, string(t.Key), outcomeBody{t.Call, x}) != nil {
+		if s.add(record.KindOutcome, string(t.Key), record.Outcome{Call: t.Call, Execution: x}) != nil {
 			return e
 		}
 	case len(x.Pending) > 0 && x.Pending[0].Key == t.Key:
 		w := x.Pending[0]
 		// An answer that the call did not use does not count.
-		if q := s.h.open(t.Key); q == nil || q.waiting.Digest != w.Digest || q.answer != nil && len(w.Granted) == 0 {
-			_ = s.add(kindQuestion, numbered(t.Key, kindQuestion, len(s.h.asked[t.Key])+1), w)
+		if q := s.h.OpenQuestion(t.Key); q == nil || q.Waiting.Digest != w.Digest || q.Answer != nil && len(w.Granted) == 0 {
+			_ = s.add(record.KindQuestion, record.Numbered(t.Key, record.KindQuestion, len(s.h.Questions[t.Key])+1), w)
 		}
 	}
 	e.Execution = &x
 	return e
+}
+
+// plain converts x to the form that the journal returns, so that the run continues with the same
+// bytes before and after a crash.
+func plain(x *pawl.Execution) error {
+	b, err := json.Marshal(x.Result)
+	if err != nil {
+		return err
+	}
+	x.Result = llm.ToolResult{}
+	return json.Unmarshal(b, &x.Result)
 }
 
 // interrupted reports whether the call ended because the process ends, or because a record could

@@ -1,14 +1,18 @@
 package durable
 
-import "time"
+import (
+	"time"
+
+	"github.com/pawl-go/pawl/durable/internal/record"
+)
 
 // SetClock sets the wall clock of e.
 func (e *Engine) SetClock(now func() time.Time) { e.now = now }
 
 // Told stores body as its difference from prev, and restores it after was, or after prev.
 func Told(prev, body []byte, was ...[]byte) ([]byte, error) {
-	b := sentForm("", prev, body, false)
+	b := record.NewSentRequest("", prev, body, false)
 	for _, prev = range was {
 	}
-	return b.after(prev)
+	return b.After(prev)
 }

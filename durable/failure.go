@@ -5,40 +5,27 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
 )
-
-// failure is the usage of requests that failed or were cancelled, and the last error.
-type failure struct {
-	Requests int       `json:"requests"`
-	Usage    llm.Usage `json:"usage"`
-	Error    string    `json:"error"`
-}
-
-// with returns f with the later requests g.
-func (f failure) with(g failure) failure {
-	f.Requests, f.Error = f.Requests+g.Requests, g.Error
-	f.Usage.Add(g.Usage)
-	return f
-}
 
 // failure counts the requests of a reply that did not arrive: the end of the attempt stores them.
 // fetched means that the reply stays at the provider for the next attempt.
 func (s *session) failure(ctx context.Context, key llm.Key, resp *llm.Response, err error, fetched bool) {
-	f := failure{resp.Requests, resp.Usage, cmp.Or(context.Cause(ctx), err, resp.Err()).Error()}
+	f := record.Failure{Requests: resp.Requests, Usage: resp.Usage, Error: cmp.Or(context.Cause(ctx), err, resp.Err()).Error()}
 	if ctx.Err() != nil && !fetched {
 		f.Requests++ // as the run counts it
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken == nil {
-		s.broken = map[llm.Key]failure{}
+		s.broken = map[llm.Key]record.Failure{}
 	}
-	s.broken[key] = s.broken[key].with(f)
+	s.broken[key] = s.broken[key].With(f)
 }
 
-// before yields the usage of the earlier requests f, and returns yield for the reply after them.
-func (f failure) before(yield func(llm.Delta, error) bool) func(llm.Delta, error) bool {
+// after yields the usage of the earlier requests f, and returns yield for the reply after them.
+func after(f record.Failure, yield func(llm.Delta, error) bool) func(llm.Delta, error) bool {
 	if f.Error == "" {
 		return yield // none
 	}
@@ -53,11 +40,11 @@ func (f failure) before(yield func(llm.Delta, error) bool) func(llm.Delta, error
 
 // limited returns the error for a run that has ended at a limit and has another one now. An answer
 // for which the limit asked is no part of a fork.
-func (h *history) limited(run string) error {
-	first, n := h.steps()
-	last := h.replies[llm.Key(fmt.Sprintf("run/%d/model", first+n-1))]
+func limited(h *record.History, run string) error {
+	first, n := h.Steps()
+	last := h.Replies[llm.Key(fmt.Sprintf("run/%d/model", first+n-1))]
 	if last != nil && !last.Response.Message.HasCalls() {
 		n--
 	}
-	return &LimitError{run, h.end.Cause, n}
+	return &LimitError{run, h.End.Cause, n}
 }

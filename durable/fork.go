@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -23,20 +24,20 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	if err != nil {
 		return err
 	}
-	started, n := h.steps()
+	started, n := h.Steps()
 	if steps < 0 || steps > n {
 		return fmt.Errorf("run %s has %d steps, not %d", id, n, steps)
 	}
 	s := &session{engine: e}
 	first := []store.Record{}
-	for _, r := range h.records {
-		if r.Kind != kindBegin &&
+	for _, r := range h.Records {
+		if r.Kind != record.KindBegin &&
 			!(within(r.Key, started+steps) &&
-				(r.Kind == kindReply || r.Kind == kindOutcome || r.Kind == kindIntent || r.Kind == kindSteer)) {
+				(r.Kind == record.KindReply || r.Kind == record.KindOutcome || r.Kind == record.KindIntent || r.Kind == record.KindSteer)) {
 			continue
 		}
 		c := store.Record{Key: r.Key, Kind: r.Kind, At: e.clock(), Body: r.Body}
-		if v := o.other(h, r, &Origin{id, steps, h.trace}); v != nil {
+		if v := o.other(h, r, &record.Origin{Run: id, Steps: steps, Trace: h.Trace}); v != nil {
 			c, err = s.record(r.Kind, r.Key, v)
 			if err != nil {
 				return err
@@ -45,12 +46,12 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 		}
 		first = append(first, c)
 	}
-	in, err := h.begin.input()
+	in, err := inputOf(h)
 	if err != nil {
 		return err
 	}
 	l, err := e.Journal.BeginJournal(ctx, scope(ctx),
-		store.JournalRun{ID: fork, Agent: h.begin.Agent, Task: taskOf(in.all()), State: store.JournalOpen},
+		store.JournalRun{ID: fork, Agent: h.Begin.Agent, Task: taskOf(in.All()), State: store.JournalOpen},
 		newOwner(), e.clock(), first...)
 	if err != nil {
 		return err
@@ -67,34 +68,25 @@ type ForkOptions struct {
 	Results func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool)
 }
 
-// Origin is the source of a fork.
-type Origin struct {
-	Run   string `json:"run"`
-	Steps int    `json:"steps"` // the number of copied steps
-	// Trace is the position of the original run in a trace, in the form of the W3C (package
-	// telemetry). Empty means unknown.
-	Trace string `json:"trace,omitzero"`
-}
-
 // other returns the replacement for the body of r, or the body itself.
-func (o *ForkOptions) other(h *history, r store.Record, from *Origin) any {
+func (o *ForkOptions) other(h *record.History, r store.Record, from *record.Origin) any {
 	switch r.Kind {
-	case kindBegin:
-		body := *h.begin
-		body.Marked = h.marked()
+	case record.KindBegin:
+		body := *h.Begin
+		body.Marked = h.Marked()
 		if o.Meta != nil {
 			body.Meta = o.Meta
 		}
 		body.ForkedFrom = from
 		return body
-	case kindReply:
-		body := *h.replies[llm.Key(r.Key)]
+	case record.KindReply:
+		body := *h.Replies[llm.Key(r.Key)]
 		body.Messages = ""
 		body.Request = ""
 		body.Sent = nil // nothing to compare with
 		return body
-	case kindOutcome:
-		body := *h.outcomes[llm.Key(r.Key)]
+	case record.KindOutcome:
+		body := *h.Outcomes[llm.Key(r.Key)]
 		if o.Results == nil {
 			return nil
 		}
@@ -116,17 +108,9 @@ func (o *ForkOptions) other(h *history, r store.Record, from *Origin) any {
 	return nil
 }
 
-// plain returns o without its position in a trace, which differs between the executions of a run.
-func (o *Origin) plain() *Origin {
-	if o == nil {
-		return nil
-	}
-	return &Origin{Run: o.Run, Steps: o.Steps}
-}
-
 // within reports whether the record at key precedes the given step: requests have lower numbers
 // than the step, calls at most the same number.
 func within(key string, step int) bool {
-	n, ok := stepOf(key)
+	n, ok := record.StepOf(key)
 	return ok && (n < step || n == step && !strings.HasPrefix(key, "run/"+strconv.Itoa(n)+"/model"))
 }

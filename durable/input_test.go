@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
@@ -171,7 +172,7 @@ func TestFromWhatWaits(t *testing.T) {
 		res.Pending[0].Attempt != 1 {
 		t.Fatalf("interrupted before: %+v, paid %v", res, paid)
 	}
-	if fs, err := eng.Effects(t.Context(), "lost"); err != nil || len(fs) != 1 || fs[0].State != durable.EffectUnknown {
+	if fs, err := eng.Effects(t.Context(), "lost"); err != nil || len(fs) != 1 || fs[0].State != journal.EffectUnknown {
 		t.Errorf("the ledger: %+v, %v", fs, err)
 	}
 	// It did not happen and is to run: it asks again, since an approval covers one attempt.
@@ -184,7 +185,7 @@ func TestFromWhatWaits(t *testing.T) {
 		}
 	}
 	if fs, err := eng.Effects(t.Context(), "lost"); err != nil || strings.Join(paid, " ") != "5" ||
-		fs[0].State != durable.EffectCompleted {
+		fs[0].State != journal.EffectCompleted {
 		t.Errorf("paid %v, %+v, %v", paid, fs, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -67,7 +68,7 @@ func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, sin
 			why = err.Error()
 		case err != nil:
 			return "", since, err
-		case !slices.ContainsFunc(h.waiting(), func(q question) bool { return q.answer == nil }):
+		case !slices.ContainsFunc(h.OpenQuestions(), func(q record.Question) bool { return q.Answer == nil }):
 			why = "it waits for an answer, and no question is open"
 		}
 	}

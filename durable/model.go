@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -28,8 +29,8 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 		return &b // the run returns this error
 	}
 	m := &model{s: s, accept: s.engine.AcceptChangedTools}
-	m.name = s.pin(&b, s.h.tools[string(cmp.Or(key, "run"))])
-	m.agent = agentBody{nameOf(a.Model), b.Instructions, b.Choice, b.Settings}
+	m.name = s.pin(&b, s.h.Programs[string(cmp.Or(key, "run"))])
+	m.agent = record.Agent{Model: nameOf(a.Model), Instructions: b.Instructions, Choice: b.Choice, Settings: b.Settings}
 	if provider, _, _ := strings.Cut(m.agent.Model, ":"); m.name != "" {
 		m.agent.Model = provider + ":" + m.name
 	}
@@ -50,7 +51,7 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 	b.Executor = x
 	s.mu.Lock()
 	if s.roots == 0 && b.Limits.Time > 0 && !s.only {
-		b.Limits.Time = max(b.Limits.Time-s.h.active(), time.Nanosecond)
+		b.Limits.Time = max(b.Limits.Time-s.h.Active(), time.Nanosecond)
 	}
 	s.roots++
 	s.mu.Unlock()
@@ -64,7 +65,7 @@ type model struct {
 	pricer llm.Pricer       // nil means that the price is unknown
 	holder llm.OutputHolder // nil means that the model does not say
 	accept []string
-	agent  agentBody
+	agent  record.Agent
 	name   string // of the model in requests; "" means its own name
 
 	tools offered
@@ -99,34 +100,34 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	return func(yield func(llm.Delta, error) bool) {
 		s := m.s
 		conversation, rest := m.digest(req)
-		stored := s.h.replies[req.Key]
+		stored := s.h.Replies[req.Key]
 		err := m.again(ctx, req, stored)
 		if err == nil {
 			err = m.check(req)
 		}
 		if err == nil && stored != nil {
-			err = stored.matches(req.Key, conversation, rest)
-			if err != nil && s.only && s.h.end != nil && s.h.end.Limit != "" {
-				err = s.h.limited(s.id)
+			err = matches(stored, req.Key, conversation, rest)
+			if err != nil && s.only && s.h.End != nil && s.h.End.Limit != "" {
+				err = limited(s.h, s.id)
 			}
 		}
 		if err != nil {
 			yield(llm.Delta{}, s.fail(err))
 			return
 		}
-		earlier := s.h.failed[req.Key]
+		earlier := s.h.Failed[req.Key]
 		if stored != nil {
-			stored.reply().Deltas()(earlier.before(yield))
+			stored.Original().Deltas()(after(earlier, yield))
 			return
 		}
-		b := s.h.background[req.Key]
+		b := s.h.Background[req.Key]
 		if b != nil && (b.Messages != conversation || b.Request != rest) {
 			b = nil // the reply to another request, of an agent that was changed
 		}
 		s.live()
 		if ctx.Err() != nil && (b == nil || s.only) {
 			earlier.Requests-- // the run counts one for this error
-			earlier.before(yield)(llm.Delta{}, context.Cause(ctx))
+			after(earlier, yield)(llm.Delta{}, context.Cause(ctx))
 			return
 		}
 		// A commit only if the reply before had no calls: an answer that the model is to correct.
@@ -134,16 +135,16 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			yield(llm.Delta{}, err)
 			return
 		}
-		m.ask(ctx, req, b, conversation, rest, earlier.before(yield))
+		m.ask(ctx, req, b, conversation, rest, after(earlier, yield))
 	}
 }
 
 // ask sends the request and stores the reply. b is the reply that the provider computes already:
 // it is fetched, or cancelled with the run. nil means none.
-func (m *model) ask(ctx context.Context, req *llm.Request, b *backgroundBody, conversation, rest string,
+func (m *model) ask(ctx context.Context, req *llm.Request, b *record.Background, conversation, rest string,
 	yield func(llm.Delta, error) bool) {
 	n := 0
-	if was := m.s.h.background[req.Key]; was != nil {
+	if was := m.s.h.Background[req.Key]; was != nil {
 		n = was.N
 	}
 	var stored atomic.Bool
@@ -173,7 +174,7 @@ func (m *model) ask(ctx context.Context, req *llm.Request, b *backgroundBody, co
 		}
 		if err == nil && d.Background != nil {
 			n++
-			err = m.storeBackground(req, &backgroundBody{Messages: conversation, Request: rest,
+			err = m.storeBackground(req, &record.Background{Messages: conversation, Request: rest,
 				Background: *d.Background, N: n}, w)
 			stored.Store(err == nil)
 		}
@@ -194,11 +195,11 @@ func suspended(ctx context.Context) bool {
 }
 
 // storeBackground stores at once which reply the provider computes.
-func (m *model) storeBackground(req *llm.Request, b *backgroundBody, w *wire) error {
+func (m *model) storeBackground(req *llm.Request, b *record.Background, w *wire) error {
 	if to, sent, ok := w.first(); ok {
-		b.Sent = sentForm(to, m.wire, sent, req.Whole)
+		b.Sent = record.NewSentRequest(to, m.wire, sent, req.Whole)
 	}
-	if err := m.s.add(kindBackground, numbered(req.Key, kindBackground, b.N), b); err != nil {
+	if err := m.s.add(record.KindBackground, record.Numbered(req.Key, record.KindBackground, b.N), b); err != nil {
 		return err
 	}
 	return m.s.flush(nil)
@@ -207,18 +208,18 @@ func (m *model) storeBackground(req *llm.Request, b *backgroundBody, w *wire) er
 // store stores a whole reply before its calls start. b is the stored form of the request if an
 // earlier process has sent it; nil means that it has not.
 func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Response, w *wire,
-	b *backgroundBody) error {
-	body, err := keepReply(resp)
+	b *record.Background) error {
+	body, err := record.NewReply(resp)
 	if err != nil {
 		return m.s.fail(err)
 	}
 	body.Messages = conversation
 	body.Request = rest
 	if to, sent, ok := w.first(); ok {
-		body.Sent, m.wire = sentForm(to, m.wire, sent, req.Whole), sent
+		body.Sent, m.wire = record.NewSentRequest(to, m.wire, sent, req.Whole), sent
 	} else if b != nil && b.Sent != nil {
 		body.Sent = b.Sent
-		m.wire, err = b.Sent.after(m.wire)
+		m.wire, err = b.Sent.After(m.wire)
 		if err != nil {
 			return m.s.fail(fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err))
 		}
@@ -226,7 +227,7 @@ func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Res
 	if err := m.storeTools(req); err != nil {
 		return err
 	}
-	if err := m.s.add(kindReply, string(req.Key), body); err != nil {
+	if err := m.s.add(record.KindReply, string(req.Key), body); err != nil {
 		return err
 	}
 	if resp.Message.HasCalls() {
@@ -237,11 +238,11 @@ func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Res
 
 // again reads the sent bytes of a stored reply. If the replay compares bytes, it also builds the
 // request again without sending it.
-func (m *model) again(ctx context.Context, req *llm.Request, stored *replyBody) error {
+func (m *model) again(ctx context.Context, req *llm.Request, stored *record.Reply) error {
 	if stored == nil || stored.Sent == nil {
 		return nil
 	}
-	was, err := stored.Sent.after(m.wire)
+	was, err := stored.Sent.After(m.wire)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err)
 	}
@@ -270,8 +271,8 @@ func (m *model) again(ctx context.Context, req *llm.Request, stored *replyBody) 
 	return nil
 }
 
-// matches compares the new request with the stored one.
-func (b *replyBody) matches(key llm.Key, conversation, rest string) error {
+// matches compares the new request with the request of the stored reply b.
+func matches(b *record.Reply, key llm.Key, conversation, rest string) error {
 	switch {
 	case b.Messages == "": // copied from another run, or made before an accepted change
 	case b.Messages != conversation:
@@ -280,21 +281,6 @@ func (b *replyBody) matches(key llm.Key, conversation, rest string) error {
 		return fmt.Errorf("%w: the request %s is not the one that was made: its settings, choice or output schema differ", ErrChanged, key)
 	}
 	return nil
-}
-
-func sum(parts ...[]byte) string {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d:", len(p))
-		h.Write(p)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// runOf returns the key of the run that makes the request at key.
-func runOf(key llm.Key) string {
-	k := strings.TrimSuffix(string(key), "/model")
-	return k[:max(strings.LastIndex(k, "/"), 0)]
 }
 
 // sentMessage is a message that was sent, and the digest of the conversation up to it.
@@ -334,7 +320,7 @@ func (m *model) digest(req *llm.Request) (conversation, rest string) {
 	if err != nil {
 		form = []byte(err.Error())
 	}
-	return hex.EncodeToString(prev[:16]), sum(form)
+	return hex.EncodeToString(prev[:16]), record.Digest(form)
 }
 
 func (s *sentMessage) is(m llm.Message) bool {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -19,7 +21,7 @@ var zeroTime time.Time
 // Decide stores answers to open calls of a run, from any process. The run continues with them when
 // it is resumed. An equal answer may be given twice until the run uses it.
 //
-// The error is an *AnswerError if the run does not take an answer: the call is not pending, the
+// The error is a *journal.AnswerError if the run does not take an answer: the call is not pending, the
 // tool, the arguments or the attempt have changed, the question has another answer, or the
 // arguments of an approval do not fit the schema of the tool. Then no answer is stored.
 //
@@ -33,10 +35,10 @@ func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) erro
 	return e.decide(ctx, scope(ctx), id, h, ds)
 }
 
-func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *history, ds []llm.Decision) error {
+func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *record.History, ds []llm.Decision) error {
 	var records []store.Record
 	for _, d := range ds {
-		q, repeated, err := h.check(d)
+		q, repeated, err := checkAnswer(h, d)
 		if err != nil {
 			return fmt.Errorf("run %s: %w", id, err)
 		}
@@ -48,11 +50,11 @@ func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *hist
 		if err != nil {
 			return err
 		}
-		key := q.key + "/decision"
-		if q.answers > 0 {
-			key += fmt.Sprintf("/%d", q.answers+1)
+		key := q.Key + "/decision"
+		if q.Answers > 0 {
+			key += fmt.Sprintf("/%d", q.Answers+1)
 		}
-		records = append(records, store.Record{Key: key, Kind: kindDecision, At: e.clock(), Body: body})
+		records = append(records, store.Record{Key: key, Kind: record.KindDecision, At: e.clock(), Body: body})
 	}
 	if len(records) == 0 {
 		return nil
@@ -67,13 +69,24 @@ func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *hist
 		return errors.Join(err, readErr)
 	}
 	for _, d := range ds {
-		if _, repeated, bad := again.check(d); bad != nil {
+		if _, repeated, bad := checkAnswer(again, d); bad != nil {
 			return fmt.Errorf("run %s: %w", id, bad)
 		} else if !repeated {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkAnswer is journal.CheckAnswer for the latest question of a call, which it returns.
+func checkAnswer(h *record.History, d llm.Decision) (q *record.Question, repeated bool, err error) {
+	q = h.LatestQuestion(d.Key)
+	if q == nil {
+		_, err = journal.CheckAnswer(nil, nil, d)
+		return nil, false, err
+	}
+	repeated, err = journal.CheckAnswer(&q.Waiting, q.Answer, d)
+	return q, repeated, err
 }
 
 // Pending returns the open questions of a run that have no answer.
@@ -89,17 +102,17 @@ func (e *Engine) Questions(ctx context.Context, id string) (open, answered []paw
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, q := range h.waiting() {
-		if q.answer == nil {
-			open = append(open, q.waiting)
+	for _, q := range h.OpenQuestions() {
+		if q.Answer == nil {
+			open = append(open, q.Waiting)
 		}
 	}
-	for key := range h.asked {
-		if q := h.latest(key); q != nil && q.answer != nil {
-			answered = append(answered, q.waiting)
+	for key := range h.Questions {
+		if q := h.LatestQuestion(key); q != nil && q.Answer != nil {
+			answered = append(answered, q.Waiting)
 		}
 	}
-	slices.SortFunc(answered, func(a, b pawl.PendingCall) int { return CompareKeys(a.Key, b.Key) })
+	slices.SortFunc(answered, func(a, b pawl.PendingCall) int { return journal.CompareKeys(a.Key, b.Key) })
 	return open, answered, nil
 }
 
@@ -108,9 +121,9 @@ func (e *Engine) Questions(ctx context.Context, id string) (open, answered []paw
 // the run was cancelled. A second Cancel has no effect.
 func (e *Engine) Cancel(ctx context.Context, id string) error {
 	err := e.Journal.AppendOutside(ctx, scope(ctx), id, store.JournalOpen,
-		store.Record{Key: kindCancel, Kind: kindCancel, At: e.clock(), Body: json.RawMessage(`{}`)})
+		store.Record{Key: record.KindCancel, Kind: record.KindCancel, At: e.clock(), Body: json.RawMessage(`{}`)})
 	if errors.Is(err, store.ErrConflict) {
-		if h, readErr := e.history(ctx, scope(ctx), id); readErr == nil && h.cancel {
+		if h, readErr := e.history(ctx, scope(ctx), id); readErr == nil && h.Cancelled {
 			return nil
 		}
 	}
@@ -122,12 +135,12 @@ func (e *Engine) Steer(ctx context.Context, id string, msgs ...llm.Message) erro
 	if err := new(pawl.Steering).Steer(ctx, msgs...); err != nil { // it reports what cannot be sent
 		return err
 	}
-	body, err := json.Marshal(messagesBody{Messages: msgs})
+	body, err := json.Marshal(record.Messages{Messages: msgs})
 	if err != nil {
 		return err
 	}
 	return e.Journal.AppendOutside(ctx, scope(ctx), id, "",
-		store.Record{Key: kindMessage + "/" + rand.Text(), Kind: kindMessage, At: e.clock(), Body: body})
+		store.Record{Key: record.KindMessage + "/" + rand.Text(), Kind: record.KindMessage, At: e.clock(), Body: body})
 }
 
 // inbox records which messages each request received.
@@ -141,25 +154,25 @@ var _ pawl.MessageSource = (*inbox)(nil)
 // Take returns the recorded messages of the request at key, or takes the waiting ones.
 func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	s := in.s
-	if b := s.h.steers[at]; b != nil {
+	if b := s.h.Steered[at]; b != nil {
 		return b.Messages
 	}
-	if s.h.replies[at] != nil || s.only || s.failed() != nil {
+	if s.h.Replies[at] != nil || s.only || s.failed() != nil {
 		return nil
 	}
-	var body messagesBody
+	var body record.Messages
 	s.mu.Lock()
-	for _, m := range s.h.messages {
-		if !s.h.taken[m.key] {
-			s.h.taken[m.key] = true
-			body.Messages, body.From = append(body.Messages, m.body.Messages...), append(body.From, m.key)
+	for _, m := range s.h.Messages {
+		if !s.h.Received[m.Key] {
+			s.h.Received[m.Key] = true
+			body.Messages, body.From = append(body.Messages, m.Body.Messages...), append(body.From, m.Key)
 		}
 	}
 	s.mu.Unlock()
 	if in.outer != nil {
 		body.Messages = append(body.Messages, in.outer.Take(ctx, at)...)
 	}
-	if len(body.Messages) == 0 || s.add(kindSteer, string(at)+"/steer", body) != nil || s.flush(nil) != nil {
+	if len(body.Messages) == 0 || s.add(record.KindSteer, string(at)+"/steer", body) != nil || s.flush(nil) != nil {
 		return nil
 	}
 	return slices.Clip(body.Messages)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -99,7 +100,7 @@ func TestDecisions(t *testing.T) {
 			eng.SetClock(func() time.Time { return time.Now().Add(row.later) })
 			for i, d := range row.answers(w) {
 				err := eng.Decide(t.Context(), "r", d)
-				if bad := (*durable.AnswerError)(nil); errors.As(err, &bad) && bad.Code == durable.AnswerMisfit {
+				if bad := (*journal.AnswerError)(nil); errors.As(err, &bad) && bad.Code == journal.AnswerMisfit {
 					err = errMisfit
 				}
 				if !errors.Is(err, row.errs[i]) {

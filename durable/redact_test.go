@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/runtrace"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
@@ -81,22 +82,22 @@ func TestRedactedRuns(t *testing.T) {
 	}
 	r, _ := eng.Export(t.Context(), "r")
 	f, err := eng.Export(t.Context(), "f")
-	if err != nil || f.Forked == nil || *f.Forked != (durable.Origin{Run: "r", Steps: 1}) || r.Forked != nil {
+	if err != nil || f.Forked == nil || *f.Forked != (journal.Origin{Run: "r", Steps: 1}) || r.Forked != nil {
 		t.Errorf("it comes from %+v, %v", f.Forked, err)
 	}
 	f.Calls[0].Execution.Result = llm.TextResult("hunter2hunter2 was right")
 	hide, _ := eng.Redactor(t.Context(), "r", nil)
-	ds, err := durable.Diff(r, f, hide)
+	ds, err := journal.Diff(r, f, hide)
 	if err != nil ||
 		!slices.ContainsFunc(ds,
-			func(d durable.Difference) bool { return d.What == "call" && string(d.A) != string(d.B) }) ||
+			func(d journal.Difference) bool { return d.What == "call" && string(d.A) != string(d.B) }) ||
 		strings.Contains(asJSON(ds), "hunter2") {
 		t.Errorf("the difference shows %s, %v", asJSON(ds), err)
 	}
 	f.Calls[0].Execution.Result, f.Calls[0].Call.Args = r.Calls[0].Execution.Result,
 		json.RawMessage(strings.Replace(secretArgs, "47", "48", 1))
-	if ds, err = durable.Diff(r, f, hide); err != nil ||
-		!slices.ContainsFunc(ds, func(d durable.Difference) bool { return d.Key == "run/1/0" && string(d.A) == string(d.B) }) {
+	if ds, err = journal.Diff(r, f, hide); err != nil ||
+		!slices.ContainsFunc(ds, func(d journal.Difference) bool { return d.Key == "run/1/0" && string(d.A) == string(d.B) }) {
 		t.Errorf("a difference in what is hidden: %s, %v", asJSON(ds), err)
 	}
 }
@@ -176,7 +177,7 @@ func TestTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said := attempt("f", "third"); said == nil || said.Trace != "" || said.ForkedFrom == nil ||
-		*said.ForkedFrom != (durable.Origin{Run: "r", Steps: 1, Trace: "second"}) {
+		*said.ForkedFrom != (journal.Origin{Run: "r", Steps: 1, Trace: "second"}) {
 		t.Errorf("the fork follows %+v", said)
 	}
 	if said := attempt("f", ""); said == nil || said.Trace != "third" {

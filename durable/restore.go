@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -14,11 +15,11 @@ import (
 // an unknown outcome: Tool.Reconcile finds out what happened, or a person is asked. Call it after
 // the restore and before any run is resumed. It returns the number of runs.
 func (e *Engine) MarkRestored(ctx context.Context) (n int, err error) {
-	key := kindRestored + "/" + rand.Text()
+	key := record.KindRestored + "/" + rand.Text()
 	for r, err := range e.Journal.UnendedRuns(ctx) {
 		if err == nil {
 			err = e.Journal.AppendOutside(ctx, r.Scope, r.ID, store.JournalOpen,
-				store.Record{Key: key, Kind: kindRestored, At: e.clock(), Body: json.RawMessage(`{}`)})
+				store.Record{Key: key, Kind: record.KindRestored, At: e.clock(), Body: json.RawMessage(`{}`)})
 		}
 		if err != nil {
 			return n, err
@@ -34,11 +35,11 @@ const afterBackup = "The database was restored from a backup. This call may have
 // restored: since then it was neither asked about nor started.
 func (s *session) doubtful(t pawl.Task) bool {
 	tool := t.Tool()
-	since := s.h.restored
+	since := s.h.RestoredAt
 	if since == 0 || tool == nil || tool.Effect != pawl.EffectWrite || tool.Passive {
 		return false
 	}
-	asked, started := s.h.asked[t.Key], s.h.intents[t.Key]
-	return (len(asked) == 0 || asked[len(asked)-1].seq < since) &&
-		(len(started) == 0 || started[len(started)-1].seq < since)
+	asked, started := s.h.Questions[t.Key], s.h.Attempts[t.Key]
+	return (len(asked) == 0 || asked[len(asked)-1].Seq < since) &&
+		(len(started) == 0 || started[len(started)-1].Seq < since)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -111,7 +112,7 @@ func TestRestoredRuns(t *testing.T) {
 					t.Fatalf("the question is %+v", q)
 				}
 				f, err := eng.Effects(t.Context(), "r")
-				if last := f[len(f)-1]; err != nil || last.State != durable.EffectUnknown || last.Question == nil {
+				if last := f[len(f)-1]; err != nil || last.State != journal.EffectUnknown || last.Question == nil {
 					t.Fatalf("its effect is %+v, %v", last, err)
 				}
 				// The person finds the transfer in the books.

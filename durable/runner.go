@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/runerr"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -122,18 +126,18 @@ type Attempt struct {
 	Kept    int   `json:"kept"`    // the number of stored records
 	// Trace is the position of the previous attempt in a trace, in the form of the W3C. Empty means
 	// unknown.
-	Trace      string  `json:"trace,omitzero"`
-	ForkedFrom *Origin `json:"forked_from,omitzero"` // nil means no fork
+	Trace      string          `json:"trace,omitzero"`
+	ForkedFrom *journal.Origin `json:"forked_from,omitzero"` // nil means no fork
 }
 
 // attempt returns the notice that the events of the run are repeated.
 func (s *session) attempt() pawl.Event {
 	n := s.lease.Fence
 	if s.only {
-		n = int64(len(s.h.spent))
+		n = int64(s.h.Leases())
 	}
 	// Numbers and names: no error is possible.
-	data, _ := json.Marshal(Attempt{n, len(s.h.records), s.h.trace, s.h.begin.ForkedFrom})
+	data, _ := json.Marshal(Attempt{n, len(s.h.Records), s.h.Trace, (*journal.Origin)(s.h.Begin.ForkedFrom)})
 	return pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: data, Text: fmt.Sprintf("attempt %d: replays the stored events", n)}
 }
 
@@ -208,7 +212,7 @@ func interrupted(cause error, msgs []llm.Message) error {
 }
 
 // takeUp reads an existing run, and stores the answers in msgs to its open calls.
-func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message) (*history, input, error) {
+func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message) (*record.History, input, error) {
 	h, err := r.engine.history(ctx, who, r.ID)
 	if err != nil {
 		return nil, input{}, err
@@ -222,21 +226,13 @@ func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message
 			return nil, input{}, err
 		}
 	}
-	in, err := h.begin.input()
+	in, err := inputOf(h)
 	return h, in, err
 }
 
 // history reads the records of a run.
-func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*history, error) {
-	records, err := e.Journal.JournalRecords(ctx, who, id, 0)
-	if err != nil {
-		return nil, err
-	}
-	h, err := read(id, records)
-	if err == nil {
-		h.expire(e.clock())
-	}
-	return h, err
+func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*record.History, error) {
+	return record.Load(ctx, e.Journal, who, id, e.clock())
 }
 
 // Enqueue stores the start of the run without executing it: as Stream starts it, but without a
@@ -277,7 +273,7 @@ func (r *Runner) create(ctx context.Context, who store.Scope, owner string, msgs
 	if err != nil {
 		return l, in, nil, err
 	}
-	in, err = given.input()
+	in.Input, err = given.Input()
 	if err != nil {
 		return l, in, nil, err
 	}
@@ -291,9 +287,23 @@ func (r *Runner) create(ctx context.Context, who store.Scope, owner string, msgs
 		until = now.Add(e.lease())
 	}
 	l, err = e.Journal.BeginJournal(ctx, who,
-		store.JournalRun{ID: r.ID, Agent: given.Agent, Task: taskOf(in.all()), State: store.JournalOpen}, owner, until,
-		store.Record{Key: kindBegin, Kind: kindBegin, At: now, Body: body})
+		store.JournalRun{ID: r.ID, Agent: given.Agent, Task: taskOf(in.All()), State: store.JournalOpen}, owner, until,
+		store.Record{Key: record.KindBegin, Kind: record.KindBegin, At: now, Body: body})
 	return l, in, agent, err
+}
+
+// taskOf returns the start of the user's text, for lists.
+func taskOf(msgs []llm.Message) string {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == llm.RoleUser {
+			said := strings.ToValidUTF8(strings.Join(strings.Fields(msgs[i].Text()), " "), "")
+			if len(said) > 120 {
+				said = text.Clip(said, 117)
+			}
+			return said
+		}
+	}
+	return ""
 }
 
 // listed returns a copy of a with its present tools, so that the check and the run ask each toolset
@@ -316,8 +326,8 @@ func listed(ctx context.Context, a *pawl.Agent) *pawl.Agent {
 }
 
 // answer stores the answers in msgs to the open calls of an existing run.
-func (r *Runner) answer(ctx context.Context, who store.Scope, h *history, msgs []llm.Message) error {
-	if same, err := h.begunWith(r, msgs); err != nil || same || len(msgs) == 0 {
+func (r *Runner) answer(ctx context.Context, who store.Scope, h *record.History, msgs []llm.Message) error {
+	if same, err := r.begunWith(h, msgs); err != nil || same || len(msgs) == 0 {
 		return err // the start of the run again, or a resume
 	}
 	var ds []llm.Decision
@@ -341,13 +351,13 @@ func (r *Runner) answer(ctx context.Context, who store.Scope, h *history, msgs [
 }
 
 // answerOf returns the decision that sets the result of an open call.
-func answerOf(h *history, res llm.ToolResult) (llm.Decision, error) {
-	open := h.waiting()
-	i := slices.IndexFunc(open, func(q question) bool { return q.waiting.Call.ID == res.CallID })
+func answerOf(h *record.History, res llm.ToolResult) (llm.Decision, error) {
+	open := h.OpenQuestions()
+	i := slices.IndexFunc(open, func(q record.Question) bool { return q.Waiting.Call.ID == res.CallID })
 	if i < 0 {
 		return llm.Decision{}, fmt.Errorf("the result answers the call %q, which does not wait: %w", res.CallID, store.ErrConflict)
 	}
-	return open[i].waiting.Answer("caller", res), nil
+	return open[i].Waiting.Answer("caller", res), nil
 }
 
 // WithOutput returns a copy of r whose answer fits schema, for pawl.Into. For a runner that is no

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/internal/runtrace"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -24,11 +25,11 @@ type session struct {
 	engine *Engine
 	id     string
 	lease  store.Lease
-	began  time.Time // the start of the lease
-	h      *history  // from the start of the lease, with additions from outside
-	only   bool      // no new record: the run has ended, or is only read
-	played *Played   // the comparisons; nil if this is no Replay
-	story  bool      // events only: pending calls stay pending
+	began  time.Time       // the start of the lease
+	h      *record.History // from the start of the lease, with additions from outside
+	only   bool            // no new record: the run has ended, or is only read
+	played *Played         // the comparisons; nil if this is no Replay
+	story  bool            // events only: pending calls stay pending
 	cancel context.CancelCauseFunc
 	gone   <-chan struct{} // closed when the run is cancelled
 	roots  int             // agents bound outside of calls
@@ -49,7 +50,7 @@ type session struct {
 	timer   *time.Timer
 	err     error // the reason why no record can be stored any more
 	waiters map[llm.Key]*gate
-	broken  map[llm.Key]failure // requests of this attempt without a reply
+	broken  map[llm.Key]record.Failure // requests of this attempt without a reply
 
 	draining bool             // Engine.Drain is closed; guarded by mu
 	acting   map[llm.Key]bool // calls in progress that are not Compose; guarded by mu
@@ -68,9 +69,9 @@ const gather = 2 * time.Millisecond
 var errOver = errors.New("the run is over")
 
 // start returns a session with a lease. h is the history so far.
-func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session, context.Context) {
-	s := &session{engine: e, id: l.Run, lease: l, stopped: h.end != nil, began: time.Now(), renewed: time.Now(), h: h,
-		seen: int64(len(h.records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{},
+func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*session, context.Context) {
+	s := &session{engine: e, id: l.Run, lease: l, stopped: h.End != nil, began: time.Now(), renewed: time.Now(), h: h,
+		seen: int64(len(h.Records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{},
 		committing: make(chan struct{}, 1), stop: make(chan struct{}), acting: map[llm.Key]bool{}}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.gone = ctx.Done()
@@ -78,7 +79,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session
 	if !s.only {
 		if at := runtrace.Of(ctx); at != "" {
 			// With the next commit.
-			_ = s.add(kindTrace, fmt.Sprintf("%s/%d", kindTrace, l.Fence), traceBody{at})
+			_ = s.add(record.KindTrace, fmt.Sprintf("%s/%d", record.KindTrace, l.Fence), record.Trace{Traceparent: at})
 		}
 		s.done.Go(s.beat)
 	}
@@ -107,8 +108,8 @@ func (s *session) add(kind, key string, v any) error {
 	if s.err == nil {
 		s.queue = append(s.queue, r)
 		s.added++
-		if kind == kindReply {
-			s.h.replied[llm.Key(key)] = r.At
+		if kind == record.KindReply {
+			s.h.RepliedAt[llm.Key(key)] = r.At
 		}
 	}
 	return s.err
@@ -174,7 +175,7 @@ func (s *session) flushTo(n int, change *store.JournalChange) error {
 // process dies, another one resumes the run. Nil means no change. The caller holds committing.
 func (s *session) progress(queue []store.Record) *store.JournalChange {
 	if !s.stopped || !slices.ContainsFunc(queue, func(r store.Record) bool {
-		return r.Kind != kindTrace && r.Kind != kindQuestion
+		return r.Kind != record.KindTrace && r.Kind != record.KindQuestion
 	}) {
 		return nil
 	}
@@ -255,13 +256,13 @@ func (s *session) look(ctx context.Context) {
 			continue
 		}
 		switch r.Kind {
-		case kindCancel:
+		case record.KindCancel:
 			s.cancel(pawl.ErrCancelled)
-		case kindMessage:
+		case record.KindMessage:
 			s.mu.Lock()
-			_ = s.h.take(r) // one more message, or none
+			_ = s.h.Apply(r) // one more message, or none
 			s.mu.Unlock()
-		case kindDecision:
+		case record.KindDecision:
 			s.late = true
 		}
 	}
@@ -293,14 +294,14 @@ func (s *session) failed() error {
 // occur.
 func (s *session) live() {
 	switch {
-	case s.h.cancel:
+	case s.h.Cancelled:
 		s.cancel(pawl.ErrCancelled)
-	case s.only && s.h.end != nil && s.h.end.Stop == pawl.StopCancelled:
+	case s.only && s.h.End != nil && s.h.End.Stop == pawl.StopCancelled:
 		s.cancel(pawl.ErrCancelled)
-	case s.only && s.h.end != nil && s.h.end.Limit == "time":
+	case s.only && s.h.End != nil && s.h.End.Limit == "time":
 		s.cancel(pawl.ErrTime)
-	case s.only && s.h.end != nil && s.h.end.Limit != "" && !s.story:
-		_ = s.fail(s.h.limited(s.id))
+	case s.only && s.h.End != nil && s.h.End.Limit != "" && !s.story:
+		_ = s.fail(limited(s.h, s.id))
 	case s.only:
 		_ = s.fail(errOver)
 	}
@@ -392,13 +393,13 @@ func (s *session) end(res *pawl.Result, text string) error {
 	if err := s.failed(); err != nil {
 		return err
 	}
-	body := endBody{Stop: res.Stop, Limit: res.Limit, Cause: res.Cause, Error: text, Spent: res.Spent,
+	body := record.End{Stop: res.Stop, Limit: res.Limit, Cause: res.Cause, Error: text, Spent: res.Spent,
 		Pending: res.Pending,
 		Values:  res.Values, Output: res.Output}
 	s.mu.Lock()
 	body.Failed = maps.Clone(s.broken)
 	s.mu.Unlock()
-	if err := s.add(kindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body); err != nil {
+	if err := s.add(record.KindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body); err != nil {
 		return err
 	}
 	s.rest()
@@ -452,14 +453,6 @@ func stateOf(res *pawl.Result, text string) string {
 		return store.JournalOpen // the process ends, not the run
 	}
 	return store.JournalOver
-}
-
-// active returns the time that processes worked on the run before this session.
-func (h *history) active() (d time.Duration) {
-	for _, s := range h.spent {
-		d += time.Duration(max(s.elapsed, 0))
-	}
-	return d
 }
 
 func newOwner() string { return rand.Text() }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -51,7 +52,7 @@ func TestTimeline(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := func(n float64) time.Time { return zero.Add(time.Duration(n * float64(time.Second))) }
-		want := &durable.Timeline{Began: s(0), Ended: s(3662), Taken: []time.Time{s(0), s(3662)}, Spans: []durable.Span{
+		want := &journal.Timeline{Began: s(0), Ended: s(3662), Taken: []time.Time{s(0), s(3662)}, Spans: []journal.Span{
 			{Key: "run/0/model", What: "request", Started: s(0), Ended: s(0)},
 			{Key: "run/1/0", What: "call", Started: s(0), Ended: s(2)},
 			{Key: "run/1/1", What: "call", Started: s(0), Ended: s(1)},
@@ -60,7 +61,7 @@ func TestTimeline(t *testing.T) {
 			{Key: "run/1/1/inner/1/model", What: "request", Started: s(1), Ended: s(1)},
 			{Key: "run/1/model", What: "request", Started: s(2), Ended: s(2)},
 			{Key: "run/2/0", What: "call", Started: s(2), Ended: s(3662),
-				Waits: []durable.Wait{{Asked: s(2), Answered: s(3602), By: "ann"}}},
+				Waits: []journal.Wait{{Asked: s(2), Answered: s(3602), By: "ann"}}},
 			{Key: "run/2/model", What: "request", Started: s(3662), Ended: s(3662)},
 		}}
 		if diff := cmp.Diff(tl, want); diff != "" {

@@ -2,9 +2,7 @@ package durable
 
 import (
 	"bytes"
-	"compress/flate"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // Transport returns a RoundTripper for the models of durable runs. It passes requests to next (nil
@@ -104,46 +103,6 @@ func (w *wire) first() (to string, body []byte, ok bool) {
 	return w.to, w.body, w.sent
 }
 
-// sentBody is a request as it was sent, stored as the difference from the previous one.
-type sentBody struct {
-	To     string `json:"to"`
-	Whole  bool   `json:"whole,omitzero"` // it asked for a reply without fragments
-	Prefix int    `json:"prefix"`         // bytes shared with the start of the previous request
-	Suffix int    `json:"suffix"`         // bytes shared with its end
-	Middle []byte `json:"middle"`         // the bytes in between, deflated
-	Digest string `json:"digest"`         // of the whole request
-}
-
-// sentForm returns the stored form of body, which was sent after prev.
-func sentForm(to string, prev, body []byte, whole bool) *sentBody {
-	p := text.Common(prev, body)
-	s := 0
-	for s < min(len(prev), len(body))-p && prev[len(prev)-1-s] == body[len(body)-1-s] {
-		s++
-	}
-	var packed bytes.Buffer
-	w, _ := flate.NewWriter(&packed, flate.BestSpeed) // the level is valid
-	_, _ = w.Write(body[p : len(body)-s])             // in memory: no error is possible
-	_ = w.Close()
-	return &sentBody{To: to, Whole: whole, Prefix: p, Suffix: s, Middle: packed.Bytes(), Digest: sum(body)}
-}
-
-// after returns the request that was sent after prev.
-func (b *sentBody) after(prev []byte) ([]byte, error) {
-	if b.Prefix < 0 || b.Suffix < 0 || b.Prefix+b.Suffix > len(prev) {
-		return nil, errors.New("the request before is another one")
-	}
-	body := bytes.NewBuffer(bytes.Clone(prev[:b.Prefix]))
-	if _, err := io.Copy(body, flate.NewReader(bytes.NewReader(b.Middle))); err != nil {
-		return nil, err
-	}
-	body.Write(prev[len(prev)-b.Suffix:])
-	if sum(body.Bytes()) != b.Digest {
-		return nil, errors.New("the digest of the request differs from the stored digest")
-	}
-	return body.Bytes(), nil
-}
-
 // Mismatch is the error of Replay for the first request whose bytes differ from the sent ones.
 // ErrChanged is in its tree.
 type Mismatch struct {
@@ -172,6 +131,16 @@ func (m *Mismatch) At() int {
 
 // Unwrap returns ErrChanged.
 func (m *Mismatch) Unwrap() error { return ErrChanged }
+
+// Redacted returns m without the secrets of r. If the two requests are equal then, they differ in
+// secrets.
+func (m *Mismatch) Redacted(r *redact.Redactor) *Mismatch {
+	c := *m
+	c.WasTo, c.IsTo = r.String(m.WasTo), r.String(m.IsTo)
+	c.Was, c.Is = []byte(r.String(strings.ToValidUTF8(string(m.Was), "\uFFFD"))),
+		[]byte(r.String(strings.ToValidUTF8(string(m.Is), "\uFFFD")))
+	return &c
+}
 
 // around quotes the text around a byte of a request.
 func around(b []byte, at int) string {

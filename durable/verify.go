@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -63,22 +64,22 @@ func (e *Engine) Verify(ctx context.Context, id string, o *VerifyOptions) (Verif
 	if err != nil {
 		return Verified{}, err
 	}
-	n := int64(len(h.records))
-	if n < head.Records || n == head.Records && h.head != head.Head {
+	n := int64(len(h.Records))
+	if n < head.Records || n == head.Records && h.Head != head.Head {
 		return Verified{}, bad("it ends with record %d, and its head says %d (%s)", n, head.Records, head.Head)
 	}
 	if err := head.CheckSeal(); err != nil {
 		return Verified{}, err
 	}
 	for _, head := range o.Heads {
-		if !slices.ContainsFunc(h.records, func(r store.Record) bool { return r.Hash == head }) {
+		if !slices.ContainsFunc(h.Records, func(r store.Record) bool { return r.Hash == head }) {
 			return Verified{}, bad("the record with the hash %s is not there any more", head)
 		}
 	}
 	if err := o.signed(head, h); err != nil {
 		return Verified{}, bad("%w", err)
 	}
-	v := Verified{Records: n, Head: h.head, Sealed: head.Seal != "", Unanchored: n}
+	v := Verified{Records: n, Head: h.Head, Sealed: head.Seal != "", Unanchored: n}
 	for i, a := range anchors {
 		if err := anchored(a, head, h, i == len(anchors)-1); err != nil {
 			return Verified{}, bad("%w", err)
@@ -105,11 +106,11 @@ func (o *VerifyOptions) anchorsOf(who store.Scope, id string) (all []store.Ancho
 }
 
 // signed returns an error if the head or a record from outside is not signed by one of the keys.
-func (o *VerifyOptions) signed(head store.JournalRun, h *history) error {
+func (o *VerifyOptions) signed(head store.JournalRun, h *record.History) error {
 	if o.Keys == nil {
 		return nil
 	}
-	for _, r := range h.records {
+	for _, r := range h.Records {
 		if r.Fence == 0 && !r.SignedBy(o.Keys) {
 			return fmt.Errorf("none of the keys signed record %d (%s)", r.Seq, r.Key)
 		}
@@ -122,14 +123,14 @@ func (o *VerifyOptions) signed(head store.JournalRun, h *history) error {
 
 // anchored returns an error if the run does not have what was anchored. last says that the head was
 // not anchored later.
-func anchored(a store.Anchor, head store.JournalRun, h *history, last bool) error {
+func anchored(a store.Anchor, head store.JournalRun, h *record.History, last bool) error {
 	now := head.Anchor()
-	n := int64(len(h.records))
+	n := int64(len(h.Records))
 	switch {
 	case n < a.Records || head.Fence < a.Fence:
 		return fmt.Errorf("it has %d records and claim %d, and had %d and %d: it was truncated, or this is an older "+
 			"copy of the database", n, head.Fence, a.Records, a.Fence)
-	case a.Records > 0 && h.records[a.Records-1].Hash != a.Head:
+	case a.Records > 0 && h.Records[a.Records-1].Hash != a.Head:
 		return fmt.Errorf("record %d is not the anchored one: the chain was written anew, or an older copy of "+
 			"the database went on", a.Records)
 	case last && now.Records == a.Records && now.Fence == a.Fence && now.Digest != a.Digest:
@@ -155,8 +156,8 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 	if err != nil {
 		return Played{}, err
 	}
-	p := Played{Calls: len(h.outcomes)}
-	for _, b := range h.replies {
+	p := Played{Calls: len(h.Outcomes)}
+	for _, b := range h.Replies {
 		if b.Messages != "" { // it was not copied from another run
 			p.Requests++
 		}
@@ -164,7 +165,7 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 	s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
 	defer s.close()
 	s.played = &p
-	in, err := h.begin.input()
+	in, err := inputOf(h)
 	if err != nil {
 		return p, err
 	}
@@ -172,7 +173,7 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 		if err = s.cause(err); errors.Is(err, errOver) {
 			return p, nil
 		}
-		if errorOf(err) != "" && (h.end == nil || h.end.Stop != pawl.StopFailed || errors.Is(err, ErrChanged)) {
+		if errorOf(err) != "" && (h.End == nil || h.End.Stop != pawl.StopFailed || errors.Is(err, ErrChanged)) {
 			return p, err
 		}
 		if ev.Kind == pawl.EventRunEnded && ev.Run == "run" && s.failed() == nil {
@@ -188,5 +189,5 @@ func (e *Engine) Meta(ctx context.Context, id string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.begin.Meta, nil
+	return h.Begin.Meta, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
@@ -45,7 +46,7 @@ func unknown(t *testing.T, j store.Journal, runs int) (n int) {
 			t.Fatal(err)
 		}
 		for _, e := range effects {
-			if e.State == durable.EffectUnknown {
+			if e.State == journal.EffectUnknown {
 				n++
 			}
 		}

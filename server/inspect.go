@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/access"
 	"github.com/pawl-go/pawl/server/internal/runs"
@@ -137,7 +137,7 @@ func (c *call) timeline() error {
 
 // Effects is the ledger of a run.
 type Effects struct {
-	Effects []durable.LedgerEntry `json:"effects"`
+	Effects []journal.LedgerEntry `json:"effects"`
 }
 
 // effects handles GET /v1/runs/{id}/effects.
@@ -153,12 +153,12 @@ func (c *call) effects() error {
 	for i := range list {
 		list[i] = list[i].Redacted(hide)
 	}
-	return c.Write(http.StatusOK, Effects{append([]durable.LedgerEntry{}, list...)})
+	return c.Write(http.StatusOK, Effects{append([]journal.LedgerEntry{}, list...)})
 }
 
 // Differences lists where two runs differ.
 type Differences struct {
-	Differences []durable.Difference `json:"differences"`
+	Differences []journal.Difference `json:"differences"`
 }
 
 // diff handles GET /v1/runs/{id}/diff/{other}.
@@ -179,11 +179,11 @@ func (c *call) diff() error {
 	if err != nil {
 		return err
 	}
-	list, err := durable.Diff(a, b, hide)
+	list, err := journal.Diff(a, b, hide)
 	if err != nil {
 		return err
 	}
-	return c.Write(http.StatusOK, Differences{append([]durable.Difference{}, list...)})
+	return c.Write(http.StatusOK, Differences{append([]journal.Difference{}, list...)})
 }
 
 // Schedules lists the schedules.

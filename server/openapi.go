@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/openai"
 	"github.com/pawl-go/pawl/server/internal/web"
@@ -135,7 +135,7 @@ func (f *forms) of(t reflect.Type) openai.Object {
 // schemas are part of the API.
 var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[pawl.PendingCall]():    "Waiting",
-	reflect.TypeFor[durable.LedgerEntry](): "Effect",
+	reflect.TypeFor[journal.LedgerEntry](): "Effect",
 	reflect.TypeFor[SteerRequest]():        "Say",
 	reflect.TypeFor[api.CallResult]():      "Given",
 	reflect.TypeFor[PendingRun]():          "Asked",

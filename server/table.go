@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/access"
 	"github.com/pawl-go/pawl/server/internal/runs"
@@ -33,8 +33,8 @@ func (s *Server) table() []web.Route {
 			Does: "Lists runs by ID. With Accept: text/event-stream: an event run for each of them, then the event listed, then an event run for each change; gone reports a deleted run.", Query: append([]web.Param{{Name: "state", Does: "only runs in this state: queued, open, waiting, failed or over"}}, paging...), Out: api.Runs{}, Stream: true, Do: s.on((*call).list)},
 		{Method: "GET", Path: "/v1/runs/{id}", Scope: access.ScopeRead, Does: "Returns the state of a run.", Out: api.Run{}, Do: s.on((*call).show)},
 		{Method: "GET", Path: "/v1/runs/{id}/events", Scope: access.ScopeRead, Does: "Streams the events of a run, from the beginning or after Last-Event-ID, until the run has ended. The stream stays open while the run is pending.", Stream: true, Do: s.on((*call).eventsOf)},
-		{Method: "GET", Path: "/v1/runs/{id}/export", Scope: access.ScopeRead, Does: "Returns the content of a run, without times.", Out: durable.Export{}, Do: s.on((*call).export)},
-		{Method: "GET", Path: "/v1/runs/{id}/timeline", Scope: access.ScopeRead, Does: "Returns the times of a run.", Out: durable.Timeline{}, Do: s.on((*call).timeline)},
+		{Method: "GET", Path: "/v1/runs/{id}/export", Scope: access.ScopeRead, Does: "Returns the content of a run, without times.", Out: journal.Export{}, Do: s.on((*call).export)},
+		{Method: "GET", Path: "/v1/runs/{id}/timeline", Scope: access.ScopeRead, Does: "Returns the times of a run.", Out: journal.Timeline{}, Do: s.on((*call).timeline)},
 		{Method: "GET", Path: "/v1/runs/{id}/effects", Scope: access.ScopeRead, Does: "Returns the ledger of a run: each call with effects, and its known outcome.", Out: Effects{}, Do: s.on((*call).effects)},
 		{Method: "GET", Path: "/v1/runs/{id}/diff/{other}", Scope: access.ScopeRead, Does: "Returns the differences of two runs.", Out: Differences{}, Do: s.on((*call).diff)},
 		{Method: "DELETE", Path: "/v1/runs/{id}", Scope: access.ScopeRun, Does: "Deletes a run with all its data. A run that is executing must be cancelled first.", Out: Deleted{}, Do: s.on((*call).remove)},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server"
@@ -73,8 +74,8 @@ func until(t *testing.T, next func() string, want string) (before []string) {
 // A watcher of the list gets its content, then each change: of runs in this process, of runs in
 // other processes, and of deleted runs. Each state is sent once.
 func TestWatchTheList(t *testing.T) {
-	journal := new(store.MemoryJournal)
-	v := serve(t, func(o *server.Options) { o.Journal = journal })
+	stored := new(store.MemoryJournal)
+	v := serve(t, func(o *server.Options) { o.Journal = stored })
 	v.do("POST", "/v1/runs", `{"id":"old","input":"hello","wait":true}`, 201, nil)
 	next := v.watchList(t.Context())
 	if before := until(t, next, "listed"); len(before) != 1 || before[0] != "old over answer" {
@@ -85,12 +86,12 @@ func TestWatchTheList(t *testing.T) {
 	close(v.world.gate)
 	until(t, next, "w over answer")
 
-	elsewhere := &durable.Engine{Journal: journal}
+	elsewhere := &durable.Engine{Journal: stored}
 	if _, err := runtest.Ended(elsewhere.Runner("far", clerk(v.world)).Run(t.Context(), llm.User("pay 5"))); err != nil {
 		t.Fatal(err)
 	}
 	until(t, next, "far waiting pending")
-	if err := journal.DeleteJournal(t.Context(), store.Scope{}, "old"); err != nil {
+	if err := stored.DeleteJournal(t.Context(), store.Scope{}, "old"); err != nil {
 		t.Fatal(err)
 	}
 	if before := until(t, next, "gone old"); len(before) > 0 {
@@ -99,7 +100,7 @@ func TestWatchTheList(t *testing.T) {
 	v.do("POST", "/v1/runs/far/cancel", "", 200, nil)
 	until(t, next, "far over cancelled")
 	v.do("GET", "/v1/timeline", "", 404, nil)
-	var tl durable.Timeline
+	var tl journal.Timeline
 	v.do("GET", "/v1/runs/w/timeline", "", 200, &tl)
 	if len(tl.Spans) != 3 || tl.Ended.IsZero() {
 		t.Errorf("the timeline of w: %+v", tl)

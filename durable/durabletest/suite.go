@@ -3,7 +3,7 @@
 //
 //	func TestConformance(t *testing.T) {
 //		durabletest.Conform(t, 1000, func(ctx context.Context, id string, c *durabletest.Case,
-//			w durabletest.World) (*durable.Export, error) { … })
+//			w durabletest.World) (*journal.Export, error) { … })
 //	}
 //
 // A Case is a run to execute. Random cases use every kind of call: alone, concurrent, in plans and
@@ -23,6 +23,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/runerr"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -30,7 +31,7 @@ import (
 
 // Make executes the run of a case with the given ID, answers its questions with Answers until it
 // ends, and returns its export.
-type Make func(ctx context.Context, id string, c *Case, w World) (*durable.Export, error)
+type Make func(ctx context.Context, id string, c *Case, w World) (*journal.Export, error)
 
 // Conform executes n random runs on an engine, eight at a time. It compares each export, and the
 // deliveries to the world, with the same run over a journal in memory.
@@ -77,7 +78,7 @@ func compare(ctx context.Context, seed uint64, one, other Make) error {
 
 // Over executes runs with package durable over j.
 func Over(j store.Journal) Make {
-	return func(ctx context.Context, id string, c *Case, w World) (*durable.Export, error) {
+	return func(ctx context.Context, id string, c *Case, w World) (*journal.Export, error) {
 		eng := &durable.Engine{Journal: j}
 		if _, err := Drive(ctx, eng, id, c, w); err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -205,7 +205,7 @@ func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	case out.Error != "":
 		return &llm.Response{Usage: out.Usage, Requests: out.Requests}, errors.New(out.Error)
 	}
-	f.record.Replies = append(f.record.Replies, durable.ExportedReply{Key: req.Key, Response: *out.Response})
+	f.record.Replies = append(f.record.Replies, journal.ExportedReply{Key: req.Key, Response: *out.Response})
 	return out.Response, nil
 }
 

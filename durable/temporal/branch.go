@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/journal"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // The run of a nested agent is a child workflow: an ordinary run with a history of its own, which
@@ -30,7 +31,7 @@ type place struct {
 type ending struct {
 	Outcome
 	Around json.RawMessage `json:"around,omitzero"` // Branch.Around at the end
-	Was    *durable.Export `json:"was"`
+	Was    *journal.Export `json:"was"`
 }
 
 // report is the state of a nested run, for the run around it.
@@ -208,13 +209,13 @@ func (f *flow) pending() (all []pawl.PendingCall) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b pawl.PendingCall) int { return durable.CompareKeys(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b pawl.PendingCall) int { return journal.CompareKeys(a.Key, b.Key) })
 	return all
 }
 
 // exported is the result of the export query. Runs names the workflows whose part is missing in it.
 type exported struct {
-	*durable.Export
+	*journal.Export
 	Runs []string `json:"runs,omitzero"`
 }
 

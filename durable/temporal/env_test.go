@@ -15,8 +15,8 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -136,7 +136,7 @@ func (e *env) updateThen(name, id string, v any, then func(error)) {
 }
 
 // inEnv makes the run of a case.
-func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletest.World) (*durable.Export, error) {
+func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletest.World) (*journal.Export, error) {
 	e, err := newEnv(ctx, id, c.Agent(world))
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletes
 	if err != nil {
 		return nil, err
 	}
-	x := new(durable.Export)
+	x := new(journal.Export)
 	return x, v.Get(x)
 }
 

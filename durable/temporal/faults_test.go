@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
@@ -244,7 +245,7 @@ func TestConformanceOnServer(t *testing.T) {
 	w := inProcess(t, eng, nil, nil)
 	name := filepath.Base(t.TempDir())
 	durabletest.Conform(t, *serverScripts, func(ctx context.Context, id string, c *durabletest.Case,
-		world durabletest.World) (*durable.Export, error) {
+		world durabletest.World) (*journal.Export, error) {
 		id = name + "-" + id
 		if err := w.Add(ctx, id, c.Agent(world)); err != nil {
 			return nil, err

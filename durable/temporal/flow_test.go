@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -323,7 +323,7 @@ func TestOpenCallsOfTheInput(t *testing.T) {
 			continue
 		}
 		v, err := e.QueryWorkflow(queryExport)
-		x := new(durable.Export)
+		x := new(journal.Export)
 		if err == nil {
 			err = v.Get(x)
 		}

@@ -19,8 +19,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -151,7 +151,7 @@ func record(t *testing.T, path, tool string) {
 }
 
 // overMemory returns the export and the deliveries of the same run with a journal in memory.
-func overMemory(t *testing.T, tool string) (*durable.Export, []durabletest.Delivery) {
+func overMemory(t *testing.T, tool string) (*journal.Export, []durabletest.Delivery) {
 	t.Helper()
 	var world durabletest.Memory
 	x, err := durabletest.Over(new(store.MemoryJournal))(t.Context(), "memory", caseOf(tool), &world)
@@ -179,7 +179,7 @@ func TestCold(t *testing.T) {
 	}
 }
 
-func form(t *testing.T, x *durable.Export) string {
+func form(t *testing.T, x *journal.Export) string {
 	t.Helper()
 	b, err := x.JSON()
 	if err != nil {

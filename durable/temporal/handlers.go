@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -92,8 +92,8 @@ func (f *flow) decidable(ds []llm.Decision) error {
 			w = &pawl.PendingCall{Digest: d.Digest}
 			before = &last // the call has not ended
 		}
-		_, err := durable.CheckAnswer(w, before, d)
-		if bad := (*durable.AnswerError)(nil); errors.As(err, &bad) {
+		_, err := journal.CheckAnswer(w, before, d)
+		if bad := (*journal.AnswerError)(nil); errors.As(err, &bad) {
 			return sdk.NewNonRetryableApplicationError(bad.Error(), answerRefused, nil, bad)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -20,8 +20,8 @@ type since struct {
 // news is the events after the known part. Runs names the workflows of active nested runs, which
 // have news of their own.
 type news struct {
-	Replies []durable.ExportedReply `json:"replies,omitzero"`
-	Calls   []durable.ExportedCall  `json:"calls,omitzero"`
+	Replies []journal.ExportedReply `json:"replies,omitzero"`
+	Calls   []journal.ExportedCall  `json:"calls,omitzero"`
 	Runs    []string                `json:"runs,omitzero"`
 }
 
@@ -54,7 +54,7 @@ func (w *watch) look(ctx context.Context, id string) ([]pawl.Event, error) {
 		case strings.HasPrefix(string(b.Path), string(a.Path)+"/"):
 			return 1
 		}
-		return durable.CompareKeys(a.Path, b.Path)
+		return journal.CompareKeys(a.Path, b.Path)
 	})
 	return all, nil
 }

@@ -14,7 +14,7 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -261,7 +261,7 @@ func (e *Engine) about(id string, err error) error {
 	case errors.As(err, &missing):
 		return fmt.Errorf("run %s: %w", id, ErrUnknownRun)
 	case errors.As(err, &app) && app.Type() == answerRefused:
-		bad := new(durable.AnswerError)
+		bad := new(journal.AnswerError)
 		if err := app.Details(bad); err != nil {
 			return fmt.Errorf("run %s: %s: %w", id, app.Message(), err)
 		}
@@ -272,13 +272,13 @@ func (e *Engine) about(id string, err error) error {
 	return fmt.Errorf("run %s: %w", id, err)
 }
 
-// notAsked is a *durable.AnswerError with ErrNotAsked in its tree.
-type notAsked struct{ *durable.AnswerError }
+// notAsked is a *journal.AnswerError with ErrNotAsked in its tree.
+type notAsked struct{ *journal.AnswerError }
 
 func (e notAsked) Unwrap() error { return e.AnswerError }
 
 func (e notAsked) Is(target error) bool {
-	return target == ErrNotAsked && e.Code != durable.AnswerMisfit
+	return target == ErrNotAsked && e.Code != journal.AnswerMisfit
 }
 
 // State returns the state of a run. It needs a worker, also for a run that has ended.
@@ -305,7 +305,7 @@ func (e *Engine) query(ctx context.Context, id, kind string, into any) error {
 }
 
 // Export returns a run in the same form as over a journal. It needs a worker.
-func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error) {
+func (e *Engine) Export(ctx context.Context, id string) (*journal.Export, error) {
 	x := new(exported)
 	if err := e.query(ctx, id, queryExport, x); err != nil {
 		return nil, err
@@ -328,13 +328,13 @@ func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error)
 const decideTries = 6
 
 // Decide answers open calls, from any process. An equal answer may be given twice. The error is
-// a *durable.AnswerError if the run does not take an answer. Except for durable.AnswerMisfit,
+// a *journal.AnswerError if the run does not take an answer. Except for journal.AnswerMisfit,
 // ErrNotAsked is in its tree.
 func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
 	err := e.update(ctx, id, updateDecide, ds)
 	if errors.Is(err, ErrUnknownRun) && len(ds) > 0 {
 		if _, unknown := e.Client.DescribeWorkflowExecution(ctx, id, ""); unknown == nil {
-			bad := &durable.AnswerError{Key: ds[0].Key, Code: durable.AnswerNotOpen,
+			bad := &journal.AnswerError{Key: ds[0].Key, Code: journal.AnswerNotOpen,
 				Text: "the call does not wait for an answer; the run has ended"}
 			return fmt.Errorf("run %s: %w", id, notAsked{bad})
 		}
@@ -359,9 +359,9 @@ func (e *Engine) update(ctx context.Context, id, name string, v any) error {
 		WaitForStage: client.WorkflowUpdateStageCompleted}
 	var err error
 	for try := range decideTries {
-		var bad *durable.AnswerError
+		var bad *journal.AnswerError
 		if err = e.about(id, e.updateOnce(ctx, o)); name != updateDecide || !errors.Is(err, ErrNotAsked) ||
-			errors.As(err, &bad) && bad.Code == durable.AnswerTaken {
+			errors.As(err, &bad) && bad.Code == journal.AnswerTaken {
 			return err
 		}
 		select {

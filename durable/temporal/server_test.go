@@ -23,8 +23,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
@@ -239,7 +239,7 @@ func (r *receiver) work(t *testing.T, env ...string) (stop func()) {
 // made is the outcome of a run.
 type made struct {
 	result *pawl.Result
-	export *durable.Export
+	export *journal.Export
 	all    []durabletest.Delivery
 	kills  int
 	events int

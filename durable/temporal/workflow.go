@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/runerr"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -33,7 +33,7 @@ type input struct {
 	// do not have it: their runs executed these calls.
 	Answered bool                `json:"answered,omitzero"`
 	Agents   map[string]agentDef `json:"agents,omitzero"` // as recorded at the start
-	Kept     *durable.Export     `json:"kept,omitzero"`
+	Kept     *journal.Export     `json:"kept,omitzero"`
 	Events   int                 `json:"events,omitzero"` // Engine.Events
 	Place    *place              `json:"place,omitzero"`  // of a nested run
 }
@@ -80,7 +80,7 @@ type flow struct {
 	inner  map[llm.Key]int          // calls in progress of composing calls that activities execute
 	held   int                      // activities in busy that have such calls
 	calls  int                      // such calls that compose no others
-	record durable.Export
+	record journal.Export
 	roots  int
 	over   *Outcome
 
@@ -261,12 +261,12 @@ func (f *flow) settle() {
 // end stores the reason of the stop.
 func (f *flow) end(out *Outcome) {
 	r := out.Result
-	f.record.End = &durable.ExportedEnd{Stop: r.Stop, Limit: r.Limit, Cause: r.Cause, Error: out.Error,
+	f.record.End = &journal.ExportedEnd{Stop: r.Stop, Limit: r.Limit, Cause: r.Cause, Error: out.Error,
 		Spent: r.Spent, Values: r.Values, Output: r.Output}
 }
 
 // all returns the run so far, in the order of events, over all histories.
-func (f *flow) all() durable.Export {
+func (f *flow) all() journal.Export {
 	x := f.record
 	x.Messages = f.in.Messages
 	k := f.in.Kept
@@ -283,17 +283,17 @@ func (f *flow) all() durable.Export {
 }
 
 // export returns the run so far in its canonical form.
-func (f *flow) export() *durable.Export {
+func (f *flow) export() *journal.Export {
 	x := f.all()
 	x.Form = 1
 	x.Agent = f.tree.byPath[f.path].agent.Name
 	if d, ok := f.defs[f.path]; ok {
 		x.Agent = d.Name
 	}
-	x.Replies, x.Calls = append([]durable.ExportedReply{}, x.Replies...), append([]durable.ExportedCall{}, x.Calls...)
+	x.Replies, x.Calls = append([]journal.ExportedReply{}, x.Replies...), append([]journal.ExportedCall{}, x.Calls...)
 	for _, w := range f.pending() {
 		x.Pending = append(x.Pending,
-			durable.ExportedAsk{Key: w.Key, Call: w.Call, Outcome: w.Outcome, Why: w.Why, Passive: w.Passive})
+			journal.ExportedAsk{Key: w.Key, Call: w.Call, Outcome: w.Outcome, Why: w.Why, Passive: w.Passive})
 	}
 	x.Sort()
 	return &x
@@ -325,7 +325,7 @@ func (f *flow) addCall(ctx context.Context, t *pawl.Task, x *pawl.Execution) {
 	}
 	delete(f.said, t.Key)
 	f.record.Calls = append(f.record.Calls,
-		durable.ExportedCall{Key: t.Key, Call: t.Call, Execution: durable.Timeless(*x)})
+		journal.ExportedCall{Key: t.Key, Call: t.Call, Execution: journal.Timeless(*x)})
 }
 
 // inbox holds the messages that were sent to the run.
@@ -338,7 +338,7 @@ type inbox struct {
 func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	msgs := in.Steering.Take(ctx, at)
 	if len(msgs) > 0 {
-		in.f.record.Steered = append(in.f.record.Steered, durable.ExportedWord{Key: at, Messages: msgs})
+		in.f.record.Steered = append(in.f.record.Steered, journal.ExportedWord{Key: at, Messages: msgs})
 	}
 	return msgs
 }

@@ -31,6 +31,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
@@ -241,7 +242,7 @@ func (b *bot) handler(people map[string]person) http.Handler {
 			switch {
 			case errors.Is(err, store.ErrNotFound):
 				http.Error(w, err.Error(), http.StatusNotFound)
-			case errors.Is(err, store.ErrConflict), errors.As(err, new(*durable.AnswerError)):
+			case errors.Is(err, store.ErrConflict), errors.As(err, new(*journal.AnswerError)):
 				http.Error(w, err.Error(), http.StatusConflict)
 			case err != nil:
 				http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -32,7 +32,7 @@ type Run struct {
 	Output  json.RawMessage    `json:"output,omitzero"`
 	Spent   *pawl.Spent        `json:"spent,omitzero"`
 	Thread  string             `json:"thread,omitzero"`
-	Forked  *durable.Origin    `json:"forked_from,omitzero"`
+	Forked  *journal.Origin    `json:"forked_from,omitzero"`
 	Waits   int                `json:"waits,omitzero"`
 	Ahead   int                `json:"ahead,omitzero"`
 	Pending []pawl.PendingCall `json:"pending,omitzero"`

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -70,7 +71,7 @@ const token = "0123456789abcdef"
 // all engines must pass, with plans, agents as tools, questions and answers.
 func TestConformance(t *testing.T) {
 	durabletest.Conform(t, 60, func(ctx context.Context, id string, c *durabletest.Case,
-		w durabletest.World) (*durable.Export, error) {
+		w durabletest.World) (*journal.Export, error) {
 		j := new(store.MemoryJournal)
 		// the name of the person who decides in the suite
 		url, carry, end, err := serving(c.Agent(w), j,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -68,7 +69,7 @@ func TestFull(t *testing.T) {
 			}
 			effects, err := eng.Effects(t.Context(), id)
 			for _, e := range effects {
-				if err != nil || e.State != durable.EffectCompleted || e.Attempts != 1 {
+				if err != nil || e.State != journal.EffectCompleted || e.Attempts != 1 {
 					t.Errorf("%s: %s is %s after %d attempts: %v", id, e.Key, e.State, e.Attempts, err)
 				}
 			}

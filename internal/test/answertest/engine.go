@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -115,13 +116,13 @@ func Decide(eng *durable.Engine, id string, to To, d llm.Decision) string {
 
 // Word returns the word of the error of an engine.
 func Word(err error) string {
-	var bad *durable.AnswerError
+	var bad *journal.AnswerError
 	switch {
 	case err == nil:
 		return Taken
 	case errors.As(err, &bad):
-		return map[string]string{durable.AnswerMisfit: misfit, durable.AnswerNotOpen: notOpen,
-			durable.AnswerOther: other, durable.AnswerTaken: answered}[bad.Code]
+		return map[string]string{journal.AnswerMisfit: misfit, journal.AnswerNotOpen: notOpen,
+			journal.AnswerOther: other, journal.AnswerTaken: answered}[bad.Code]
 	case errors.Is(err, store.ErrNotFound):
 		return noRun
 	}

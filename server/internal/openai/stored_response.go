@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
@@ -113,16 +113,16 @@ func (c *call) responseRun(id string) (store.JournalRun, int, error) {
 	return head, skip, err
 }
 
-func endOf(x *durable.Export) durable.ExportedEnd {
+func endOf(x *journal.Export) journal.ExportedEnd {
 	if x.End == nil {
-		return durable.ExportedEnd{}
+		return journal.ExportedEnd{}
 	}
 	return *x.End
 }
 
 // turnOf returns the part of a run that one response contains: the replies after the first skip
 // ones, up to the first reply with calls for the client. ok means that a response begins there.
-func turnOf(x *durable.Export, d *runs.Dress, run string, skip int) (out reply, ok bool) {
+func turnOf(x *journal.Export, d *runs.Dress, run string, skip int) (out reply, ok bool) {
 	ok = skip == 0
 	out.finish = "stop"
 	var texts []string

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
@@ -57,7 +58,7 @@ func BadRequest(message, hint string) *api.Error { return Fault("bad_request", m
 // ToError converts err for a client. Internal errors reveal as little as possible.
 func ToError(err error) *api.Error {
 	var e *api.Error
-	var answer *durable.AnswerError
+	var answer *journal.AnswerError
 	var provider *llm.ProviderError
 	var transcript *pawl.TranscriptError
 	switch {
@@ -74,7 +75,7 @@ func ToError(err error) *api.Error {
 		return Fault("elsewhere", err.Error(), "watch it there, or try again when that process has ended")
 	case errors.Is(err, durable.ErrChanged):
 		return Fault("changed", err.Error(), "serve the former agent, resume the run with pawl runs resume --accept-changes, or fork it")
-	case errors.As(err, &answer) && answer.Code == durable.AnswerMisfit:
+	case errors.As(err, &answer) && answer.Code == journal.AnswerMisfit:
 		return Fault("misfit", err.Error(), "the call is still pending; its schema says which arguments fit")
 	case errors.Is(err, store.ErrNotFound):
 		return Fault("not_found", err.Error(), "")

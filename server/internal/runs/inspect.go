@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/redact"
 )
 
 // Export returns a run without secrets. The run belongs to the scope in ctx (store.WithScope).
-func (s *Service) Export(ctx context.Context, id string) (*durable.Export, error) {
+func (s *Service) Export(ctx context.Context, id string) (*journal.Export, error) {
 	x, err := s.Engine.Export(ctx, id)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/access"
@@ -276,7 +277,7 @@ func (s *Service) ToRun(head store.JournalRun) api.Run {
 }
 
 // AnswerOf returns the final answer of a run.
-func AnswerOf(x *durable.Export) string {
+func AnswerOf(x *journal.Export) string {
 	if x.End != nil && x.End.Stop == pawl.StopFinished {
 		for _, call := range slices.Backward(x.Calls) {
 			if call.Execution.Ends == pawl.StopFinished && strings.Count(string(call.Key), "/") == 2 {

@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 )
 
 // StoredRun returns the stored run of a client of OpenAI's API, and the client's additions to its
 // agent.
-func (c *Caller) StoredRun(run string) (*durable.Export, *Dress, error) {
+func (c *Caller) StoredRun(run string) (*journal.Export, *Dress, error) {
 	x, err := c.S.Engine.Export(c.Ctx(), run)
 	if err != nil {
 		return nil, nil, err
@@ -43,7 +43,7 @@ func (d *Dress) start(before, msgs []llm.Message) (*pawl.Result, []llm.Message) 
 }
 
 // Replies counts the replies of the run itself, without nested agents.
-func Replies(x *durable.Export) (n int) {
+func Replies(x *journal.Export) (n int) {
 	for _, r := range x.Replies {
 		if strings.Count(string(r.Key), "/") == 2 {
 			n++

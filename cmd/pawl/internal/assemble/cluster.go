@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/durable/temporal"
 )
 
@@ -163,7 +163,7 @@ func (f *ClusterFlags) Failed(err error) error {
 	switch {
 	case errors.Is(err, temporal.ErrUnknownRun):
 		return cli.Fail(cli.StatusFailed, err, f.Command("runs", "list"))
-	case errors.As(err, new(*durable.AnswerError)):
+	case errors.As(err, new(*journal.AnswerError)):
 		return cli.Fail(cli.StatusFailed, err, "pawl runs show has the pending calls")
 	case errors.Is(err, context.DeadlineExceeded):
 		return cli.Fail(cli.StatusFailed, fmt.Errorf("no worker reports the state of the run: %w", err),

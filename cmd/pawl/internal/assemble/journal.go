@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
@@ -302,7 +303,7 @@ func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *re
 }
 
 // EffectsOf returns the effects of a run without its secrets.
-func (j *Journal) EffectsOf(ctx context.Context, sys *cli.System, id string) ([]durable.LedgerEntry, error) {
+func (j *Journal) EffectsOf(ctx context.Context, sys *cli.System, id string) ([]journal.LedgerEntry, error) {
 	effects, err := j.Effects(j.Scoped(ctx), id)
 	if err != nil {
 		return nil, j.Failed(id, err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -61,7 +61,7 @@ func (j *Journal) Decide(ctx context.Context, id, by string, f SettleFlags) ([]O
 	}
 	return f.Decide(ws, answered, id, by, j.Command, func(ds ...llm.Decision) error {
 		err := j.Engine.Decide(j.Scoped(ctx), id, ds...)
-		if errors.As(err, new(*durable.AnswerError)) {
+		if errors.As(err, new(*journal.AnswerError)) {
 			return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id))
 		}
 		return err

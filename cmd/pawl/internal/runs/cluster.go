@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/durable/temporal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
@@ -87,7 +87,7 @@ func (f remote) show(sys *cli.System, id string, asJSON bool) error {
 }
 
 // printExport prints a run in its canonical form.
-func printExport(sys *cli.System, x *durable.Export) error {
+func printExport(sys *cli.System, x *journal.Export) error {
 	b, err := x.JSON()
 	if err == nil {
 		_, err = sys.Out.Write(b)
@@ -96,7 +96,7 @@ func printExport(sys *cli.System, x *durable.Export) error {
 }
 
 // taskOf returns the first message of the user.
-func taskOf(x *durable.Export) string {
+func taskOf(x *journal.Export) string {
 	for _, m := range x.Messages {
 		if m.Role == llm.RoleUser {
 			return m.Text()
@@ -106,7 +106,7 @@ func taskOf(x *durable.Export) string {
 }
 
 // endOf returns the reason why the run stopped. Empty means that it has not.
-func endOf(x *durable.Export) string {
+func endOf(x *journal.Export) string {
 	if x.End == nil {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -26,7 +26,7 @@ type EffectsCmd struct {
 // effectOf is an effect with its run.
 type effectOf struct {
 	Run string `json:"run"`
-	durable.LedgerEntry
+	journal.LedgerEntry
 }
 
 type effectsListCmd struct {
@@ -59,7 +59,7 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 				return err
 			}
 			for _, f := range effects {
-				settled := f.State == durable.EffectCompleted || f.State == durable.EffectFailed
+				settled := f.State == journal.EffectCompleted || f.State == journal.EffectFailed
 				if c.State != "" && string(f.State) != c.State || c.State == "" && c.Of == "" && settled {
 					continue
 				}
@@ -81,16 +81,16 @@ type effectArg struct {
 
 // with calls do with the ID of the run and the effect of the call.
 func (a *effectArg) with(sys *cli.System, flags *assemble.StoreFlags,
-	do func(context.Context, *assemble.Journal, string, durable.LedgerEntry) error) error {
+	do func(context.Context, *assemble.Journal, string, journal.LedgerEntry) error) error {
 	ctx := context.Background()
 	return flags.WithRun(ctx, sys, a.ID, func(j *assemble.Journal, r store.JournalRun) error {
 		effects, err := j.Effects(j.Scoped(ctx), r.ID)
 		if err != nil {
 			return j.Failed(r.ID, err)
 		}
-		i := slices.IndexFunc(effects, func(f durable.LedgerEntry) bool { return string(f.Key) == a.Key })
+		i := slices.IndexFunc(effects, func(f journal.LedgerEntry) bool { return string(f.Key) == a.Key })
 		if i < 0 {
-			keys := cli.Names(effects, func(f durable.LedgerEntry) string { return string(f.Key) })
+			keys := cli.Names(effects, func(f journal.LedgerEntry) string { return string(f.Key) })
 			return cli.Unknown("effect", a.Key, keys, j.Command("effects", "list", r.ID))
 		}
 		return do(ctx, j, r.ID, effects[i])
@@ -106,7 +106,7 @@ type effectsShowCmd struct {
 // Run shows an effect.
 func (c *effectsShowCmd) Run(sys *cli.System) error {
 	return c.with(sys, &c.StoreFlags, func(ctx context.Context, j *assemble.Journal, id string,
-		f durable.LedgerEntry) error {
+		f journal.LedgerEntry) error {
 		hide, err := j.Hide(ctx, sys, id, nil)
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 			fields = append(fields, [2]string{"waits", j.Settling(id, assemble.WaitingCalls([]pawl.PendingCall{*f.Question}))})
 		case f.Answer != nil:
 			fields = append(fields, [2]string{"answered", answered(f.Answer) + "; to resume: " + resume})
-		case f.State == durable.EffectUnknown:
+		case f.State == journal.EffectUnknown:
 			fields = append(fields, [2]string{"waits", "for " + resume + ", which asks the tool, or a person"})
 		}
 		for i := range fields {
@@ -162,9 +162,9 @@ type effectsReconcileCmd struct {
 // Run settles the effect.
 func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 	return c.with(sys, &c.StoreFlags, func(ctx context.Context, j *assemble.Journal, id string,
-		f durable.LedgerEntry) error {
+		f journal.LedgerEntry) error {
 		switch {
-		case f.State != durable.EffectUnknown:
+		case f.State != journal.EffectUnknown:
 			return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: its outcome is known", f.Key, id,
 				f.State), j.Command("effects", "list", id))
 		case c.Happened == nil && !c.Again && c.Never == nil:

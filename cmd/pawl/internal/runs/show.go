@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
@@ -72,14 +72,14 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 // runView prints a run for a person.
 type runView struct {
 	w       io.Writer
-	export  *durable.Export
-	effects []durable.LedgerEntry
+	export  *journal.Export
+	effects []journal.LedgerEntry
 	secrets *redact.Redactor
 	width   int
 }
 
 // forkedFrom returns the origin of a forked run. Empty means that the run was not forked.
-func forkedFrom(x *durable.Export) string {
+func forkedFrom(x *journal.Export) string {
 	if x.Forked == nil {
 		return ""
 	}
@@ -153,11 +153,11 @@ func (v *runView) steps(w io.Writer) {
 		all = append(all, entry{m.Key, "steered: " + text})
 	}
 	for _, f := range v.effects {
-		if f.State == durable.EffectUnknown || f.State == durable.EffectStarted {
+		if f.State == journal.EffectUnknown || f.State == journal.EffectStarted {
 			all = append(all, entry{f.Key, fmt.Sprintf("%s %s %s", f.State, f.Tool, f.Call.Args)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b entry) int { return durable.CompareKeys(a.key, b.key) })
+	slices.SortStableFunc(all, func(a, b entry) int { return journal.CompareKeys(a.key, b.key) })
 	for _, e := range all {
 		fmt.Fprintf(w, "%-14s %s\n", e.key, v.line(e.text, v.width-15))
 	}
@@ -209,10 +209,10 @@ type side struct {
 	Calls    int       `json:"calls"`
 	Usage    llm.Usage `json:"usage"`
 
-	export *durable.Export
+	export *journal.Export
 }
 
-func newSide(id, state string, x *durable.Export) side {
+func newSide(id, state string, x *journal.Export) side {
 	s := side{Run: id, State: state, Steps: stepsOf(x), Requests: len(x.Replies), Calls: len(x.Calls), export: x}
 	for _, r := range x.Replies {
 		s.Usage.Add(r.Response.Usage)
@@ -222,7 +222,7 @@ func newSide(id, state string, x *durable.Export) side {
 }
 
 // stepsOf returns the number of replies of a run, without the replies of nested agents.
-func stepsOf(x *durable.Export) (n int) {
+func stepsOf(x *journal.Export) (n int) {
 	for _, r := range x.Replies {
 		if strings.Count(string(r.Key), "/") == 2 {
 			n++
@@ -233,13 +233,13 @@ func stepsOf(x *durable.Export) (n int) {
 
 // compareRuns prints the differences of two runs.
 func compareRuns(sys *cli.System, sides [2]side, hide *redact.Redactor, asJSON bool) error {
-	ds, err := durable.Diff(sides[0].export, sides[1].export, hide)
+	ds, err := journal.Diff(sides[0].export, sides[1].export, hide)
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		err = cli.PrintJSON(sys.Out, map[string]any{"a": sides[0], "b": sides[1],
-			"differences": append([]durable.Difference{}, ds...)})
+			"differences": append([]journal.Difference{}, ds...)})
 	} else {
 		err = printDiff(sys, sides, ds)
 	}
@@ -249,7 +249,7 @@ func compareRuns(sys *cli.System, sides [2]side, hide *redact.Redactor, asJSON b
 	return err
 }
 
-func printDiff(sys *cli.System, sides [2]side, ds []durable.Difference) error {
+func printDiff(sys *cli.System, sides [2]side, ds []journal.Difference) error {
 	err := cli.List(sys.Out, false, []int{0, 1}, "|RUN|STATE|STEPS|REQUESTS|CALLS|TOKENS|COST", func(i int) []any {
 		s := sides[i]
 		cost := "-"
@@ -283,7 +283,7 @@ func printDiff(sys *cli.System, sides [2]side, ds []durable.Difference) error {
 }
 
 // replyText returns the text of a reply and its calls.
-func replyText(r durable.ExportedReply) string {
+func replyText(r journal.ExportedReply) string {
 	text := r.Response.Message.Text()
 	for _, c := range r.Response.Message.Calls() {
 		text += fmt.Sprintf(" [%s %s]", c.Name, c.Args)
@@ -298,19 +298,19 @@ func words(what string, form json.RawMessage) string {
 	}
 	switch what {
 	case "reply":
-		var r durable.ExportedReply
+		var r journal.ExportedReply
 		if json.Unmarshal(form, &r) == nil {
 			return replyText(r) + fmt.Sprintf(" (%s, %s)", r.Response.Model,
 				cli.Count(r.Response.Usage.Total(), "token"))
 		}
 	case "call":
-		var c durable.ExportedCall
+		var c journal.ExportedCall
 		if json.Unmarshal(form, &c) == nil {
 			return fmt.Sprintf("%s %s: %s, %s", c.Call.Name, c.Call.Args, c.Execution.Outcome,
 				c.Execution.Result.Text())
 		}
 	case "end":
-		var e durable.ExportedEnd
+		var e journal.ExportedEnd
 		if json.Unmarshal(form, &e) == nil {
 			text := strings.TrimSpace(string(e.Stop) + " " + e.Cause + " " + e.Error)
 			return fmt.Sprintf("%s; %s, %s, %s", text, cli.Count(e.Spent.Requests, "request"),

@@ -1,11 +1,11 @@
-package durable
+package journal
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -43,27 +43,13 @@ type LedgerEntry struct {
 	Answer *llm.Decision `json:"answer,omitzero"`
 }
 
-// Effects returns the ledger of a run: each call of a tool that started or is pending, in the order
-// of their keys, including nested calls.
-func (e *Engine) Effects(ctx context.Context, id string) ([]LedgerEntry, error) {
-	head, err := e.Journal.JournalRun(ctx, scope(ctx), id)
-	if err != nil {
-		return nil, err
-	}
-	h, err := e.history(ctx, scope(ctx), id)
-	if err != nil {
-		return nil, err
-	}
-	return h.effects(head.Owner != "" && head.Until.After(e.clock())), nil
-}
-
-func (h *history) effects(alive bool) []LedgerEntry {
+func effects(h *record.History, alive bool) []LedgerEntry {
 	out := []LedgerEntry{}
-	for key, started := range h.intents {
+	for key, started := range h.Attempts {
 		last := started[len(started)-1]
 		f := LedgerEntry{Key: key, Tool: last.Call.Name, Effect: last.Effect, State: EffectUnknown,
-			IdempotencyKey: last.Key, Call: last.Call, Attempts: len(started), Began: h.records[last.seq-1].At}
-		if done := h.outcomes[key]; done != nil {
+			IdempotencyKey: last.Key, Call: last.Call, Attempts: len(started), Began: h.Records[last.Seq-1].At}
+		if done := h.Outcomes[key]; done != nil {
 			x := done.Execution
 			f.Outcome, f.Error, f.Ended, f.State = x.Outcome, x.Error, x.Ended,
 				EffectFailed
@@ -73,15 +59,15 @@ func (h *history) effects(alive bool) []LedgerEntry {
 		} else if alive {
 			f.State = EffectStarted
 		}
-		f.ask(h.open(key))
+		f.ask(h.OpenQuestion(key))
 		out = append(out, f)
 	}
-	for key := range h.asked {
-		if q := h.open(key); q != nil && len(h.intents[key]) == 0 && !q.waiting.Passive {
-			f := LedgerEntry{Key: key, Tool: q.waiting.Call.Name, State: EffectIntended, Call: q.waiting.Call,
-				Attempts: q.waiting.Attempt}
+	for key := range h.Questions {
+		if q := h.OpenQuestion(key); q != nil && len(h.Attempts[key]) == 0 && !q.Waiting.Passive {
+			f := LedgerEntry{Key: key, Tool: q.Waiting.Call.Name, State: EffectIntended, Call: q.Waiting.Call,
+				Attempts: q.Waiting.Attempt}
 			// From before the start of the run: Runner.From.
-			if q.waiting.Outcome == pawl.OutcomeUnknown {
+			if q.Waiting.Outcome == pawl.OutcomeUnknown {
 				f.State = EffectUnknown
 			}
 			f.ask(q)
@@ -92,12 +78,12 @@ func (h *history) effects(alive bool) []LedgerEntry {
 	return out
 }
 
-func (f *LedgerEntry) ask(q *question) {
+func (f *LedgerEntry) ask(q *record.Question) {
 	switch {
 	case q == nil:
-	case q.answer != nil:
-		f.Answer = q.answer
+	case q.Answer != nil:
+		f.Answer = q.Answer
 	default:
-		f.Question = &q.waiting
+		f.Question = &q.Waiting
 	}
 }

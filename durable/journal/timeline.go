@@ -1,13 +1,13 @@
-package durable
+package journal
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -38,40 +38,31 @@ type Wait struct {
 	By       string    `json:"by,omitzero"`
 }
 
-// Timeline returns the times of the steps of a run.
-func (e *Engine) Timeline(ctx context.Context, id string) (*Timeline, error) {
-	h, err := e.history(ctx, scope(ctx), id)
-	if err != nil {
-		return nil, err
-	}
-	return h.timeline(), nil
-}
-
-func (h *history) timeline() *Timeline {
-	c := &chronicle{history: h, written: map[string]store.Record{}, calls: map[llm.Key][]llm.Key{}}
+func timeline(h *record.History) *Timeline {
+	c := &chronicle{History: h, written: map[string]store.Record{}, calls: map[llm.Key][]llm.Key{}}
 	tl := &Timeline{Taken: []time.Time{}, Spans: []Span{}}
 	fence := int64(0)
-	for _, r := range h.records {
+	for _, r := range h.Records {
 		c.written[r.Key] = r
 		if r.Fence > fence {
 			fence = r.Fence
 			tl.Taken = append(tl.Taken, r.At.Add(-r.Elapsed))
 		}
 		tl.Ended = (time.Time{})
-		if r.Kind == kindEnd {
+		if r.Kind == record.KindEnd {
 			tl.Ended = r.At
 		}
 	}
-	tl.Began = h.records[0].At
-	known := slices.Collect(maps.Keys(h.outcomes))
-	known = slices.AppendSeq(slices.AppendSeq(known, maps.Keys(h.intents)), maps.Keys(h.asked))
+	tl.Began = h.Records[0].At
+	known := slices.Collect(maps.Keys(h.Outcomes))
+	known = slices.AppendSeq(slices.AppendSeq(known, maps.Keys(h.Attempts)), maps.Keys(h.Questions))
 	slices.Sort(known)
 	for _, key := range slices.Compact(known) {
 		step, _ := split(key)
 		c.calls[step] = append(c.calls[step], key)
 		tl.Spans = append(tl.Spans, c.call(key))
 	}
-	for key := range h.replies {
+	for key := range h.Replies {
 		tl.Spans = append(tl.Spans, c.request(key))
 	}
 	slices.SortFunc(tl.Spans, func(a, b Span) int { return CompareKeys(a.Key, b.Key) })
@@ -80,21 +71,21 @@ func (h *history) timeline() *Timeline {
 
 // chronicle computes the times of a history.
 type chronicle struct {
-	*history
+	*record.History
 	written map[string]store.Record
 	calls   map[llm.Key][]llm.Key // of a step, such as run/3
 }
 
 func (c *chronicle) call(key llm.Key) Span {
 	s := Span{Key: key, What: "call", Started: c.began(key)}
-	if done := c.outcomes[key]; done != nil {
+	if done := c.Outcomes[key]; done != nil {
 		s.Ended = done.Execution.Ended
-		s.Copied = s.Ended.Before(c.records[0].At)
+		s.Copied = s.Ended.Before(c.Records[0].At)
 	}
-	for _, q := range c.asked[key] {
-		w := Wait{Asked: c.written[q.key].At}
-		if q.answer != nil {
-			w.Answered, w.By = q.answer.At, q.answer.By
+	for _, q := range c.Questions[key] {
+		w := Wait{Asked: c.written[q.Key].At}
+		if q.Answer != nil {
+			w.Answered, w.By = q.Answer.At, q.Answer.By
 		}
 		s.Waits = append(s.Waits, w)
 	}
@@ -103,14 +94,14 @@ func (c *chronicle) call(key llm.Key) Span {
 
 // began returns the time of the first start of the call at key.
 func (c *chronicle) began(key llm.Key) (at time.Time) {
-	if done := c.outcomes[key]; done != nil {
+	if done := c.Outcomes[key]; done != nil {
 		at = done.Execution.Started
 	}
-	if started := c.intents[key]; len(started) > 0 {
-		at = earlier(at, c.records[started[0].seq-1].At)
+	if started := c.Attempts[key]; len(started) > 0 {
+		at = earlier(at, c.Records[started[0].Seq-1].At)
 	}
-	if asked := c.asked[key]; len(asked) > 0 {
-		at = earlier(at, c.written[asked[0].key].At)
+	if asked := c.Questions[key]; len(asked) > 0 {
+		at = earlier(at, c.written[asked[0].Key].At)
 	}
 	return at
 }
@@ -118,7 +109,7 @@ func (c *chronicle) began(key llm.Key) (at time.Time) {
 // request returns the span of a request. The journal does not record when it was sent. The span
 // starts when the last step that it depends on has ended.
 func (c *chronicle) request(key llm.Key) Span {
-	s := Span{Key: key, What: "request", Copied: c.replies[key].Messages == ""}
+	s := Span{Key: key, What: "request", Copied: c.Replies[key].Messages == ""}
 	if s.Copied {
 		return s
 	}
@@ -126,10 +117,10 @@ func (c *chronicle) request(key llm.Key) Span {
 	step, _ := split(key)
 	run, number := split(step)
 	n, _ := strconv.Atoi(number)
-	s.Started = later(c.records[0].At, r.At.Add(-r.Elapsed))
+	s.Started = later(c.Records[0].At, r.At.Add(-r.Elapsed))
 	s.Ended = r.At
 	if n > 0 {
-		s.Started = later(s.Started, c.replied[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")])
+		s.Started = later(s.Started, c.RepliedAt[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")])
 	} else if run != "run" {
 		around, _ := split(run) // the call around the nested run
 		s.Started = later(s.Started, c.began(around))
@@ -138,7 +129,7 @@ func (c *chronicle) request(key llm.Key) Span {
 		}
 	}
 	for _, k := range c.calls[step] {
-		if done := c.outcomes[k]; done != nil {
+		if done := c.Outcomes[k]; done != nil {
 			s.Started = later(s.Started, done.Execution.Ended)
 		}
 	}
@@ -152,8 +143,8 @@ func (c *chronicle) asker(key llm.Key) time.Time {
 	for key != "run" && key != "" {
 		step, _ := split(key)
 		run, number := split(step)
-		if n, err := strconv.Atoi(number); err == nil && !c.replied[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")].IsZero() {
-			return c.replied[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")]
+		if n, err := strconv.Atoi(number); err == nil && !c.RepliedAt[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")].IsZero() {
+			return c.RepliedAt[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")]
 		}
 		key = step
 	}

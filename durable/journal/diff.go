@@ -1,4 +1,4 @@
-package durable
+package journal
 
 import (
 	"encoding/json"

@@ -1,13 +1,10 @@
-package durable
-
-// answer.go: AnswerError, and the check of answers, which is the same on every engine.
+package journal
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -76,70 +73,4 @@ func sameDecision(a, b llm.Decision) bool {
 	x, errA := json.Marshal([]any{a.Key, a.Digest, a.Approve, a.Args, a.Reason, a.Result})
 	y, errB := json.Marshal([]any{b.Key, b.Digest, b.Approve, b.Args, b.Reason, b.Result})
 	return errA == nil && errB == nil && bytes.Equal(x, y)
-}
-
-// decided records the answer r to a question.
-func (h *history) decided(r store.Record) error {
-	var d llm.Decision
-	if err := json.Unmarshal(r.Body, &d); err != nil {
-		return err
-	}
-	d.At = r.At
-	key := r.Key[:max(0, strings.LastIndex(r.Key, "/decision"))]
-	for i := range h.asked[d.Key] {
-		if q := &h.asked[d.Key][i]; q.key == key {
-			q.answer = &d
-			q.answers++
-			return nil
-		}
-	}
-	return fmt.Errorf("it answers %s, which was not asked", key)
-}
-
-// latest returns the last question of the call at key if it is open, or if it has an answer and the
-// call has not ended.
-func (h *history) latest(key llm.Key) *question {
-	q, asked := h.open(key), h.asked[key]
-	if n := len(asked); q == nil && n > 0 && h.outcomes[key] == nil && asked[n-1].answer != nil {
-		q = &asked[n-1]
-	}
-	return q
-}
-
-// check is CheckAnswer for the latest question of a call, which it returns.
-func (h *history) check(d llm.Decision) (q *question, repeated bool, err error) {
-	q = h.latest(d.Key)
-	if q == nil {
-		_, err = CheckAnswer(nil, nil, d)
-		return nil, false, err
-	}
-	repeated, err = CheckAnswer(&q.waiting, q.answer, d)
-	return q, repeated, err
-}
-
-// expire removes the approvals that were not used in time, so that their questions are open again.
-// The approval of a call that has made calls was used.
-func (h *history) expire(now time.Time) {
-	for key := range h.asked {
-		q := h.open(key)
-		switch {
-		case q == nil || q.answer == nil || !q.answer.Expired(q.waiting.ValidFor, now):
-		case h.composed(key):
-			q.answer.At = time.Time{}
-		default:
-			q.answer = nil
-		}
-	}
-}
-
-// composed reports whether the call at key has made calls.
-func (h *history) composed(key llm.Key) bool {
-	inside := string(key) + "/"
-	for _, r := range h.records {
-		if strings.HasPrefix(r.Key, inside) && (r.Kind == kindReply || r.Kind == kindOutcome ||
-			r.Kind == kindQuestion && !strings.HasPrefix(r.Key[len(inside):], kindQuestion)) {
-			return true
-		}
-	}
-	return false
 }

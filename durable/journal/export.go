@@ -1,8 +1,7 @@
-package durable
+package journal
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -70,42 +70,50 @@ type ExportedEnd struct {
 	Output json.RawMessage `json:"output,omitzero"`
 }
 
-// Export returns the stored run without times and attempts. The error is store.ErrNotFound if there
-// is no such run.
-func (e *Engine) Export(ctx context.Context, id string) (*Export, error) {
-	h, err := e.history(ctx, scope(ctx), id)
-	if err != nil {
-		return nil, err
-	}
-	return h.export()
+// Origin is the source of a fork.
+type Origin struct {
+	Run   string `json:"run"`
+	Steps int    `json:"steps"` // the number of copied steps
+	// Trace is the position of the original run in a trace, in the form of the W3C (package
+	// telemetry). Empty means unknown, and so it is in an Export.
+	Trace string `json:"trace,omitzero"`
 }
 
-func (h *history) export() (*Export, error) {
-	x := &Export{Form: 1, Agent: h.begin.Agent, Forked: h.begin.ForkedFrom.plain(), Replies: []ExportedReply{},
+// originOf returns o without its position in a trace, which differs between the executions of a
+// run.
+func originOf(o *record.Origin) *Origin {
+	if o == nil {
+		return nil
+	}
+	return &Origin{Run: o.Run, Steps: o.Steps}
+}
+
+func export(h *record.History) (*Export, error) {
+	x := &Export{Form: 1, Agent: h.Begin.Agent, Forked: originOf(h.Begin.ForkedFrom), Replies: []ExportedReply{},
 		Calls: []ExportedCall{}}
-	in, err := h.begin.input()
+	in, err := h.Begin.Input()
 	if err != nil {
 		return nil, err
 	}
-	x.Messages = in.all()
-	if in.from != nil {
-		x.Values = in.from.Values
+	x.Messages = in.All()
+	if in.From != nil {
+		x.Values = in.From.Values
 	}
-	for key, b := range h.replies {
-		x.Replies = append(x.Replies, ExportedReply{key, *b.reply()})
+	for key, b := range h.Replies {
+		x.Replies = append(x.Replies, ExportedReply{key, *b.Original()})
 	}
-	for key, b := range h.outcomes {
+	for key, b := range h.Outcomes {
 		x.Calls = append(x.Calls, ExportedCall{key, b.Call, Timeless(b.Execution)})
 	}
-	for key, b := range h.steers {
+	for key, b := range h.Steered {
 		x.Steered = append(x.Steered, ExportedWord{key, b.Messages})
 	}
-	for _, q := range h.waiting() {
-		w := q.waiting
+	for _, q := range h.OpenQuestions() {
+		w := q.Waiting
 		x.Pending = append(x.Pending, ExportedAsk{w.Key, w.Call, w.Outcome, w.Why, w.Passive})
 	}
 	x.Sort()
-	if e := h.end; e != nil {
+	if e := h.End; e != nil {
 		x.End = &ExportedEnd{e.Stop, e.Limit, e.Cause, e.Error, e.Spent, e.Values, e.Output}
 	}
 	return x, nil

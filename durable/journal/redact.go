@@ -1,77 +1,35 @@
-package durable
+package journal
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"strings"
-
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
 )
 
-// The journal contains secrets: without them a run could be neither resumed nor replayed. It also
-// records which arguments its tools mark as secret, so that a program that shows a run can hide
-// them without its agent.
-
-// Redactor returns a copy of r that also hides the arguments that the tools of a run mark as secret
-// ("writeOnly" or "x-secret" in their schemas), and the values of these arguments wherever they
-// occur. A nil r hides nothing else. Older journals have no marks.
-func (e *Engine) Redactor(ctx context.Context, id string, r *redact.Redactor) (*redact.Redactor, error) {
-	h, err := e.history(ctx, scope(ctx), id)
-	if err != nil {
-		return nil, err
-	}
-	return h.redactor(r), nil
-}
-
-func (h *history) redactor(r *redact.Redactor) *redact.Redactor {
+func redactor(h *record.History, r *redact.Redactor) *redact.Redactor {
 	r = r.Clone()
-	for name, schema := range h.marked() {
+	for name, schema := range h.Marked() {
 		r.AddTools(&pawl.Tool{Name: name, Input: schema})
 	}
-	for _, b := range h.replies {
+	for _, b := range h.Replies {
 		r.Learn(b.Response.Message.Calls()...)
 	}
-	for _, started := range h.intents {
+	for _, started := range h.Attempts {
 		r.Learn(started[len(started)-1].Call) // the arguments may differ from the model's
 	}
-	for _, b := range h.outcomes {
+	for _, b := range h.Outcomes {
 		r.Learn(b.Call) // a nested call
 	}
-	for _, asked := range h.asked {
+	for _, asked := range h.Questions {
 		for _, q := range asked {
-			r.Learn(q.waiting.Call)
-			if q.answer != nil {
-				r.Learn(llm.ToolCall{Name: q.waiting.Call.Name, Args: q.answer.Args})
+			r.Learn(q.Waiting.Call)
+			if q.Answer != nil {
+				r.Learn(llm.ToolCall{Name: q.Waiting.Call.Name, Args: q.Answer.Args})
 			}
 		}
 	}
 	return r
-}
-
-// marked returns the schemas of the run's tools that mark an argument, by name.
-func (h *history) marked() map[string]json.RawMessage {
-	all := h.begin.Marked
-	for _, b := range h.tools {
-		all = joined(all, b.Marked)
-	}
-	return all
-}
-
-// markedOf returns the schemas that may mark an argument as secret. redact.Redactor decides.
-func markedOf(tools []*llm.ToolSpec) (marked map[string]json.RawMessage) {
-	for _, t := range tools {
-		if !bytes.Contains(t.Input, []byte("writeOnly")) && !bytes.Contains(t.Input, []byte("x-secret")) {
-			continue
-		}
-		if marked == nil {
-			marked = map[string]json.RawMessage{}
-		}
-		marked[t.Name] = t.Input
-	}
-	return marked
 }
 
 // Redacted returns a copy of x without the secrets of r.
@@ -121,14 +79,4 @@ func (f LedgerEntry) Redacted(r *redact.Redactor) LedgerEntry {
 			Steps[0].Executions[0].Decision
 	}
 	return f
-}
-
-// Redacted returns m without the secrets of r. If the two requests are equal then, they differ in
-// secrets.
-func (m *Mismatch) Redacted(r *redact.Redactor) *Mismatch {
-	c := *m
-	c.WasTo, c.IsTo = r.String(m.WasTo), r.String(m.IsTo)
-	c.Was, c.Is = []byte(r.String(strings.ToValidUTF8(string(m.Was), "\uFFFD"))),
-		[]byte(r.String(strings.ToValidUTF8(string(m.Is), "\uFFFD")))
-	return &c
 }

@@ -1,0 +1,77 @@
+package record
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// RunEnded returns run_ended e as it was when the run stopped.
+func (b *End) RunEnded(e pawl.Event) pawl.Event {
+	res := *e.Result
+	res.Stop, res.Limit, res.Cause, res.Spent, res.Pending = b.Stop, b.Limit, b.Cause, b.Spent, b.Pending
+	res.Values, res.Output = b.Values, b.Output
+	if n := len(res.Steps); n > 0 && res.Steps[n-1].Error != "" {
+		res.Steps = append(slices.Clone(res.Steps[:n-1]), b.failure(res.Steps[n-1]))
+	}
+	e.Result, e.Error = &res, b.Error
+	return e
+}
+
+// FailedAt reports whether e is the step of the request with which the run failed.
+func (b *End) FailedAt(e pawl.Event) bool {
+	return b.Stop == pawl.StopFailed && e.Kind == pawl.EventStep && e.Run == "run" && e.Error != ""
+}
+
+// FailedStep returns the step e of a failed request as it was. The records do not have the part of
+// the reply that had arrived.
+func (b *End) FailedStep(e pawl.Event) pawl.Event {
+	step := b.failure(*e.Completed)
+	spent := b.Spent
+	e.Completed, e.Spent, e.Error = &step, &spent, step.Error
+	return e
+}
+
+// failure returns the step of a request that got no stored reply, with the error of the run.
+func (b *End) failure(step pawl.Step) pawl.Step {
+	step.Error = strings.TrimPrefix(cmp.Or(b.Error, b.Cause), string(step.Request.Key)+": ")
+	return step
+}
+
+// Err returns the error of the run that ended with res.
+func (b *End) Err(res *pawl.Result) error {
+	if b.Stop == pawl.StopFailed {
+		return errors.New(b.Error)
+	}
+	return res.Err()
+}
+
+// PendingAt returns the open calls of tasks at the time of the stop with their questions, or nil if
+// none had a question. A call without one was held by a call with one.
+func (h *History) PendingAt(tasks []pawl.Task) []pawl.Execution {
+	if h.End == nil || h.End.Stop != pawl.StopPending {
+		return nil
+	}
+	out := make([]pawl.Execution, 0, len(tasks))
+	asked := false
+	for _, t := range tasks {
+		x := pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending}
+		for _, w := range h.End.Pending {
+			if w.Key == t.Key || strings.HasPrefix(string(w.Key), string(t.Key)+"/") {
+				x.Pending = append(x.Pending, w)
+			}
+		}
+		if len(x.Pending) > 0 && x.Pending[0].Key == t.Key {
+			x.Outcome = x.Pending[0].Outcome
+		}
+		asked = asked || len(x.Pending) > 0
+		out = append(out, t.Replayed(t.Call, x))
+	}
+	if !asked {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,17 @@
+package record
+
+import "github.com/pawl-go/pawl/llm"
+
+// Failure is the usage of requests that failed or were cancelled, and the last error.
+type Failure struct {
+	Requests int       `json:"requests"`
+	Usage    llm.Usage `json:"usage"`
+	Error    string    `json:"error"`
+}
+
+// With returns f with the later requests g.
+func (f Failure) With(g Failure) Failure {
+	f.Requests, f.Error = f.Requests+g.Requests, g.Error
+	f.Usage.Add(g.Usage)
+	return f
+}

@@ -1,0 +1,108 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/pawl-go/pawl/llm"
+)
+
+// Reply is a reply of the model, and what its request is compared with.
+type Reply struct {
+	Messages string       `json:"messages"` // digest of the sent conversation
+	Request  string       `json:"request"`  // digest of the rest, without the tools
+	Response llm.Response `json:"response"`
+	// Bytes of parts that their JSON form does not preserve.
+	Exact  map[int][]byte `json:"exact,omitzero"`
+	Opaque map[int][]byte `json:"opaque,omitzero"`
+	// Nil if the model sends nothing, or not through Transport.
+	Sent *SentRequest `json:"sent,omitzero"`
+}
+
+// NewReply returns the stored form of a reply.
+func NewReply(resp *llm.Response) (Reply, error) {
+	body := Reply{Response: *resp}
+	form, err := json.Marshal(resp)
+	if err != nil {
+		return body, err
+	}
+	var back llm.Response
+	if err := json.Unmarshal(form, &back); err != nil {
+		return body, err
+	}
+	for i, p := range resp.Message.Parts {
+		text, opaque := bytesOf(p)
+		again, opaqueAgain := bytesOf(back.Message.Parts[i])
+		if !bytes.Equal(text, again) {
+			setBytes(&body.Exact, i, text)
+		}
+		if !bytes.Equal(opaque, opaqueAgain) {
+			setBytes(&body.Opaque, i, opaque)
+		}
+	}
+	return body, nil
+}
+
+func setBytes(m *map[int][]byte, i int, b []byte) {
+	if *m == nil {
+		*m = map[int][]byte{}
+	}
+	(*m)[i] = b
+}
+
+// Original returns the stored reply, byte for byte.
+func (b *Reply) Original() *llm.Response {
+	resp := b.Response
+	for i, p := range resp.Message.Parts {
+		text, exact := b.Exact[i]
+		opaque, odd := b.Opaque[i]
+		if !exact && !odd {
+			continue
+		}
+		if !exact {
+			text, _ = bytesOf(p)
+		}
+		resp.Message.Parts[i] = withBytes(p, text, opaque)
+	}
+	return &resp
+}
+
+func bytesOf(p llm.Part) (text, opaque []byte) {
+	var o *llm.Opaque
+	switch p := p.(type) {
+	case llm.Text:
+		text = []byte(p.Text)
+		o = p.Opaque
+	case llm.Reasoning:
+		text = []byte(p.Text)
+		o = p.Opaque
+	case llm.ToolCall:
+		text = p.Args
+		o = p.Opaque
+	}
+	if o != nil {
+		opaque = o.Data
+	}
+	return text, opaque
+}
+
+func withBytes(p llm.Part, text, opaque []byte) llm.Part {
+	give := func(o *llm.Opaque) *llm.Opaque {
+		if o == nil || opaque == nil {
+			return o
+		}
+		return &llm.Opaque{Provider: o.Provider, Data: opaque}
+	}
+	switch p := p.(type) {
+	case llm.Text:
+		p.Text, p.Opaque = string(text), give(p.Opaque)
+		return p
+	case llm.Reasoning:
+		p.Text, p.Opaque = string(text), give(p.Opaque)
+		return p
+	case llm.ToolCall:
+		p.Args, p.Opaque = text, give(p.Opaque)
+		return p
+	}
+	return p
+}
