@@ -44,17 +44,14 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	w := c.atWork(ctx)
-	c.mu.Lock()
-	busy := len(c.calls) > 0
-	count := &c.asked
-	if w != nil {
-		count = &w.asks
+	busy, asks := c.countAsk(w)
+	q := Question{
+		Server:  c.server.Name,
+		Message: clip(clean(r.Params.Message), 2000),
+		URL:     r.Params.URL,
+		Schema:  cleanJSON(asJSON(r.Params.RequestedSchema)),
 	}
-	*count++
-	asks := *count
-	c.mu.Unlock()
-	q := Question{Server: c.server.Name, Message: clip(clean(r.Params.Message), 2000), URL: r.Params.URL,
-		Schema: cleanJSON(asJSON(r.Params.RequestedSchema))}
+
 	switch {
 	case !busy:
 		return no("it belongs to no call in progress")
@@ -62,18 +59,16 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		return no(fmt.Sprintf("more than %d during one call", maxAsks))
 	case len(q.Schema) > 16<<10:
 		return no("its form is too long")
+	case q.URL != "" && !opensSafely(q.URL):
+		return no("the page that it wants opened has no https address: " + clip(show(q.URL), 200))
 	}
 	for _, name := range fields(q.Schema) {
 		if secretField.MatchString(name) {
 			return no("it asks for a secret (" + clip(show(name), 60) + ") in a form")
 		}
 	}
-	if q.URL != "" {
-		if u, err := url.Parse(q.URL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil ||
-			strings.IndexFunc(q.URL, unseen) >= 0 {
-			return no("the page that it wants opened has no https address: " + clip(show(q.URL), 200))
-		}
-	}
+
+	// A question of a call ends with the call.
 	if w != nil {
 		q.Call = w.name
 		var stop context.CancelFunc
@@ -81,6 +76,7 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		defer stop()
 		defer context.AfterFunc(w.ctx, stop)()
 	}
+
 	a, err := c.opts.Ask(ctx, q)
 	switch {
 	case ctx.Err() != nil:
@@ -93,6 +89,34 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		return &sdk.ElicitResult{Action: "accept"}, nil
 	}
 	return &sdk.ElicitResult{Action: "accept", Content: a.Content}, nil
+}
+
+// countAsk counts a question of the call w, or of the server if w is nil. It returns whether a call
+// is in progress, and the count.
+func (c *Client) countAsk(w *atWork) (busy bool, asks int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	count := &c.asked
+	if w != nil {
+		count = &w.asks
+	}
+	*count++
+	return len(c.calls) > 0, *count
+}
+
+// opensSafely reports whether a person may open the address: an https address without a user name,
+// which could look like another host, and without invisible characters.
+func opensSafely(address string) bool {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return false
+	case u.Scheme != "https" || u.Host == "":
+		return false
+	case u.User != nil:
+		return false
+	}
+	return strings.IndexFunc(address, unseen) < 0
 }
 
 // fields returns the names and titles of the fields of a form.

@@ -33,6 +33,7 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 			return llm.ErrorResult("Not run: " + refusal), nil
 		}
 		defer s.use.Done()
+
 		ctx, work := c.begin(ctx, call.Name)
 		defer c.end(work)
 		params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: d.Name, Arguments: json.RawMessage(call.Args)}
@@ -40,6 +41,7 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 			params.Arguments = json.RawMessage("{}")
 		}
 		params.SetProgressToken(work.token)
+
 		heard := s.repairer.watch(work.token)
 		res, err := s.conn.CallTool(ctx, params)
 		work.heard(ctx, heard())
@@ -62,10 +64,11 @@ func notMade(ctx context.Context, server string, err error) error {
 // Otherwise it returns the reason why the tool must not be called: its current definition differs
 // from the definition that the model got.
 func (c *Client) ready(ctx context.Context, name, digest string) (*session, string, error) {
-	if err := c.take(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return nil, "", err
 	}
 	defer c.release()
+
 	s, err := c.connect(ctx)
 	if err == nil {
 		err = c.list(ctx, s)
@@ -73,7 +76,9 @@ func (c *Client) ready(ctx context.Context, name, digest string) (*session, stri
 	if err != nil {
 		return nil, "", err
 	}
-	if name == "" { // not a tool
+
+	// A resource or a prompt has no definition that could have changed.
+	if name == "" {
 		s.use.Add(1)
 		return s, "", nil
 	}

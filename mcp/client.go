@@ -120,9 +120,20 @@ func New(s Server, o *Options) (*Client, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	c := &Client{server: s, turn: make(chan struct{}, 1), tools: map[string]*pawl.Tool{},
-		more: map[string]*pawl.Tool{}, calls: map[string]*atWork{}, reported: map[string]bool{}}
-	c.opts = *cmp.Or(o, new(Options))
+	c := &Client{
+		server:   s,
+		opts:     *cmp.Or(o, new(Options)),
+		turn:     make(chan struct{}, 1),
+		tools:    map[string]*pawl.Tool{},
+		more:     map[string]*pawl.Tool{},
+		calls:    map[string]*atWork{},
+		reported: map[string]bool{},
+	}
+	c.notice = func(v Verdict, tool, text string) {
+		if c.opts.Notice != nil {
+			c.opts.Notice(Notice{Server: s.Name, Tool: tool, Verdict: v, Text: text})
+		}
+	}
 	if s.URL != "" {
 		var err error
 		c.web, err = s.web(&c.opts)
@@ -130,11 +141,15 @@ func New(s Server, o *Options) (*Client, error) {
 			return nil, err
 		}
 	}
-	c.notice = func(v Verdict, tool, text string) {
-		if c.opts.Notice != nil {
-			c.opts.Notice(Notice{Server: s.Name, Tool: tool, Verdict: v, Text: text})
-		}
-	}
+
+	c.sdk = sdk.NewClient(&sdk.Implementation{Name: "pawl", Version: "0"}, c.sdkOptions())
+	c.sdk.AddSendingMiddleware(c.discovery)
+	return c, nil
+}
+
+// sdkOptions returns the options of the SDK's client. A server may ask a person, or use the model,
+// only if the program allows it: a capability that is not announced is not requested.
+func (c *Client) sdkOptions() *sdk.ClientOptions {
 	options := &sdk.ClientOptions{
 		Capabilities:                &sdk.ClientCapabilities{},
 		ProgressNotificationHandler: c.progress,
@@ -142,16 +157,16 @@ func New(s Server, o *Options) (*Client, error) {
 	}
 	if c.opts.Ask != nil {
 		options.ElicitationHandler = c.elicit
-		options.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{},
-			URL: &sdk.URLElicitationCapabilities{}}
+		options.Capabilities.Elicitation = &sdk.ElicitationCapabilities{
+			Form: &sdk.FormElicitationCapabilities{},
+			URL:  &sdk.URLElicitationCapabilities{},
+		}
 	}
 	if c.opts.Sample != nil && c.opts.Sample.Model != nil {
 		//lint:ignore SA1019 servers of older protocols ask for it
 		options.CreateMessageHandler = c.createMessage
 	}
-	c.sdk = sdk.NewClient(&sdk.Implementation{Name: "pawl", Version: "0"}, options)
-	c.sdk.AddSendingMiddleware(c.discovery)
-	return c, nil
+	return options
 }
 
 var _ pawl.Toolset = (*Client)(nil)
@@ -170,13 +185,14 @@ func (c *Client) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 		return nil, err
 	}
 	c.missed("")
+
 	var tools []*pawl.Tool
 	for _, l := range live.listed {
 		if l.Tool != nil {
 			tools = append(tools, l.Tool)
 		}
 		if l.Verdict != Accepted {
-			c.tellOnce(l)
+			c.reportOnce(l)
 		}
 	}
 	return append(tools, c.extras(live)...), nil
@@ -192,8 +208,8 @@ func (c *Client) missed(why string) bool {
 	return news
 }
 
-// tellOnce sends a notice about a tool that was not simply accepted, once.
-func (c *Client) tellOnce(l Listed) {
+// reportOnce sends a notice about a tool that was not simply accepted, once.
+func (c *Client) reportOnce(l Listed) {
 	c.mu.Lock()
 	key := string(l.Verdict) + "\x00" + l.Digest()
 	reported := c.reported[key]
@@ -236,10 +252,11 @@ type view struct {
 
 // current returns the connection with an up-to-date list.
 func (c *Client) current(ctx context.Context) (*view, error) {
-	if err := c.take(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer c.release()
+
 	s, err := c.connect(ctx)
 	if err == nil {
 		err = c.list(ctx, s)
@@ -250,7 +267,8 @@ func (c *Client) current(ctx context.Context) (*view, error) {
 	return &view{s.listed, s.conn.InitializeResult().Capabilities}, nil
 }
 
-func (c *Client) take(ctx context.Context) error {
+// acquire waits for the turn, and release passes it on.
+func (c *Client) acquire(ctx context.Context) error {
 	select {
 	case c.turn <- struct{}{}:
 		return nil
@@ -279,7 +297,8 @@ func (c *Client) Close() error {
 }
 
 func (s *session) close() {
-	if s.proc != nil { // first, because a server that does not respond would block the steps below
+	if s.proc != nil {
+		// The process ends first: a server that does not respond would block the steps below.
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -301,9 +320,12 @@ func (c *Client) stale(conn *sdk.ClientSession) {
 	if c.changed.Swap(conn) == conn {
 		return
 	}
-	go func() { // the handler must not wait for a list that is being fetched
+
+	// The handler must not wait for a list that is being fetched.
+	go func() {
 		c.turn <- struct{}{}
 		defer c.release()
+
 		c.changed.CompareAndSwap(conn, nil)
 		if c.live != nil && c.live.conn == conn {
 			c.live.fresh = false
@@ -324,18 +346,22 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 		s.close()
 		c.notice(Ended, "", "the connection was lost; it is opened again")
 	}
+
+	// After a failed start, callers get its error for a while, so that a server that cannot start
+	// is not started constantly.
 	if c.failed != nil && time.Now().Before(c.until) {
 		return nil, c.failed
 	}
 	s, err := c.dial(ctx)
 	if err != nil {
-		// later callers wait a little, so that a server that cannot start is not started constantly
 		if ctx.Err() == nil {
 			c.pause = min(max(2*c.pause, 250*time.Millisecond), 30*time.Second)
-			c.failed, c.until = err, time.Now().Add(c.pause)
+			c.failed = err
+			c.until = time.Now().Add(c.pause)
 		}
 		return nil, err
 	}
+
 	c.failed = nil
 	c.pause = 0
 	c.live = s
@@ -364,8 +390,10 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.proc, t = proc, proc.transport(out, s.repairer)
+		s.proc = proc
+		t = proc.transport(out, s.repairer)
 	}
+
 	// The connection outlives the call that made it, so it has its own context. While it is being
 	// made, the context of the call ends it as well.
 	life, cancel := context.WithCancel(context.Background())
@@ -374,36 +402,45 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 	defer done()
 	stop := context.AfterFunc(wait, cancel)
 	conn, err := c.sdk.Connect(life, t, nil)
-	if !stop() || err != nil {
+	inTime := stop()
+	if !inTime || err != nil {
 		cancel()
 		if err == nil {
 			conn.Close()
 		}
-		cause := context.Cause(wait)
-		words := ""
-		if s.proc != nil {
-			words = s.proc.waitWords(wait)
-			if words != "" {
-				words = "; " + words
-			}
-			s.proc.Close()
-		}
-		switch {
-		case errors.Is(cause, errSlow):
-			return nil, fmt.Errorf("it did not answer within %v%s", c.server.startTime(), words)
-		case cause != nil:
-			return nil, cause
-		case s.proc != nil:
-			return nil, fmt.Errorf("it did not start: %s%s", clip(clean(err.Error()), 300), words)
-		}
-		return nil, errors.New(clip(clean(err.Error()), 600))
+		return nil, c.startError(wait, s.proc, err)
 	}
+
 	s.conn = conn
 	go func() {
 		defer close(s.gone)
 		_ = guard.Call(func() { _ = conn.Wait() })
 	}()
 	return s, nil
+}
+
+// startError returns why a server did not start, with its last words if it is a process, and ends
+// the process. ctx is the context of the start, and err the error of the connection, or nil.
+func (c *Client) startError(ctx context.Context, proc *process, err error) error {
+	cause := context.Cause(ctx)
+	words := ""
+	if proc != nil {
+		words = proc.waitWords(ctx)
+		if words != "" {
+			words = "; " + words
+		}
+		proc.Close()
+	}
+
+	switch {
+	case errors.Is(cause, errSlow):
+		return fmt.Errorf("it did not answer within %v%s", c.server.startTime(), words)
+	case cause != nil:
+		return cause
+	case proc != nil:
+		return fmt.Errorf("it did not start: %s%s", clip(clean(err.Error()), 300), words)
+	}
+	return errors.New(clip(clean(err.Error()), 600))
 }
 
 // discovery limits the first request of the newest protocol. A server that does not know the
@@ -413,6 +450,7 @@ func (c *Client) discovery(next sdk.MethodHandler) sdk.MethodHandler {
 		if method != "server/discover" {
 			return next(ctx, method, req)
 		}
+
 		ctx, cancel := context.WithTimeout(ctx, c.server.startTime()/2)
 		defer cancel()
 		return next(ctx, method, req)

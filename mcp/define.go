@@ -73,6 +73,7 @@ func asJSON(v any) json.RawMessage {
 // the verdict on each tool. The tools cannot be called. o may be nil.
 func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
 	o = cmp.Or(o, new(Options))
+
 	var env struct {
 		Result *struct{ Tools []json.RawMessage }
 		Tools  []json.RawMessage
@@ -83,6 +84,7 @@ func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
 	if env.Result != nil {
 		env.Tools = env.Result.Tools
 	}
+
 	m := new(repairer)
 	all, err := json.Marshal(env.Tools)
 	if err != nil {
@@ -92,10 +94,11 @@ func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
 	if err := json.Unmarshal(m.list(all), &defs); err != nil {
 		return nil, err
 	}
+
 	none := func(Definition) pawl.ToolFunc {
 		return func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.ErrorResult("The tool was only looked at and cannot be called."), nil
 		}
 	}
-	return append(s.inspect(defs, o, none), m.take()...), nil
+	return append(s.inspect(defs, o, none), m.rejected()...), nil
 }

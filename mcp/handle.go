@@ -31,12 +31,16 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			err = nil
 		}
 	}()
+
 	// A client that cancels abandons the task. Calls that have started still get a result.
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(pawl.ErrCancelled) })()
 	life = context.WithValue(life, callKey{}, r)
-	if x := r.Extra; x != nil && x.CloseSSEStream != nil && r.ProtocolVersion() >= "2025-11-25" {
+
+	// Clients of this protocol reconnect, so that no proxy sees a connection older than h.every.
+	x := r.Extra
+	if x != nil && x.CloseSSEStream != nil && r.ProtocolVersion() >= "2025-11-25" {
 		defer time.AfterFunc(h.every, func() {
 			x.CloseSSEStream(sdk.CloseSSEStreamArgs{RetryAfter: time.Second})
 		}).Stop()
@@ -48,6 +52,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		defer leave()
 	}
 
+	// A call with a state answers the question of an earlier call, whose run goes on.
 	id := r.Params.Name + "\x00" + string(canonical(r.Params.Arguments))
 	var events events
 	var run pawl.Runner
@@ -58,14 +63,16 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		}
 		events = b.stream(life, run, nil)
 	} else {
-		asked := h.open.take(r.Params.RequestState, id)
+		asked := h.open.accept(r.Params.RequestState, id)
 		if asked == nil {
 			return failure("Not run: the question that this answers is not open any more. Make the call again."), nil
 		}
 		from := asked.res
-		run, runID = asked.run, asked.runID
+		run = asked.run
+		runID = asked.runID
 		events = b.stream(life, run, from, llm.DecisionMessage(decisions(from.Pending, r.Params.InputResponses)...))
 	}
+
 	for range maxRounds {
 		res, err := h.follow(life, r, events)
 		switch {
@@ -165,10 +172,19 @@ func unaskable(caps *sdk.ClientCapabilities, waiting []pawl.PendingCall) string 
 		}
 		names = append(names, w.Call.Name)
 	}
-	if caps == nil || caps.Elicitation == nil || caps.Elicitation.Form == nil && caps.Elicitation.URL != nil {
+	if !asksByForm(caps) {
 		return strings.Join(names, ", ") + " needs a person's approval, and this client cannot ask for it (it has no elicitation)."
 	}
 	return ""
+}
+
+// asksByForm reports whether a client can show a form to a person. A client that declares neither
+// forms nor pages has forms: older protocols have nothing else.
+func asksByForm(caps *sdk.ClientCapabilities) bool {
+	if caps == nil || caps.Elicitation == nil {
+		return false
+	}
+	return caps.Elicitation.Form != nil || caps.Elicitation.URL == nil
 }
 
 // questionsOf returns the requests for approval of calls by their digests, which do not repeat.
@@ -255,7 +271,9 @@ func (q *questions) put(a asked) string {
 	return state
 }
 
-func (q *questions) take(state, id string) *asked {
+// accept returns the question that a call with this state and identity answers, and closes it. Nil
+// means that it is not open.
+func (q *questions) accept(state, id string) *asked {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	a := q.open[state]

@@ -85,7 +85,8 @@ type carrier struct {
 
 // RoundTrip sends one request.
 func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
-	// an SSE server names the address for messages
+	// A server that uses SSE names the address for messages. It must not be another host, which
+	// would then get the headers.
 	if r.URL.Host != c.web.home.Host || r.URL.Scheme != c.web.home.Scheme {
 		return nil, fmt.Errorf("the server names another host (%s), which is refused", r.URL.Host)
 	}
@@ -96,8 +97,9 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	for k, v := range c.web.server.Headers {
 		r.Header.Set(k, v)
 	}
+
+	// A DELETE ends a session. A server that does not respond must not block it.
 	send := c.web.guard.RoundTrip
-	// the end of a session, which a server that does not respond must not block
 	if r.Method == http.MethodDelete {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
@@ -110,7 +112,9 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {
+
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	switch kind {
 	case "text/event-stream":
 		res.Body = c.m.lines(res.Body, true)
 	case "application/json":
@@ -145,6 +149,7 @@ func (c *carrier) listen(r *http.Request) (*http.Response, error) {
 		}
 		came <- a
 	}()
+
 	wait := time.NewTimer(listenTime)
 	defer wait.Stop()
 	select {
@@ -157,6 +162,7 @@ func (c *carrier) listen(r *http.Request) (*http.Response, error) {
 		return a.res, nil
 	case <-wait.C:
 	}
+
 	out, in := io.Pipe()
 	go func() {
 		a := <-came
@@ -168,12 +174,22 @@ func (c *carrier) listen(r *http.Request) (*http.Response, error) {
 		if a.res != nil {
 			a.res.Body.Close()
 		}
-		// a stream that never began does not end, because the SDK would request it again
+
+		// A stream that never began does not end, because the SDK would request it again.
 		<-ctx.Done()
 		in.Close()
 	}()
-	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"text/event-stream"}}, ContentLength: -1, Body: &ends{out, cancel}}, nil
+	return &http.Response{
+		StatusCode:    http.StatusOK,
+		Status:        "200 OK",
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Request:       r,
+		Header:        http.Header{"Content-Type": {"text/event-stream"}},
+		ContentLength: -1,
+		Body:          &ends{out, cancel},
+	}, nil
 }
 
 // ends is a body with a function to call when it is closed.
@@ -227,40 +243,56 @@ func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, err
 			known.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: secret}
 		}
 	}
+
+	// Without a person, the program itself is the user.
 	if o.Login == nil {
 		if known == nil || known.ClientSecretAuth == nil {
 			return nil, errors.New("no person can log in here, and there is no client_id with secret_env")
 		}
-		return extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{Credentials: known,
-			HTTPClient: client})
+		return extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{
+			Credentials: known,
+			HTTPClient:  client,
+		})
 	}
+
 	if a.Redirect == "" {
 		return nil, errors.New("a login needs redirect, the address that it leads back to")
 	}
-	c := &auth.AuthorizationCodeHandlerConfig{PreregisteredClient: known, RedirectURL: a.Redirect, Client: client}
+	c := &auth.AuthorizationCodeHandlerConfig{
+		PreregisteredClient:      known,
+		RedirectURL:              a.Redirect,
+		Client:                   client,
+		AuthorizationCodeFetcher: o.authorize,
+	}
 	if document {
 		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: a.ClientID}
 	}
 	if known == nil {
 		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{
 			Metadata: &oauthex.ClientRegistrationMetadata{
-				ClientName: "pawl", RedirectURIs: []string{a.Redirect}, TokenEndpointAuthMethod: "none"}}
-	}
-	c.AuthorizationCodeFetcher = func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult,
-		error) {
-		back, err := o.Login(ctx, args.URL)
-		if err != nil {
-			return nil, err
+				ClientName:              "pawl",
+				RedirectURIs:            []string{a.Redirect},
+				TokenEndpointAuthMethod: "none",
+			},
 		}
-		u, err := url.Parse(back)
-		if err != nil {
-			return nil, fmt.Errorf("the address that the login led back to: %w", err)
-		}
-		q := u.Query()
-		if e := q.Get("error"); e != "" {
-			return nil, fmt.Errorf("the login was refused: %s", clean(clip(e+" "+q.Get("error_description"), 300)))
-		}
-		return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
 	}
 	return auth.NewAuthorizationCodeHandler(c)
+}
+
+// authorize lets a person log in, and returns what the login page sent back.
+func (o *Options) authorize(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+	back, err := o.Login(ctx, args.URL)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(back)
+	if err != nil {
+		return nil, fmt.Errorf("the address that the login led back to: %w", err)
+	}
+
+	q := u.Query()
+	if e := q.Get("error"); e != "" {
+		return nil, fmt.Errorf("the login was refused: %s", clean(clip(e+" "+q.Get("error_description"), 300)))
+	}
+	return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
 }

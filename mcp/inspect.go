@@ -55,7 +55,10 @@ type Listed struct {
 }
 
 // own lists names that pawl uses itself.
-var own = []string{"result_read", "tool_search", "final_answer", "execute_plan", "execute_code", "decision_extraction", "decision_validation"}
+var own = []string{
+	"result_read", "tool_search", "final_answer", "execute_plan", "execute_code",
+	"decision_extraction", "decision_validation",
+}
 
 // inspect examines definitions and decides which become tools. run returns the function that
 // executes the calls of one.
@@ -68,6 +71,7 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 		names[i] = d.Name
 	}
 	foreign := slices.DeleteFunc(slices.Clone(o.OtherTools), func(n string) bool { return slices.Contains(names, n) })
+
 	out := make([]Listed, 0, len(defs))
 	seen := map[string]bool{}
 	for i, as := range distinct(s.NamePrefix(), names) {
@@ -92,11 +96,21 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definition) pawl.ToolFunc) {
 	defer func() { // a definition must not end the program
 		if v := recover(); v != nil {
-			l.Verdict, l.Why, l.Tool = Quarantined, clip(fmt.Sprintf("it cannot be read: panic: %v", v), 200), nil
+			l.Verdict = Quarantined
+			l.Why = clip(fmt.Sprintf("it cannot be read: panic: %v", v), 200)
+			l.Tool = nil
 		}
 	}()
-	t := &pawl.Tool{Name: l.As, Description: l.Description, Effect: l.effect(s.Trust), Timeout: s.callTime(),
-		Concurrent: s.Concurrent, Address: s.identity()}
+	t := &pawl.Tool{
+		Name:        l.As,
+		Description: l.Description,
+		Effect:      l.effect(s.Trust),
+		Timeout:     s.callTime(),
+		Concurrent:  s.Concurrent,
+		Address:     s.identity(),
+	}
+
+	// A text is suspicious only if neither the lock nor the operator vouches for it.
 	verdict, why := s.form(l, t, o)
 	pinned := Verdict("")
 	if verdict == "" {
@@ -116,6 +130,8 @@ func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definit
 		l.Why = why
 		return
 	}
+
+	// The tool is offered. What a reader of its text would not see is removed.
 	l.Why = ""
 	if text := clean(t.Description); text != t.Description {
 		l.Verdict = Cleaned
@@ -128,11 +144,16 @@ func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definit
 		t.Input = text
 	}
 	if len(t.Description) > maxDescription {
-		l.Verdict, l.Why, t.Description = Cut, fmt.Sprintf("its description has %d bytes", len(t.Description)), clip(t.Description, maxDescription)
+		l.Verdict = Cut
+		l.Why = fmt.Sprintf("its description has %d bytes", len(t.Description))
+		t.Description = clip(t.Description, maxDescription)
 	}
+
+	// The schema is checked again, because it was cleaned.
 	t.Run = run(l.Definition)
-	if err := t.Check(); err != nil { // after the schema was cleaned
-		l.Verdict, l.Why = Quarantined, strings.TrimPrefix(err.Error(), "tool "+t.Name+": ")
+	if err := t.Check(); err != nil {
+		l.Verdict = Quarantined
+		l.Why = strings.TrimPrefix(err.Error(), "tool "+t.Name+": ")
 		return
 	}
 	l.Tool = t
@@ -140,19 +161,11 @@ func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definit
 
 // form rejects a definition that cannot be a tool, and sets the schema of t.
 func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
-	switch {
-	case len(l.Name) > maxName:
-		return Quarantined, fmt.Sprintf("its name has %d bytes", len(l.Name))
-	case strings.IndexFunc(l.Name, unseen) >= 0:
-		return Quarantined, "its name has characters that a reader does not see: " + show(l.Name)
-	case lookalike(l.Name):
-		return Quarantined, "its name has letters that look like others: " + asASCII(l.Name)
-	case slices.Contains(own, l.As):
-		return Quarantined, "it shadows a name that pawl uses itself"
-	case slices.Contains(o.OtherTools, l.As):
-		return Quarantined, "it shadows a tool that is there already"
-	case len(l.Input)+len(l.Output) > maxSchema:
-		return Quarantined, fmt.Sprintf("its schema has %d bytes", len(l.Input)+len(l.Output))
+	if why := badName(l, o); why != "" {
+		return Quarantined, why
+	}
+	if n := len(l.Input) + len(l.Output); n > maxSchema {
+		return Quarantined, fmt.Sprintf("its schema has %d bytes", n)
 	}
 	for _, foreign := range []json.RawMessage{l.Input, l.Output} {
 		if len(foreign) > 0 && foreign[0] == '{' {
@@ -166,6 +179,7 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 			return Quarantined, "it hides text from readers: " + clip(show(text), 200)
 		}
 	}
+
 	if len(l.Input) > 0 && string(l.Input) != "null" {
 		input, changes, err := dialect.Normalize(l.Input)
 		if err != nil {
@@ -183,6 +197,23 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 		return Quarantined, strings.TrimPrefix(err.Error(), "tool "+t.Name+": ")
 	}
 	return "", ""
+}
+
+// badName returns why a tool cannot have its name. Empty means that it can.
+func badName(l *Listed, o *Options) string {
+	switch {
+	case len(l.Name) > maxName:
+		return fmt.Sprintf("its name has %d bytes", len(l.Name))
+	case strings.IndexFunc(l.Name, unseen) >= 0:
+		return "its name has characters that a reader does not see: " + show(l.Name)
+	case lookalike(l.Name):
+		return "its name has letters that look like others: " + asASCII(l.Name)
+	case slices.Contains(own, l.As):
+		return "it shadows a name that pawl uses itself"
+	case slices.Contains(o.OtherTools, l.As):
+		return "it shadows a tool that is there already"
+	}
+	return ""
 }
 
 // speaks matches phrases that a tool's description does not need: instructions to the model beyond
@@ -240,7 +271,9 @@ func ownField(input json.RawMessage, phrase string) bool {
 	return name != "" && json.Unmarshal(input, &schema) == nil && schema.Properties[name] != nil
 }
 
+// hasWord reports whether word stands in text as a whole name.
 func hasWord(text, word string) bool {
+	part := func(c byte) bool { return letter(c) || c == '_' || c >= '0' && c <= '9' }
 	for from := 0; ; {
 		i := strings.Index(text[from:], word)
 		if i < 0 {
@@ -248,8 +281,9 @@ func hasWord(text, word string) bool {
 		}
 		i += from
 		end := i + len(word)
-		part := func(c byte) bool { return letter(c) || c == '_' || c >= '0' && c <= '9' }
-		if (i == 0 || !part(text[i-1])) && (end == len(text) || !part(text[end])) {
+		begins := i == 0 || !part(text[i-1])
+		ends := end == len(text) || !part(text[end])
+		if begins && ends {
 			return true
 		}
 		from = end
@@ -262,6 +296,7 @@ func texts(b json.RawMessage) []string {
 	if len(b) == 0 || json.Unmarshal(b, &v) != nil {
 		return nil
 	}
+
 	var out []string
 	var walk func(any)
 	walk = func(v any) {
@@ -280,7 +315,9 @@ func texts(b json.RawMessage) []string {
 		}
 	}
 	walk(v)
-	slices.Sort(out) // so that the verdict does not depend on the order of a map
+
+	// The verdict must not depend on the order of a map.
+	slices.Sort(out)
 	return out
 }
 

@@ -20,36 +20,51 @@ func (c *Client) list(ctx context.Context, s *session) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.startTime(), errSlow)
 	defer cancel()
+
 	var defs []Definition
 	var bad []Listed
 	if caps := s.conn.InitializeResult().Capabilities; caps != nil && caps.Tools != nil {
-		s.repairer.take()
-		params := &sdk.ListToolsParams{}
-		seen := map[string]bool{}
-		for {
-			res, err := s.conn.ListTools(ctx, params)
-			if err != nil {
-				return c.listError(ctx, err)
-			}
-			for _, t := range res.Tools {
-				defs = append(defs, s.definition(t))
-			}
-			if res.NextCursor == "" || seen[res.NextCursor] || len(defs) >= maxTools {
-				if res.NextCursor != "" {
-					c.notice(Cut, "", fmt.Sprintf("its list of tools does not end; %d are used", min(len(defs), maxTools)))
-				}
-				break
-			}
-			seen[res.NextCursor] = true
-			params = &sdk.ListToolsParams{Cursor: res.NextCursor}
+		s.repairer.rejected() // of an earlier list
+		var err error
+		defs, err = c.definitions(ctx, s)
+		if err != nil {
+			return c.listError(ctx, err)
 		}
-		bad = s.repairer.take()
+		bad = s.repairer.rejected()
 	}
+
 	s.listed = append(c.server.inspect(defs, &c.opts, c.runner), bad...)
 	c.keep(s.listed)
 	s.fresh = true
 	return nil
 }
+
+// definitions returns the server's tools, page by page, up to maxTools.
+func (c *Client) definitions(ctx context.Context, s *session) ([]Definition, error) {
+	var defs []Definition
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		res, err := s.conn.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range res.Tools {
+			defs = append(defs, s.definition(t))
+		}
+
+		cursor = res.NextCursor
+		switch {
+		case cursor == "":
+			return defs, nil
+		case seen[cursor] || len(defs) >= maxTools:
+			c.notice(Cut, "", fmt.Sprintf("its list of tools does not end; %d are used", min(len(defs), maxTools)))
+			return defs, nil
+		}
+		seen[cursor] = true
+	}
+}
+
+// listError returns the error of a list that could not be fetched.
 
 func (c *Client) listError(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSlow) {

@@ -97,10 +97,12 @@ func (l *Lock) Diff(s Server, listed []Listed) []Drift {
 	if !ok {
 		return []Drift{{What: "added", Text: fmt.Sprintf("the server is not in the lock, with %d tools", len(listed))}}
 	}
+
 	var out []Drift
 	if p.Identity != s.identity() {
 		out = append(out, Drift{What: "moved", Text: fmt.Sprintf("was %s, is %s", p.Identity, s.identity())})
 	}
+
 	there := map[string]bool{}
 	for _, t := range listed {
 		there[t.Name] = true
@@ -115,6 +117,7 @@ func (l *Lock) Diff(s Server, listed []Listed) []Drift {
 			out = append(out, Drift{was.Name, "removed", ""})
 		}
 	}
+
 	slices.SortStableFunc(out, func(a, b Drift) int { return strings.Compare(a.Tool, b.Tool) })
 	return out
 }
@@ -131,6 +134,7 @@ func (l *Lock) Accept(s Server, listed []Listed, names ...string) error {
 			names = append(names, t.Name)
 		}
 	}
+
 	tools := map[string]Definition{}
 	for _, d := range p.Tools {
 		tools[d.Name] = d
@@ -147,6 +151,7 @@ func (l *Lock) Accept(s Server, listed []Listed, names ...string) error {
 			tools[n] = listed[i].Definition
 		}
 	}
+
 	p.Tools = []Definition{}
 	for _, n := range slices.Sorted(maps.Keys(tools)) {
 		p.Tools = append(p.Tools, tools[n])

@@ -66,8 +66,8 @@ func (m *repairer) watch(token string) func() int {
 	}
 }
 
-// take returns the tools that cannot be decoded, and clears the list.
-func (m *repairer) take() []Listed {
+// rejected returns the tools that cannot be decoded, and clears the list.
+func (m *repairer) rejected() []Listed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	bad := m.bad
@@ -84,23 +84,29 @@ func (m *repairer) tool(name string) json.RawMessage {
 
 // message returns the message in a form that the SDK can decode.
 func (m *repairer) message(b []byte) []byte {
-	tools, structured := bytes.Contains(b, []byte(`"tools"`)), bytes.Contains(b, []byte(`"structuredContent"`))
+	// Most messages need no repair, and are not decoded.
+	tools := bytes.Contains(b, []byte(`"tools"`))
+	structured := bytes.Contains(b, []byte(`"structuredContent"`))
 	if !tools && !structured {
 		if bytes.Contains(b, []byte(`"notifications/progress"`)) {
 			m.progress(b)
 		}
 		return b
 	}
+
 	var env map[string]json.RawMessage
 	var result map[string]json.RawMessage
 	if json.Unmarshal(b, &env) != nil || json.Unmarshal(env["result"], &result) != nil || result == nil {
 		return b
 	}
+
 	changed := false
 	if list, ok := result["tools"]; ok {
 		result["tools"] = m.list(list)
 		changed = true
 	}
+
+	// The SDK decodes numbers as floats. The metadata carries the exact text past it.
 	if exact, ok := result["structuredContent"]; ok && string(exact) != "null" {
 		var meta map[string]any
 		if json.Unmarshal(result["_meta"], &meta) != nil || meta == nil {
@@ -113,6 +119,7 @@ func (m *repairer) message(b []byte) []byte {
 	if !changed {
 		return b
 	}
+
 	env["result"], _ = json.Marshal(result)
 	out, err := json.Marshal(env)
 	if err != nil {
@@ -200,7 +207,10 @@ func (l *lines) repaired(line []byte) []byte {
 		}
 		return line
 	}
-	if len(body) == 0 || body[0] != '{' && body[0] != '[' || !json.Valid(body) {
+
+	// A program may log to its standard output. A line that is not a message is skipped.
+	isMessage := len(body) > 0 && (body[0] == '{' || body[0] == '[')
+	if !isMessage || !json.Valid(body) {
 		return nil
 	}
 	return append(append([]byte(nil), l.m.message(body)...), '\n')

@@ -75,11 +75,12 @@ func Files(base string, files fs.FS, names ...string) Resource {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			found = append(found, slices.DeleteFunc(matches, func(at string) bool {
-				info, err := fs.Stat(files, at)
-				return err != nil || !info.Mode().IsRegular() || info.Size() > maxFile ||
-					strings.Contains("/"+at, "/.") && !strings.Contains("/"+name, "/.")
-			})...)
+			for _, match := range matches {
+				hidden := strings.Contains("/"+match, "/.") && !strings.Contains("/"+name, "/.")
+				if !hidden && isOffered(files, match) {
+					found = append(found, match)
+				}
+			}
 		}
 		slices.Sort(found)
 		return slices.Compact(found), nil
@@ -93,6 +94,12 @@ func Files(base string, files fs.FS, names ...string) Resource {
 		return llm.Media{MIME: kind, Data: data}, err
 	}
 	return r
+}
+
+// isOffered reports whether a name is a regular file that is small enough.
+func isOffered(files fs.FS, name string) bool {
+	info, err := fs.Stat(files, name)
+	return err == nil && info.Mode().IsRegular() && info.Size() <= maxFile
 }
 
 // offer offers a resource.
@@ -207,21 +214,25 @@ func (h *host) subscribe(ctx context.Context, r *sdk.SubscribeRequest) error {
 	case all == nil:
 		all = map[string]*watch{}
 		h.watches[r.Session] = all
-		go func() {
-			_ = r.Session.Wait() // however the session ends
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			for _, w := range h.watches[r.Session] {
-				w.stop()
-			}
-			delete(h.watches, r.Session)
-		}()
+		go h.stopWatches(r.Session)
 	}
+
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w := &watch{stop: stop}
 	all[r.Params.URI] = w
-	go h.look(ctx, r.Params.URI, w, version, func() (string, error) { return t.Version(ctx, value) })
+	go h.pollVersion(ctx, r.Params.URI, w, version, func() (string, error) { return t.Version(ctx, value) })
 	return nil
+}
+
+// stopWatches ends the watches of a session when the session ends.
+func (h *host) stopWatches(session *sdk.ServerSession) {
+	_ = session.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.watches[session] {
+		w.stop()
+	}
+	delete(h.watches, session)
 }
 
 // unsubscribe ends a watch.
@@ -235,15 +246,15 @@ func (h *host) unsubscribe(_ context.Context, r *sdk.UnsubscribeRequest) error {
 	return nil
 }
 
-// look notifies a session of changes, at most once a second, until ctx ends.
-func (h *host) look(ctx context.Context, uri string, w *watch, version string, look func() (string, error)) {
+// pollVersion notifies a session of changes, at most once a second, until ctx ends.
+func (h *host) pollVersion(ctx context.Context, uri string, w *watch, version string, current func() (string, error)) {
 	for tick := time.Tick(time.Second); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick:
 		}
-		is, err := look()
+		is, err := current()
 		if err != nil {
 			is = err.Error() // such as that the data was deleted
 		}
@@ -324,8 +335,8 @@ func (h *host) offerPrompt(p Prompt) {
 			args = append(args, "{"+a.Name+"}", r.Params.Arguments[a.Name])
 		}
 		fill := strings.NewReplacer(args...)
-		out := &sdk.GetPromptResult{Description: p.Description, Messages: []*sdk.PromptMessage{
-			{Role: "user", Content: &sdk.TextContent{Text: fill.Replace(p.Text)}}}}
+		text := &sdk.PromptMessage{Role: "user", Content: &sdk.TextContent{Text: fill.Replace(p.Text)}}
+		out := &sdk.GetPromptResult{Description: p.Description, Messages: []*sdk.PromptMessage{text}}
 		for _, uri := range p.Resources {
 			m, err := h.read(ctx, fill.Replace(uri))
 			if err != nil {

@@ -72,12 +72,16 @@ func (c *Client) parts(tool string, contents []sdk.Content) []llm.Part {
 		hid = hid || smuggles(s)
 		parts = append(parts, llm.Text{Text: t})
 	}
+
 	for _, content := range contents {
+		// A model reads texts that follow each other as one: each begins on a line of its own.
 		if len(parts) > 0 {
-			if last, ok := parts[len(parts)-1].(llm.Text); ok && !strings.HasSuffix(last.Text, "\n") {
+			last, ok := parts[len(parts)-1].(llm.Text)
+			if ok && !strings.HasSuffix(last.Text, "\n") {
 				parts[len(parts)-1] = llm.Text{Text: last.Text + "\n"}
 			}
 		}
+
 		switch x := content.(type) {
 		case *sdk.TextContent:
 			text(x.Text)
@@ -88,11 +92,13 @@ func (c *Client) parts(tool string, contents []sdk.Content) []llm.Part {
 		case *sdk.EmbeddedResource:
 			parts = append(parts, c.resource(tool, x.Resource)...)
 		case *sdk.ResourceLink:
-			text(fmt.Sprintf("[a link to the resource %s: %s]", x.URI, strings.TrimSpace(strings.Join([]string{x.Name, x.MIMEType, x.Description}, " "))))
+			about := strings.TrimSpace(strings.Join([]string{x.Name, x.MIMEType, x.Description}, " "))
+			text(fmt.Sprintf("[a link to the resource %s: %s]", x.URI, about))
 		default:
 			text("[content of an unknown kind]")
 		}
 	}
+
 	if hid {
 		c.notice(Cleaned, tool, "its result had text that a reader does not see")
 	}
@@ -102,15 +108,22 @@ func (c *Client) parts(tool string, contents []sdk.Content) []llm.Part {
 // media returns an image or a sound if the bytes match the type that the server states.
 func (c *Client) media(tool, kind, mime string, data []byte) llm.Part {
 	is := http.DetectContentType(data)
+	name := clip(clean(mime), 60)
 	switch {
 	case len(data) == 0 || len(data) > maxMedia:
-		c.notice(Dropped, tool, fmt.Sprintf("%s of %d bytes", clip(clean(mime), 60), len(data)))
-		return llm.Text{Text: fmt.Sprintf("[%s of %d bytes is left out]", clip(clean(mime), 60), len(data))}
-	case !strings.HasPrefix(mime, kind), kind == "image/" && is != mime && !strings.HasPrefix(is, "image/") && is != "application/octet-stream":
-		c.notice(Dropped, tool, fmt.Sprintf("what it calls %s is %s", clip(clean(mime), 60), is))
-		return llm.Text{Text: fmt.Sprintf("[%s is left out: the bytes are %s]", clip(clean(mime), 60), is)}
+		c.notice(Dropped, tool, fmt.Sprintf("%s of %d bytes", name, len(data)))
+		return llm.Text{Text: fmt.Sprintf("[%s of %d bytes is left out]", name, len(data))}
+	case !strings.HasPrefix(mime, kind), kind == "image/" && !mayBeImage(is, mime):
+		c.notice(Dropped, tool, fmt.Sprintf("what it calls %s is %s", name, is))
+		return llm.Text{Text: fmt.Sprintf("[%s is left out: the bytes are %s]", name, is)}
 	}
 	return llm.Media{MIME: mime, Data: data}
+}
+
+// mayBeImage reports whether bytes that were detected as is can be an image of the stated type.
+// Formats that the detection does not know are octets to it.
+func mayBeImage(is, stated string) bool {
+	return is == stated || strings.HasPrefix(is, "image/") || is == "application/octet-stream"
 }
 
 // resource returns the content of a resource under its address.
@@ -129,6 +142,7 @@ func (c *Client) resource(tool string, r *sdk.ResourceContents) []llm.Part {
 		}
 		return []llm.Part{llm.Text{Text: head + clean(r.Text)}}
 	}
+
 	kind, _, _ := strings.Cut(r.MIMEType, "/")
 	switch {
 	case kind == "image" || kind == "audio":

@@ -47,25 +47,25 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 		c.notice(Refused, "", "a request for the model: "+why)
 		return nil, errors.New("refused: " + why)
 	}
-	w := c.atWork(ctx)
-	most := s.Requests
-	tokens := s.Tokens
-	if most <= 0 {
-		most = 10
+	busy, count := c.countSample()
+	maxRequests := s.Requests
+	if maxRequests <= 0 {
+		maxRequests = 10
 	}
+	tokens := s.Tokens
 	if tokens <= 0 {
 		tokens = 1024
 	}
-	c.mu.Lock()
-	busy := len(c.calls) > 0
-	c.sampled++
-	n := c.sampled
-	c.mu.Unlock()
 	if asked := int(r.Params.MaxTokens); asked > 0 && asked < tokens {
 		tokens = asked
 	}
-	req := SampleRequest{Server: c.server.Name, System: clip(clean(r.Params.SystemPrompt), 8<<10), Tokens: tokens}
-	if w != nil {
+
+	req := SampleRequest{
+		Server: c.server.Name,
+		System: clip(clean(r.Params.SystemPrompt), 8<<10),
+		Tokens: tokens,
+	}
+	if w := c.atWork(ctx); w != nil {
 		req.Call = w.name
 	}
 	size := 0
@@ -81,11 +81,12 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 		}
 		req.Messages = append(req.Messages, msg)
 	}
+
 	switch {
 	case !busy:
 		return no("it belongs to no call in progress")
-	case n > most:
-		return no(fmt.Sprintf("more than %d requests", most))
+	case count > maxRequests:
+		return no(fmt.Sprintf("more than %d requests", maxRequests))
 	case size > 64<<10 || len(req.Messages) == 0 || len(req.Messages) > 50:
 		return no("it is empty or too long")
 	case s.Approve == nil:
@@ -95,6 +96,15 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 		return no(err.Error())
 	}
 	return c.lend(ctx, s, req)
+}
+
+// countSample counts a request of the server for the model. It returns whether a call is in
+// progress, and the count.
+func (c *Client) countSample() (busy bool, count int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sampled++
+	return len(c.calls) > 0, c.sampled
 }
 
 // lend sends the request to the model. The server's system prompt becomes part of the user message,
@@ -107,18 +117,27 @@ func (c *Client) lend(ctx context.Context, s *Sampling, req SampleRequest) (*sdk
 		system += "\nIt wants you to keep to this:\n" + "> " + strings.ReplaceAll(req.System, "\n", "\n> ")
 	}
 	msgs := append([]llm.Message{llm.System(system)}, req.Messages...)
-	res, err := llm.Complete(ctx, s.Model, &llm.Request{Key: "mcp/sample", Messages: msgs,
-		Settings: llm.Settings{MaxTokens: req.Tokens}, Whole: true})
+	res, err := llm.Complete(ctx, s.Model, &llm.Request{
+		Key:      "mcp/sample",
+		Messages: msgs,
+		Settings: llm.Settings{MaxTokens: req.Tokens},
+		Whole:    true,
+	})
 	if err != nil {
 		c.notice(Refused, "", "a request for the model: "+err.Error())
-		// the server must not learn what went wrong
+		// The server must not learn what went wrong.
 		return nil, errors.New("the model gave no answer")
 	}
+
 	reason := "endTurn"
 	if res.Finish.Cut() {
 		reason = "maxTokens"
 	}
 	//lint:ignore SA1019 as above
-	return &sdk.CreateMessageResult{Model: "model", Role: "assistant",
-		Content: &sdk.TextContent{Text: res.Message.Text()}, StopReason: reason}, nil
+	return &sdk.CreateMessageResult{
+		Model:      "model",
+		Role:       "assistant",
+		Content:    &sdk.TextContent{Text: res.Message.Text()},
+		StopReason: reason,
+	}, nil
 }

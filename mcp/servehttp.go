@@ -194,28 +194,32 @@ func (s *rooms) begin(id, user string) func() {
 func (s *rooms) makeRoom() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	open := map[string]*sdk.ServerSession{}
 	var idle *sdk.ServerSession
 	var since time.Time
 	for c := range s.server.Sessions() {
-		if c.ID() == "" { // protocol without sessions
-			continue
+		if c.ID() == "" {
+			continue // a protocol without sessions
 		}
 		open[c.ID()] = c
 		u := s.used[c.ID()]
-		if u == nil { // it has started and was not used yet
-			u = &room{}
+		if u == nil {
+			u = &room{} // it has started and was not used yet
 		}
 		if u.busy == 0 && (idle == nil || u.last.Before(since)) {
 			idle = c
 			since = u.last
 		}
 	}
+
+	// Sessions that ended by themselves are forgotten.
 	for id, u := range s.used {
 		if open[id] == nil && u.busy == 0 {
 			delete(s.used, id)
 		}
 	}
+
 	if len(open) < maxSessions {
 		return true
 	}

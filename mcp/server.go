@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -92,52 +93,91 @@ type OAuth struct {
 	Redirect string `json:"redirect,omitempty" yaml:"redirect"`
 }
 
-var serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
+var (
+	serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
+	toolPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,31}$`)
+)
 
 // Check returns what is wrong with s, or nil.
 func (s *Server) Check() error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("mcp server %q: %w", s.Name, fmt.Errorf(format, args...))
+	err := s.check()
+	if err != nil {
+		return fmt.Errorf("mcp server %q: %w", s.Name, err)
 	}
+	return nil
+}
+
+func (s *Server) check() error {
 	switch {
 	case !serverName.MatchString(s.Name):
-		return bad("its name must be letters, digits, _ and -, begin with a letter and have 32 at most")
+		return errors.New("its name must be letters, digits, _ and -, begin with a letter and have 32 at most")
 	case s.Command == "" && s.URL == "":
-		return bad("it has neither command nor url")
+		return errors.New("it has neither command nor url")
 	case s.Command != "" && s.URL != "":
-		return bad("it has both command and url")
-	case s.Command != "" && (s.Transport != "" && s.Transport != "stdio" || s.OAuth != nil || len(s.Headers) > 0):
-		return bad("transport, headers and oauth are for a server with a url")
-	case s.URL != "" && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != ""):
-		return bad("args, env and dir are for a server with a command")
-	case s.URL != "" && s.Transport != "" && s.Transport != "http" && s.Transport != "sse":
-		return bad("there is no transport %q; there are http and sse", s.Transport)
-	case s.NamePrefix() != "" && !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,31}$`).MatchString(s.NamePrefix()):
-		return bad("prefix %q: want letters, digits and underscores, at most 32", s.Prefix)
-	case s.StartSeconds < 0:
-		return bad("start_seconds is negative")
+		return errors.New("it has both command and url")
 	}
+
+	var err error
 	if s.URL != "" {
-		u, err := url.Parse(s.URL)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return bad("url: want a whole address that begins with https:// or http:// and a host")
+		err = s.checkURL()
+	} else {
+		err = s.checkCommand()
+	}
+	if err != nil {
+		return err
+	}
+
+	if p := s.NamePrefix(); p != "" && !toolPrefix.MatchString(p) {
+		return fmt.Errorf("prefix %q: want letters, digits and underscores, at most 32", s.Prefix)
+	}
+	if s.StartSeconds < 0 {
+		return errors.New("start_seconds is negative")
+	}
+	for _, p := range slices.Concat(s.Include, s.Exclude) {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			return fmt.Errorf("include, exclude: %q is not a pattern", p)
 		}
-		if u.User != nil {
-			return bad("url: it has a name or a password in it; send them in a header")
-		}
+	}
+	return nil
+}
+
+// checkCommand checks the fields of a server that is a program.
+func (s *Server) checkCommand() error {
+	overStdio := s.Transport == "" || s.Transport == "stdio"
+	if !overStdio || s.OAuth != nil || len(s.Headers) > 0 {
+		return errors.New("transport, headers and oauth are for a server with a url")
 	}
 	for _, e := range s.Env {
-		if name, _, _ := strings.Cut(e, "="); name == "" || strings.ContainsAny(name, " \t\x00") {
-			return bad("env: %q is not the name of a variable", e)
+		name, _, _ := strings.Cut(e, "=")
+		if name == "" || strings.ContainsAny(name, " \t\x00") {
+			return fmt.Errorf("env: %q is not the name of a variable", e)
 		}
 	}
-	for _, p := range append(append([]string{}, s.Include...), s.Exclude...) {
-		if _, err := path.Match(p, ""); err != nil || p == "" {
-			return bad("include, exclude: %q is not a pattern", p)
-		}
+	return nil
+}
+
+// checkURL checks the fields of a server that has an address.
+func (s *Server) checkURL() error {
+	if len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != "" {
+		return errors.New("args, env and dir are for a server with a command")
 	}
+	switch s.Transport {
+	case "", "http", "sse":
+	default:
+		return fmt.Errorf("there is no transport %q; there are http and sse", s.Transport)
+	}
+
+	u, err := url.Parse(s.URL)
+	whole := err == nil && u.Host != ""
+	if !whole || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("url: want a whole address that begins with https:// or http:// and a host")
+	}
+	if u.User != nil {
+		return errors.New("url: it has a name or a password in it; send them in a header")
+	}
+
 	if o := s.OAuth; o != nil && o.SecretEnv != "" && o.ClientID == "" {
-		return bad("oauth: secret_env needs client_id")
+		return errors.New("oauth: secret_env needs client_id")
 	}
 	return nil
 }
@@ -183,8 +223,10 @@ func Parse(text string) (Server, error) {
 	var s Server
 	text = strings.TrimSpace(text)
 	if name, rest, ok := strings.Cut(text, "="); ok && serverName.MatchString(name) {
-		s.Name, text = name, strings.TrimSpace(rest)
+		s.Name = name
+		text = strings.TrimSpace(rest)
 	}
+
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		s.URL = text
 		if u, err := url.Parse(text); err == nil && s.Name == "" {
@@ -192,6 +234,7 @@ func Parse(text string) (Server, error) {
 		}
 		return s, s.Check()
 	}
+
 	words, err := split(text)
 	if err != nil {
 		return s, fmt.Errorf("mcp server %q: %w", text, err)
@@ -213,7 +256,9 @@ func program(words []string) string {
 	switch strings.TrimSuffix(path.Base(words[0]), ".exe") {
 	case "npx", "uvx", "node", "bunx", "deno", "python", "python3", "uv", "bun":
 		for _, w := range words[1:] {
-			if !strings.HasPrefix(w, "-") && w != "run" && w != "x" && w != "tool" {
+			isFlag := strings.HasPrefix(w, "-")
+			isVerb := slices.Contains([]string{"run", "x", "tool"}, w)
+			if !isFlag && !isVerb {
 				return w
 			}
 		}
@@ -227,6 +272,7 @@ var (
 	notInName  = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 )
 
+// nameFrom makes the name of a server from the name of a package, a script or a host.
 func nameFrom(s string) string {
 	s = npmVersion.ReplaceAllString(s, "$1")
 	s = path.Base(strings.ReplaceAll(s, `\`, "/"))
@@ -237,7 +283,7 @@ func nameFrom(s string) string {
 		s = short
 	}
 	s = strings.Trim(notInName.ReplaceAllString(s, "_"), "_")
-	if s == "" || !(s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z') {
+	if s == "" || !letter(s[0]) {
 		s = "mcp"
 	}
 	return s[:min(len(s), 24)]
@@ -247,9 +293,10 @@ func nameFrom(s string) string {
 func split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
-	in := false
-	quote := rune(0)
-	escaped := false
+	in := false      // a word has begun, even if it is empty so far
+	quote := rune(0) // the open quote; 0 means none
+	escaped := false // the next character stands for itself
+
 	for _, r := range line {
 		switch {
 		case escaped:
@@ -276,6 +323,7 @@ func split(line string) ([]string, error) {
 			word.WriteRune(r)
 		}
 	}
+
 	if quote != 0 || escaped {
 		return nil, errors.New("a quotation is not closed")
 	}

@@ -91,12 +91,23 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	//lint:ignore SA1019 clients of older protocols ask for logs
-	caps := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Logging: &sdk.LoggingCapabilities{},
-		Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}
-	h.sdk = sdk.NewServer(&sdk.Implementation{Name: cmp.Or(s.Name, "pawl"), Version: cmp.Or(s.Version, "0")},
-		&sdk.ServerOptions{Instructions: s.Instructions, CompletionHandler: h.complete, SubscribeHandler: h.subscribe,
-			UnsubscribeHandler: h.unsubscribe, Capabilities: caps})
+	logging := &sdk.LoggingCapabilities{}
+	caps := &sdk.ServerCapabilities{
+		Tools:     &sdk.ToolCapabilities{},
+		Logging:   logging,
+		Prompts:   &sdk.PromptCapabilities{},
+		Resources: &sdk.ResourceCapabilities{},
+	}
+	name := &sdk.Implementation{Name: cmp.Or(s.Name, "pawl"), Version: cmp.Or(s.Version, "0")}
+	h.sdk = sdk.NewServer(name, &sdk.ServerOptions{
+		Instructions:       s.Instructions,
+		CompletionHandler:  h.complete,
+		SubscribeHandler:   h.subscribe,
+		UnsubscribeHandler: h.unsubscribe,
+		Capabilities:       caps,
+	})
 	if s.Task != nil {
 		h.offerTasks(caps)
 	}
@@ -108,6 +119,7 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 	}
 	h.sdk.AddReceivingMiddleware(h.results)
 	h.sdk.AddSendingMiddleware(h.onlyChanged)
+
 	taken := map[string]bool{}
 	for _, t := range tools {
 		h.tools = append(h.tools, t)

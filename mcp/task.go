@@ -71,19 +71,25 @@ func (h *host) offerTasks(caps *sdk.ServerCapabilities) {
 		do := func(ctx context.Context, s *sdk.ServerSession, p *taskParams) (*taskResult, error) {
 			r := &sdk.ServerRequest[*taskParams]{Session: s, Params: cmp.Or(p, new(taskParams))}
 			if !declares(r) {
-				return nil, &jsonrpc.Error{Code: sdk.CodeMissingRequiredClientCapabilities,
+				return nil, &jsonrpc.Error{
+					Code:    sdk.CodeMissingRequiredClientCapabilities,
 					Message: "the request does not declare the extension " + tasks,
-					Data:    json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasks + `":{}}}}`)}
+					Data:    json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasks + `":{}}}}`),
+				}
 			}
+
 			out, open, err := h.task(ctx, r.Params.ID, "complete", r.ClientCapabilities())
 			run := h.service.Task(r.Params.ID)
 			ack := &taskResult{fields: map[string]any{"resultType": "complete"}}
 			switch {
 			case err == nil && method == "tasks/update":
-				out, err = ack, answer(ctx, run, open, r.Params.Responses)
+				out = ack
+				err = answer(ctx, run, open, r.Params.Responses)
 			case err == nil && method == "tasks/cancel":
-				out, err = ack, run.Cancel(ctx)
+				out = ack
+				err = run.Cancel(ctx)
 			}
+
 			switch {
 			case errors.Is(err, pawl.ErrNotFound):
 				err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task"}
