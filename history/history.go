@@ -31,22 +31,15 @@ import (
 	"iter"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/history/internal/fold"
 	"github.com/pawl-go/pawl/llm"
 )
 
 // NoticeCut is the code of the notice that more of the conversation is left out than before.
 const NoticeCut = "messages_cut"
 
-// view is the part of a conversation that is sent.
-type view struct {
-	messages []llm.Message
-	turn     int           // llm.Request.Turn, in messages
-	edited   int           // llm.Request.Edited, in messages
-	notices  []*llm.Notice // for the observers of the run
-}
-
 // cutter returns the view of a request.
-type cutter func(req *llm.Request) view
+type cutter func(req *llm.Request) fold.View
 
 func (c cutter) middleware() pawl.Middleware {
 	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &model{m, c} }}
@@ -65,15 +58,15 @@ func (m *model) Unwrap() llm.Model { return m.inner }
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		v := m.cut(req)
-		for _, n := range v.notices {
+		for _, n := range v.Notices {
 			if !yield(llm.Delta{Notice: n}, nil) {
 				return
 			}
 		}
 		r := *req
-		r.Messages = v.messages
-		r.Turn = v.turn
-		r.Edited = v.edited
+		r.Messages = v.Messages
+		r.Turn = v.Turn
+		r.Edited = v.Edited
 		for d, err := range m.inner.Stream(ctx, &r) {
 			if !yield(d, err) || err != nil {
 				return
@@ -96,7 +89,7 @@ type conversation struct {
 // last message.
 func parse(req *llm.Request) conversation {
 	c := conversation{messages: req.Messages}
-	for c.head < len(c.messages) && instructs(c.messages[c.head].Role) {
+	for c.head < len(c.messages) && fold.Instructs(c.messages[c.head].Role) {
 		c.head++
 	}
 	current := req.Turn
@@ -116,8 +109,6 @@ func parse(req *llm.Request) conversation {
 	return c
 }
 
-func instructs(r llm.Role) bool { return r == llm.RoleSystem || r == llm.RoleDeveloper }
-
 // cut is a place before a turn: what stands before it, but for the instructions, is left out.
 type cut struct {
 	turn int // how many turns are left out
@@ -125,19 +116,19 @@ type cut struct {
 }
 
 // from returns the view that leaves the first turns out.
-func (c *conversation) from(k cut, req *llm.Request) view {
+func (c *conversation) from(k cut, req *llm.Request) fold.View {
 	if k.turn == 0 {
-		return view{messages: c.messages, turn: req.Turn, edited: req.Edited}
+		return fold.View{Messages: c.messages, Turn: req.Turn, Edited: req.Edited}
 	}
 	start := c.starts[k.turn]
-	v := view{messages: make([]llm.Message, 0, c.head+len(c.messages)-start)}
-	v.messages = append(v.messages, c.messages[:c.head]...)
-	v.messages = append(v.messages, c.messages[start:]...)
+	v := fold.View{Messages: make([]llm.Message, 0, c.head+len(c.messages)-start)}
+	v.Messages = append(v.Messages, c.messages[:c.head]...)
+	v.Messages = append(v.Messages, c.messages[start:]...)
 	shift := c.head - start
-	v.turn = max(0, req.Turn+shift)
-	v.edited = max(k.at, req.Edited) + shift
+	v.Turn = max(0, req.Turn+shift)
+	v.Edited = max(k.at, req.Edited) + shift
 	if c.fresh(k) {
-		v.notices = append(v.notices, &llm.Notice{Code: NoticeCut, Text: fmt.Sprintf("from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)})
+		v.Notices = append(v.Notices, &llm.Notice{Code: NoticeCut, Text: fmt.Sprintf("from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)})
 	}
 	return v
 }
@@ -151,3 +142,7 @@ func (c *conversation) fresh(k cut) bool {
 	}
 	return true
 }
+
+// Edited says what Window put away right before the request of a reply, for people. Empty means
+// nothing.
+func Edited(reply llm.Message) string { return fold.Edited(reply) }

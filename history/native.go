@@ -32,8 +32,8 @@ func (w *windowed) own(req *llm.Request) compactor {
 
 // summarized returns the number of the last reply that begins with a summary of the provider, or 0.
 func (s *sending) summarized() int {
-	for n := len(s.c.at) - 1; s.own != nil && n > max(0, s.p.Folded-1); n-- {
-		if slices.ContainsFunc(s.c.msgs[s.c.at[n]].Parts, s.own.Compacted) {
+	for n := len(s.c.At) - 1; s.own != nil && n > max(0, s.p.Folded-1); n-- {
+		if slices.ContainsFunc(s.c.Msgs[s.c.At[n]].Parts, s.own.Compacted) {
 			return n
 		}
 	}
@@ -48,7 +48,7 @@ func (s *sending) adopt(size sizes) {
 	}
 	p, n := s.p, s.native
 	p.Folded, p.Stubbed, p.Edited = n, max(n, p.Stubbed), max(n, p.Edited)
-	p.Turn = min(s.c.turn(), n)
+	p.Turn = min(s.c.Turn(), n)
 	p.Limit = int(size.room)
 	v, bytes := s.render(&p)
 	s.take(p, v, bytes, size, "native")

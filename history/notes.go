@@ -2,12 +2,13 @@ package history
 
 import (
 	"context"
-	_ "embed" // the page
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	_ "embed"
 
+	"github.com/pawl-go/pawl/history/internal/fold"
 	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
@@ -27,7 +28,7 @@ const (
 
 // noting reports whether notes are due: the next fold is near, and will take steps without notes.
 func (s *sending) noting() bool {
-	if s.w.o.Notes == nil || s.p.Failed >= notesFail || s.p.Edited != len(s.c.at) || s.p.NotesTo >= s.p.Stubbed {
+	if s.w.o.Notes == nil || s.p.Failed >= notesFail || s.p.Edited != len(s.c.At) || s.p.NotesTo >= s.p.Stubbed {
 		return false
 	}
 	return s.stubs(&s.p) > shareStubs/2*float64(s.p.Limit)
@@ -35,21 +36,21 @@ func (s *sending) noting() bool {
 
 // note asks for notes of the steps that are put away, and stores them in m. It runs after the
 // reply, so that the reply's request depends on the transcript alone. resp has the usage.
-func (s *sending) note(ctx context.Context, m *mark) (resp *llm.Response) {
+func (s *sending) note(ctx context.Context, m *fold.Mark) (resp *llm.Response) {
 	size := s.sizes(m)
 	var b strings.Builder
-	if old := s.c.notes(m); old != "" {
+	if old := s.c.Notes(m); old != "" {
 		b.WriteString("Old notes:\n\n" + old + "\n\n")
 	}
 	from := min(m.NotesTo, m.Stubbed)
 	most := min(longestSaw, m.Limit/2/max(1, m.Stubbed-from))
 	b.WriteString("The steps to take notes of:\n")
-	for _, msg := range s.c.msgs[s.c.start(from):s.c.end(m.Stubbed)] {
+	for _, msg := range s.c.Msgs[s.c.Start(from):s.c.End(m.Stubbed)] {
 		tell(&b, msg, most)
 	}
 	b.WriteString("\nEnd of the steps. Write the notes.")
 	words := size.tokens(int(shareNotes * float64(m.Limit)))
-	ask := &llm.Request{Key: s.c.req.Key + "/notes", Messages: []llm.Message{
+	ask := &llm.Request{Key: s.c.Req.Key + "/notes", Messages: []llm.Message{
 		llm.System(strings.ReplaceAll(notesPage, "WORDS", strconv.Itoa(max(50, words*3/4)))), llm.User(b.String())},
 		Settings: llm.Settings{MaxTokens: 2 * max(100, words)}}
 	resp, err := llm.Complete(background.Aside(ctx), s.w.o.Notes, ask)
@@ -62,7 +63,7 @@ func (s *sending) note(ctx context.Context, m *mark) (resp *llm.Response) {
 		err = errors.New("the reply has no text, or calls")
 	default:
 		m.Notes = notes
-		m.NotesAt = len(s.c.at) + 1
+		m.NotesAt = len(s.c.At) + 1
 		m.NotesTo = m.Stubbed
 		m.Failed = 0
 		return resp
@@ -70,16 +71,6 @@ func (s *sending) note(ctx context.Context, m *mark) (resp *llm.Response) {
 	m.Failed++
 	s.yield(llm.Delta{Notice: &llm.Notice{Code: NoticeSummaryFailed, Text: "earlier steps could not be noted: " + err.Error()}}, nil)
 	return resp
-}
-
-// notes returns the latest notes at state p, or "".
-func (c *rounds) notes(p *mark) string {
-	if p.NotesAt > 0 && p.NotesAt <= len(c.at) {
-		if m, ok, fits := markOf(&c.msgs[c.at[p.NotesAt-1]], p.NotesAt-1); ok && fits {
-			return m.Notes
-		}
-	}
-	return ""
 }
 
 // tell writes m as text, with at most most bytes of a result.

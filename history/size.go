@@ -2,48 +2,10 @@ package history
 
 import (
 	"cmp"
-	"strings"
 
+	"github.com/pawl-go/pawl/history/internal/fold"
 	"github.com/pawl-go/pawl/llm"
 )
-
-// What media cost, in tokens.
-const (
-	tokensPerImage = 1_500 // what providers count for an image of about a megapixel
-	bytesPerToken  = 32    // of documents and sound, which are denser than text
-)
-
-// size returns the bytes of text of parts and the tokens of their media.
-func size(parts []llm.Part) (text, media int) {
-	for _, p := range parts {
-		switch p := p.(type) {
-		case llm.Text:
-			text += len(p.Text) + opaque(p.Opaque)
-		case llm.Reasoning:
-			text += len(p.Text) + opaque(p.Opaque)
-		case llm.ToolCall:
-			text += len(p.ID) + len(p.Name) + len(p.Args) + opaque(p.Opaque)
-		case llm.ToolResult:
-			t, m := size(p.Parts)
-			text, media = text+len(p.CallID)+t, media+m
-		case llm.Media:
-			n := tokensPerImage
-			if !strings.HasPrefix(p.MIME, "image/") {
-				// documents and sound are denser than text
-				n = max(n, len(p.Data)/bytesPerToken)
-			}
-			media += n
-		}
-	}
-	return text, media
-}
-
-func opaque(o *llm.Opaque) int {
-	if o == nil {
-		return 0
-	}
-	return len(o.Data)
-}
 
 // sizes are the bytes of requests that the rules compare.
 type sizes struct {
@@ -52,8 +14,8 @@ type sizes struct {
 	window, native  int     // in tokens; native is where the provider's own means begin
 }
 
-func (s *sending) sizes(p *mark) (z sizes) {
-	o, req, output := &s.w.o, s.c.req, 0
+func (s *sending) sizes(p *fold.Mark) (z sizes) {
+	o, req, output := &s.w.o, s.c.Req, 0
 	z.window = o.Tokens
 	z.ratio = firstRatio
 	if m, ok := llm.As[interface {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/history/internal/fold"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -11,10 +12,10 @@ import (
 // results and reasoning of earlier turns. Instructor does so by default. It saves most if results
 // are long. The price is that a follow-up question about a result calls the tool again.
 func DropPastToolCalls() pawl.Middleware {
-	return cutter(func(req *llm.Request) view {
+	return cutter(func(req *llm.Request) fold.View {
 		c := parse(req)
 		now := c.starts[c.current]
-		v := view{messages: make([]llm.Message, 0, len(c.messages))}
+		v := fold.View{Messages: make([]llm.Message, 0, len(c.messages))}
 		edited := req.Edited
 		for t := range c.current { // the calls of a turn are dropped when the next begins
 			if slices.ContainsFunc(c.messages[c.starts[t]:c.starts[t+1]], llm.Message.HasCalls) {
@@ -32,11 +33,11 @@ func DropPastToolCalls() pawl.Middleware {
 				}
 			}
 			if i <= req.Turn {
-				v.turn = len(v.messages)
+				v.Turn = len(v.Messages)
 			}
-			v.messages = append(v.messages, m)
+			v.Messages = append(v.Messages, m)
 			if i < edited {
-				v.edited = len(v.messages)
+				v.Edited = len(v.Messages)
 			}
 		}
 		return v
@@ -62,7 +63,7 @@ func words(m llm.Message) llm.Message {
 // between 10 and 14.
 func LastTurns(n int) pawl.Middleware {
 	n = max(1, n)
-	return cutter(func(req *llm.Request) view {
+	return cutter(func(req *llm.Request) fold.View {
 		c := parse(req)
 		return c.from(c.last(n), req)
 	}).middleware()

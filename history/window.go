@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/history/internal/fold"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -129,7 +130,7 @@ type windowed struct {
 	inner llm.Model
 	o     WindowOptions
 	mu    sync.Mutex
-	past  ledger
+	past  fold.Ledger
 }
 
 // noted is a model that also asks for notes, or for summaries of the provider.
@@ -175,7 +176,7 @@ func (e *limitError) LimitReached() (name, cause string) { return "window", e.te
 // Stream sends what fits of req, and again less if it is refused.
 func (w *windowed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		s := &sending{w: w, c: roundsOf(req), yield: yield, own: w.own(req)}
+		s := &sending{w: w, c: fold.RoundsOf(req), yield: yield, own: w.own(req)}
 		err := s.plan()
 		for tries := 0; err == nil; tries++ {
 			for _, n := range s.notices {
@@ -185,7 +186,7 @@ func (w *windowed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 			}
 			s.notices = nil
 			r := *req
-			r.Messages, r.Turn, r.Edited, r.Tools = s.v.messages, s.v.turn, s.v.edited, s.tools(&s.p)
+			r.Messages, r.Turn, r.Edited, r.Tools = s.v.Messages, s.v.Turn, s.v.Edited, s.tools(&s.p)
 			if len(r.Tools) == 0 {
 				r.Choice = llm.ToolChoice{}
 			}
@@ -205,12 +206,12 @@ func (w *windowed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 // sending is one request.
 type sending struct {
 	w     *windowed
-	c     *rounds
+	c     *fold.Rounds
 	yield func(llm.Delta, error) bool
 
-	before  mark // the state of the reply before
-	p       mark // the state of this request
-	v       view
+	before  fold.Mark // the state of the reply before
+	p       fold.Mark // the state of this request
+	v       fold.View
 	bytes   int // of v
 	notices []*llm.Notice
 	begun   bool // a part of the reply was yielded
@@ -225,41 +226,41 @@ func (s *sending) notice(code, format string, args ...any) {
 }
 
 // render builds the view of state p.
-func (s *sending) render(p *mark) (view, int) {
+func (s *sending) render(p *fold.Mark) (fold.View, int) {
 	text := nativeText
 	after := ""
 	if p.Folded > 0 {
 		s.w.mu.Lock() // not while a reply comes: its reader may ask again
 		if p.Folded == s.native {
-			after = s.w.past.repeat(s.c, p, s.w.o.Pinned)
+			after = s.w.past.Repeat(s.c, p, s.w.o.Pinned)
 		} else {
-			text = s.w.past.render(s.c, p, s.w.o.Pinned)
+			text = s.w.past.Render(s.c, p, s.w.o.Pinned)
 		}
 		s.w.mu.Unlock()
 	}
 	if s.hides() && p.Shown == 0 && p.Stubbed+p.Cut > 0 {
-		p.Shown = len(s.c.at) + 1
+		p.Shown = len(s.c.At) + 1
 	}
-	v := s.c.view(p, s.w.o.Stub, text, after)
-	return v, weight(v.messages, s.tools(p))
+	v := s.c.View(p, s.w.o.Stub, text, after)
+	return v, fold.Weight(v.Messages, s.tools(p))
 }
 
 // hides reports whether result_read is left out until something is put away. A provider puts away
 // without saying so beforehand.
-func (s *sending) hides() bool { return s.w.o.HideReader && s.c.reads && s.own == nil }
+func (s *sending) hides() bool { return s.w.o.HideReader && s.c.Reads && s.own == nil }
 
 // tools returns the tools that are offered in state p.
-func (s *sending) tools(p *mark) []*llm.ToolSpec {
+func (s *sending) tools(p *fold.Mark) []*llm.ToolSpec {
 	if !s.hides() || p.Shown > 0 {
-		return s.c.req.Tools
+		return s.c.Req.Tools
 	}
-	return slices.DeleteFunc(slices.Clone(s.c.req.Tools), func(t *llm.ToolSpec) bool { return t.Name == readTool })
+	return slices.DeleteFunc(slices.Clone(s.c.Req.Tools), func(t *llm.ToolSpec) bool { return t.Name == fold.ReadTool })
 }
 
 // plan reads the state of the last reply, and edits it if the request is too long.
 func (s *sending) plan() error {
-	for i, at := range slices.Backward(s.c.at) {
-		m, ok, fits := markOf(&s.c.msgs[at], i)
+	for i, at := range slices.Backward(s.c.At) {
+		m, ok, fits := fold.MarkOf(&s.c.Msgs[at], i)
 		if !fits {
 			s.notice(NoticeWindowMark, "the state at reply %d does not belong to this transcript and is ignored", i)
 		} else if ok {
@@ -284,15 +285,15 @@ func (s *sending) plan() error {
 // leave of their common share, and at least an equal part of it. A call that is made again has the
 // whole share: its first result was too short.
 func (s *sending) cut(size sizes) int {
-	n := len(s.c.at)
+	n := len(s.c.At)
 	share := int(s.w.o.Round * size.room)
 	last := 0
 	left := share
 	for i := max(0, n-roundSpan); i < n && !s.w.o.noCut; i++ {
 		left, last = left-last, 0
-		if r := s.c.results(i); r != nil {
-			last = weigh(r.Parts)
-			if limit, _ := s.c.cutOf(i+1, new(mark)); limit > 0 {
+		if r := s.c.Results(i); r != nil {
+			last = fold.Weigh(r.Parts)
+			if limit, _ := s.c.CutOf(i+1, new(fold.Mark)); limit > 0 {
 				last = min(last, limit)
 			}
 		}
@@ -301,7 +302,7 @@ func (s *sending) cut(size sizes) int {
 	if last <= left {
 		return 0
 	}
-	if s.c.again(s.p.Folded, n-1) {
+	if s.c.Again(s.p.Folded, n-1) {
 		left = share
 	}
 	return left
@@ -310,7 +311,7 @@ func (s *sending) cut(size sizes) int {
 // edit makes the view shorter, down to size.low.
 func (s *sending) edit(size sizes) error {
 	p := s.p
-	p.Edited, p.Turn, p.Limit, p.Thrash = len(s.c.at), s.c.turn(), int(size.room), 0
+	p.Edited, p.Turn, p.Limit, p.Thrash = len(s.c.At), s.c.Turn(), int(size.room), 0
 	repeats := s.repeats()
 	s.put(&p, size, s.w.o.Keep)
 	v, bytes := s.render(&p)
@@ -327,7 +328,7 @@ func (s *sending) edit(size sizes) error {
 	switch p.Thrash {
 	case thrashAt:
 		s.notice(NoticeWindowThrash, "the window is filled again and again by results that were read before")
-	case warnAt:
+	case fold.WarnAt:
 		v, bytes = s.render(&p)
 	case thrashEnd:
 		return &limitError{fmt.Sprintf("the window of %d tokens is too small for this work", cmp.Or(size.window, size.tokens(int(size.room))))}
@@ -337,7 +338,7 @@ func (s *sending) edit(size sizes) error {
 }
 
 // take replaces the state of the request.
-func (s *sending) take(p mark, v view, bytes int, size sizes, why string) {
+func (s *sending) take(p fold.Mark, v fold.View, bytes int, size sizes, why string) {
 	data, _ := json.Marshal(map[string]any{"before": size.tokens(s.bytes), "after": size.tokens(bytes),
 		"stubs": p.Stubbed - p.Folded, "folded": p.Folded, "why": why})
 	s.notices = append(s.notices, &llm.Notice{Code: NoticeWindowEdited, Data: data,
@@ -348,8 +349,8 @@ func (s *sending) take(p mark, v view, bytes int, size sizes, why string) {
 
 // put moves the limits of stubs and of the ledger until the view has size.low. The last rounds
 // stay, unless they alone nearly reach size.high.
-func (s *sending) put(p *mark, size sizes, keep int) {
-	n, stubs, left := len(s.c.at), s.stubs(p), float64(s.bytes)
+func (s *sending) put(p *fold.Mark, size sizes, keep int) {
+	n, stubs, left := len(s.c.At), s.stubs(p), float64(s.bytes)
 	for ; left > size.low && p.Stubbed < n-1; p.Stubbed++ {
 		if p.Stubbed == n-keep && left <= nearHigh*size.high {
 			break
@@ -370,7 +371,7 @@ func (s *sending) put(p *mark, size sizes, keep int) {
 		}
 		p.Folded = to
 	}
-	if o := &s.w.o; p.Stubbed > 0 && !o.noFold && o.Pinned != nil && o.Pinned(s.c.msgs) != "" {
+	if o := &s.w.o; p.Stubbed > 0 && !o.noFold && o.Pinned != nil && o.Pinned(s.c.Msgs) != "" {
 		p.Folded = max(p.Folded, 1) // the record shows it
 	}
 }
@@ -382,20 +383,20 @@ func (s *sending) repeats() bool {
 	again := 0
 	all := 0
 	seen := map[uint64]bool{}
-	if last == 0 || len(s.c.at)-last > max(2, s.w.o.Keep) {
+	if last == 0 || len(s.c.At)-last > max(2, s.w.o.Keep) {
 		return false
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	s.w.past.grow(s.c, s.p.Folded)
-	for i := s.p.Folded; i < len(s.c.at); i++ {
-		r := s.c.results(i)
-		for k, call := range s.c.msgs[s.c.at[i]].Calls() {
-			h := callHash(call)
+	s.w.past.Grow(s.c, s.p.Folded)
+	for i := s.p.Folded; i < len(s.c.At); i++ {
+		r := s.c.Results(i)
+		for k, call := range s.c.Msgs[s.c.At[i]].Calls() {
+			h := fold.CallHash(call)
 			if i >= last && r != nil && k < len(r.Parts) {
-				n := weigh(r.Parts[k : k+1])
+				n := fold.Weigh(r.Parts[k : k+1])
 				all += n
-				if seen[h] || s.w.past.seen[h] {
+				if seen[h] || s.w.past.Seen[h] {
 					again += n
 				}
 			}
@@ -407,7 +408,7 @@ func (s *sending) repeats() bool {
 
 // harder makes the view shorter after a refusal. It reports whether it could.
 func (s *sending) harder(tries int) bool {
-	n, p := len(s.c.at), s.p
+	n, p := len(s.c.At), s.p
 	size := s.sizes(&p)
 	p.Room = max(s.before.Tokens, size.tokens(s.bytes)/2)
 	if tries > 0 {
@@ -415,7 +416,7 @@ func (s *sending) harder(tries int) bool {
 	}
 	size = s.sizes(&p)
 	size.low /= 2
-	p.Edited, p.Turn, p.Limit, p.Cut = n, s.c.turn(), int(size.room), s.cut(size)
+	p.Edited, p.Turn, p.Limit, p.Cut = n, s.c.Turn(), int(size.room), s.cut(size)
 	if tries == 0 {
 		s.put(&p, size, 1)
 	} else if n > 0 && !s.w.o.noFold {
@@ -460,7 +461,7 @@ func (s *sending) send(ctx context.Context, r *llm.Request) error {
 					resp := s.note(ctx, &m)
 					last.Requests, last.Usage = resp.Requests, used.Plus(resp.Usage)
 				}
-				last.Part = m.part()
+				last.Part = m.Part()
 				d = last
 			}
 		}
@@ -474,7 +475,7 @@ func (s *sending) send(ctx context.Context, r *llm.Request) error {
 var errStopped = errors.New("the consumer stopped")
 
 // after returns the state after the reply. ok is false as long as there is nothing to remember.
-func (s *sending) after(used llm.Usage, more int) (m mark, ok bool) {
+func (s *sending) after(used llm.Usage, more int) (m fold.Mark, ok bool) {
 	m = s.p
 	size := s.sizes(&m)
 	guess := size.tokens(s.bytes)
@@ -488,7 +489,7 @@ func (s *sending) after(used llm.Usage, more int) (m mark, ok bool) {
 }
 
 // stubs returns the bytes of the rounds that are shortened.
-func (s *sending) stubs(p *mark) (sum float64) {
+func (s *sending) stubs(p *fold.Mark) (sum float64) {
 	for i := p.Folded; i < p.Stubbed; i++ {
 		_, short := s.cost(i, p)
 		sum += short
@@ -497,17 +498,17 @@ func (s *sending) stubs(p *mark) (sum float64) {
 }
 
 // cost returns the bytes of round i before and after its results are put away.
-func (s *sending) cost(i int, p *mark) (whole, short float64) {
+func (s *sending) cost(i int, p *fold.Mark) (whole, short float64) {
 	c := s.c
-	reply := unmarked(c.msgs[c.at[i]])
-	whole, short = float64(weigh(reply.Parts)), float64(weigh(shortened(reply).Parts))
-	if r := c.results(i); r != nil {
+	reply := fold.Unmarked(c.Msgs[c.At[i]])
+	whole, short = float64(fold.Weigh(reply.Parts)), float64(fold.Weigh(fold.Shortened(reply).Parts))
+	if r := c.Results(i); r != nil {
 		m := *r
-		short += float64(weigh(c.stubs(m, i, s.w.o.Stub).Parts))
-		if limit, warn := c.cutOf(i+1, p); limit > 0 {
-			m = c.cut(m, i, limit, warn)
+		short += float64(fold.Weigh(c.Stubs(m, i, s.w.o.Stub).Parts))
+		if limit, warn := c.CutOf(i+1, p); limit > 0 {
+			m = c.Cut(m, i, limit, warn)
 		}
-		whole += float64(weigh(m.Parts))
+		whole += float64(fold.Weigh(m.Parts))
 	}
 	return whole, short
 }

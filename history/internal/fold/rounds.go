@@ -1,4 +1,4 @@
-package history
+package fold
 
 import (
 	"bytes"
@@ -24,84 +24,84 @@ const (
 	mediaFactor = 4     // bytes for each estimated token of a medium
 )
 
-// readTool is the tool by which the model reads a result that was put away; see package artifact.
-const readTool = "result_read"
+// ReadTool is the tool by which the model reads a result that was put away; see package artifact.
+const ReadTool = "result_read"
 
 // warning is added to the results of a model that reads again what it has read.
 const warning = "[The context window is full of results that were read before and put away since. Read less at a time, " +
 	"search with a pattern, and write down what you need: otherwise this run ends.]"
 
-// rounds are the messages of a request by replies. A round is a reply and what follows it.
-type rounds struct {
-	req   *llm.Request
-	msgs  []llm.Message
+// Rounds are the messages of a request by replies. A round is a reply and what follows it.
+type Rounds struct {
+	Req   *llm.Request
+	Msgs  []llm.Message
 	head  int   // how many are instructions
-	at    []int // index of each reply
+	At    []int // index of each reply
 	tools map[string]*pawl.Tool
-	reads bool // result_read is offered
+	Reads bool // result_read is offered
 }
 
-func roundsOf(req *llm.Request) *rounds {
-	c := &rounds{req: req, msgs: req.Messages, tools: make(map[string]*pawl.Tool, len(req.Tools))}
-	for c.head < len(c.msgs) && instructs(c.msgs[c.head].Role) {
+func RoundsOf(req *llm.Request) *Rounds {
+	c := &Rounds{Req: req, Msgs: req.Messages, tools: make(map[string]*pawl.Tool, len(req.Tools))}
+	for c.head < len(c.Msgs) && Instructs(c.Msgs[c.head].Role) {
 		c.head++
 	}
-	for i := range c.msgs {
-		if c.msgs[i].Role == llm.RoleAssistant {
-			c.at = append(c.at, i)
+	for i := range c.Msgs {
+		if c.Msgs[i].Role == llm.RoleAssistant {
+			c.At = append(c.At, i)
 		}
 	}
 	for _, t := range req.Tools {
 		c.tools[t.Name], _ = t.Source.(*pawl.Tool)
-		c.reads = c.reads || t.Name == readTool
+		c.Reads = c.Reads || t.Name == ReadTool
 	}
 	return c
 }
 
-// start returns the index of the first message after reply n-1.
-func (c *rounds) start(n int) int {
+// Start returns the index of the first message after reply n-1.
+func (c *Rounds) Start(n int) int {
 	if n == 0 {
 		return c.head
 	}
-	return c.at[n-1] + 1
+	return c.At[n-1] + 1
 }
 
-// end returns the index of reply n, or the number of messages if there is none yet.
-func (c *rounds) end(n int) int {
-	if n < len(c.at) {
-		return c.at[n]
+// End returns the index of reply n, or the number of messages if there is none yet.
+func (c *Rounds) End(n int) int {
+	if n < len(c.At) {
+		return c.At[n]
 	}
-	return len(c.msgs)
+	return len(c.Msgs)
 }
 
-// turn returns the number of the first reply of the current turn. A message that is sent to a run
+// Turn returns the number of the first reply of the current turn. A message that is sent to a run
 // between two steps begins none.
-func (c *rounds) turn() int {
-	n := len(c.at)
-	for n > 0 && (c.at[n-1] > c.req.Turn || c.msgs[c.at[n-1]].HasCalls()) {
+func (c *Rounds) Turn() int {
+	n := len(c.At)
+	for n > 0 && (c.At[n-1] > c.Req.Turn || c.Msgs[c.At[n-1]].HasCalls()) {
 		n--
 	}
 	return n
 }
 
 // task reports whether the folded message i began the turn.
-func (c *rounds) task(p *mark, i int) bool {
-	return p.Turn <= p.Folded && c.start(p.Turn) <= i && i < c.at[p.Turn] && c.msgs[i].Role == llm.RoleUser
+func (c *Rounds) task(p *Mark, i int) bool {
+	return p.Turn <= p.Folded && c.Start(p.Turn) <= i && i < c.At[p.Turn] && c.Msgs[i].Role == llm.RoleUser
 }
 
-// results returns the results of round n, or nil.
-func (c *rounds) results(n int) *llm.Message {
-	if i := c.at[n] + 1; i < len(c.msgs) && c.msgs[i].Role == llm.RoleTool {
-		return &c.msgs[i]
+// Results returns the results of round n, or nil.
+func (c *Rounds) Results(n int) *llm.Message {
+	if i := c.At[n] + 1; i < len(c.Msgs) && c.Msgs[i].Role == llm.RoleTool {
+		return &c.Msgs[i]
 	}
 	return nil
 }
 
-// again reports whether one of the replies since from has a call of reply n.
-func (c *rounds) again(from, n int) bool {
-	calls := c.msgs[c.at[n]].Calls()
-	for _, at := range c.at[from:n] {
-		for _, old := range c.msgs[at].Calls() {
+// Again reports whether one of the replies since from has a call of reply n.
+func (c *Rounds) Again(from, n int) bool {
+	calls := c.Msgs[c.At[n]].Calls()
+	for _, at := range c.At[from:n] {
+		for _, old := range c.Msgs[at].Calls() {
 			for _, call := range calls {
 				if call.Name == old.Name && bytes.Equal(call.Args, old.Args) {
 					return true
@@ -114,75 +114,75 @@ func (c *rounds) again(from, n int) bool {
 
 var cutsOrWarns = regexp.MustCompile(`"[ch]":`)
 
-// cutOf returns the bytes that the results before reply n may have, and whether a warning follows
+// CutOf returns the bytes that the results before reply n may have, and whether a warning follows
 // them. now is the mark of the reply to come.
-func (c *rounds) cutOf(n int, now *mark) (limit int, warn bool) {
+func (c *Rounds) CutOf(n int, now *Mark) (limit int, warn bool) {
 	m := now
-	if n < len(c.at) {
-		parts := c.msgs[c.at[n]].Parts
+	if n < len(c.At) {
+		parts := c.Msgs[c.At[n]].Parts
 		i := slices.IndexFunc(parts, isMark)
 		if i < 0 || !cutsOrWarns.Match(parts[i].(llm.Reasoning).Opaque.Data) {
 			return 0, false // most marks need not be decoded
 		}
-		is, _, fits := markOf(&c.msgs[c.at[n]], n)
+		is, _, fits := MarkOf(&c.Msgs[c.At[n]], n)
 		m = &is
 		if !fits {
 			return 0, false
 		}
 	}
-	return m.Cut, m.Thrash == warnAt && m.Edited == n
+	return m.Cut, m.Thrash == WarnAt && m.Edited == n
 }
 
-// view returns the messages that state p stands for. ledger is the text in place of the folded
+// View returns the messages that state p stands for. ledger is the text in place of the folded
 // replies, and after, if not empty, follows the first round behind them.
-func (c *rounds) view(p *mark, stub int, ledger, after string) view {
-	v := view{messages: make([]llm.Message, 0, len(c.msgs)-c.end(p.Folded)+c.head+4)}
+func (c *Rounds) View(p *Mark, stub int, ledger, after string) View {
+	v := View{Messages: make([]llm.Message, 0, len(c.Msgs)-c.End(p.Folded)+c.head+4)}
 	add := func(i int, m llm.Message) {
-		if i <= c.req.Turn {
-			v.turn = len(v.messages)
+		if i <= c.Req.Turn {
+			v.Turn = len(v.Messages)
 		}
-		v.messages = append(v.messages, m)
-		if i < c.req.Edited {
-			v.edited = len(v.messages)
+		v.Messages = append(v.Messages, m)
+		if i < c.Req.Edited {
+			v.Edited = len(v.Messages)
 		}
 	}
 	from := 0
 	place := -1
 	if p.Folded > 0 {
-		from = c.at[p.Folded]
+		from = c.At[p.Folded]
 		if after != "" {
 			place = from
-			if c.results(p.Folded) != nil {
+			if c.Results(p.Folded) != nil {
 				place++
 			}
 		}
 		for i := range from {
-			if c.task(p, i) || instructs(c.msgs[i].Role) {
-				add(i, c.msgs[i])
+			if c.task(p, i) || Instructs(c.Msgs[i].Role) {
+				add(i, c.Msgs[i])
 			}
 		}
 		add(from-1, llm.User(ledger))
 	}
 	n := p.Folded
 	edited := max(p.Edited, p.Shown-1) // the next reply, and the one at the last edit
-	for i := from; i < len(c.msgs); i++ {
-		m := c.msgs[i]
+	for i := from; i < len(c.Msgs); i++ {
+		m := c.Msgs[i]
 		switch m.Role {
 		case llm.RoleAssistant:
 			if n == edited {
-				v.edited = max(v.edited, len(v.messages))
+				v.Edited = max(v.Edited, len(v.Messages))
 			}
-			m = unmarked(m)
+			m = Unmarked(m)
 			if n < p.Stubbed {
-				m = shortened(m)
+				m = Shortened(m)
 			}
 			n++
 		case llm.RoleTool:
-			limit, warn := c.cutOf(n, p)
+			limit, warn := c.CutOf(n, p)
 			if n-1 < p.Stubbed {
-				m = c.stubs(m, n-1, stub)
+				m = c.Stubs(m, n-1, stub)
 			} else if limit > 0 || warn {
-				m = c.cut(m, n-1, limit, warn)
+				m = c.Cut(m, n-1, limit, warn)
 			}
 		}
 		add(i, m)
@@ -190,8 +190,8 @@ func (c *rounds) view(p *mark, stub int, ledger, after string) view {
 			add(i, llm.User(after))
 		}
 	}
-	if edited == len(c.at) && p.Stubbed+p.Shown > 0 {
-		v.edited = len(v.messages)
+	if edited == len(c.At) && p.Stubbed+p.Shown > 0 {
+		v.Edited = len(v.Messages)
 	}
 	return v
 }
@@ -202,8 +202,8 @@ func id(r *llm.ToolResult, n, i int) string {
 }
 
 // pinned reports whether the result of round n is from a tool whose results stay.
-func (c *rounds) pinned(r *llm.ToolResult, n int) bool {
-	for _, p := range c.msgs[c.at[n]].Parts {
+func (c *Rounds) pinned(r *llm.ToolResult, n int) bool {
+	for _, p := range c.Msgs[c.At[n]].Parts {
 		if call, ok := p.(llm.ToolCall); ok && call.ID == r.CallID {
 			t := c.tools[call.Name]
 			return t != nil && t.Pin
@@ -212,13 +212,13 @@ func (c *rounds) pinned(r *llm.ToolResult, n int) bool {
 	return false
 }
 
-// stubs returns the results m of round n with a line in place of each that is longer than most
+// Stubs returns the results m of round n with a line in place of each that is longer than most
 // bytes.
-func (c *rounds) stubs(m llm.Message, n, most int) llm.Message {
+func (c *Rounds) Stubs(m llm.Message, n, most int) llm.Message {
 	out := llm.Message{Role: m.Role, Parts: slices.Clone(m.Parts)}
 	for i, p := range m.Parts {
 		r := p.(llm.ToolResult)
-		if size := weigh(r.Parts); size <= most || c.pinned(&r, n) {
+		if size := Weigh(r.Parts); size <= most || c.pinned(&r, n) {
 			continue
 		}
 		content := r.Text()
@@ -233,8 +233,8 @@ func (c *rounds) stubs(m llm.Message, n, most int) llm.Message {
 		if r.IsError {
 			head = errorHead
 		}
-		if c.reads {
-			where = fmt.Sprintf(" %s {\"id\":%q}", readTool, id(&r, n, i))
+		if c.Reads {
+			where = fmt.Sprintf(" %s {\"id\":%q}", ReadTool, id(&r, n, i))
 		}
 		r.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("[%d bytes%s put away: %s …%s]", len(content), media,
 			strings.Join(strings.Fields(text.Clip(content, head)), " "), where)}}
@@ -244,15 +244,15 @@ func (c *rounds) stubs(m llm.Message, n, most int) llm.Message {
 	return out
 }
 
-// cut returns the results m of round n with at most limit bytes together. The longest are cut
+// Cut returns the results m of round n with at most limit bytes together. The longest are cut
 // first.
-func (c *rounds) cut(m llm.Message, n, limit int, warn bool) llm.Message {
+func (c *Rounds) Cut(m llm.Message, n, limit int, warn bool) llm.Message {
 	out := llm.Message{Role: m.Role, Parts: slices.Clone(m.Parts)}
 	most := limit // bytes of one result
 	for all := limit + 1; all > limit && most > 0; {
 		all = 0
 		for _, p := range m.Parts {
-			all += min(weigh([]llm.Part{p}), most)
+			all += min(Weigh([]llm.Part{p}), most)
 		}
 		if all > limit {
 			most -= 1 + most/16
@@ -264,8 +264,8 @@ func (c *rounds) cut(m llm.Message, n, limit int, warn bool) llm.Message {
 			head := text.RuneBefore(content, most*2/3)
 			tail := text.RuneAfter(content, len(content)-most/4)
 			how := "ask for less at a time"
-			if c.reads {
-				how = fmt.Sprintf("read the rest with %s {\"id\":%q,\"offset\":%d}", readTool, id(&r, n, i), head)
+			if c.Reads {
+				how = fmt.Sprintf("read the rest with %s {\"id\":%q,\"offset\":%d}", ReadTool, id(&r, n, i), head)
 			}
 			short := fmt.Sprintf("%s\n[… %d bytes left out; %s …]\n%s", content[:head], tail-head, how, content[tail:])
 			r.Parts = append([]llm.Part{llm.Text{Text: short}}, slices.DeleteFunc(slices.Clone(r.Parts), isText)...)
@@ -280,9 +280,9 @@ func (c *rounds) cut(m llm.Message, n, limit int, warn bool) llm.Message {
 
 func isText(p llm.Part) bool { _, ok := p.(llm.Text); return ok }
 
-// shortened returns a reply in whose long arguments each long value is a short string. Signed
+// Shortened returns a reply in whose long arguments each long value is a short string. Signed
 // arguments stay: the signature belongs to them.
-func shortened(m llm.Message) llm.Message {
+func Shortened(m llm.Message) llm.Message {
 	for i, p := range m.Parts {
 		c, ok := p.(llm.ToolCall)
 		var args map[string]json.RawMessage
@@ -301,16 +301,16 @@ func shortened(m llm.Message) llm.Message {
 	return m
 }
 
-// weigh returns the size of parts in bytes: media count as the text of as many tokens.
-func weigh(parts []llm.Part) int {
+// Weigh returns the size of parts in bytes: media count as the text of as many tokens.
+func Weigh(parts []llm.Part) int {
 	bytes, media := size(parts)
 	return bytes + media*mediaFactor + len(parts)*perPart
 }
 
-// weight returns the size of what is sent: messages and tools.
-func weight(msgs []llm.Message, tools []*llm.ToolSpec) (n int) {
+// Weight returns the size of what is sent: messages and tools.
+func Weight(msgs []llm.Message, tools []*llm.ToolSpec) (n int) {
 	for i := range msgs {
-		n += weigh(msgs[i].Parts)
+		n += Weigh(msgs[i].Parts)
 	}
 	for _, t := range tools {
 		n += len(t.Name) + len(t.Description) + len(t.Input) + perPart

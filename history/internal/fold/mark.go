@@ -1,4 +1,4 @@
-package history
+package fold
 
 import (
 	"encoding/json"
@@ -8,11 +8,11 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// mark is the state of Window after a reply. It is the last part of that reply, as opaque data of
+// Mark is the state of Window after a reply. It is the last part of that reply, as opaque data of
 // the provider "pawl", so that a run that is resumed, forked, exported or replayed sends the same
 // requests. A request never contains it. Numbers of replies count from the start of the
 // conversation.
-type mark struct {
+type Mark struct {
 	Version int    `json:"v"`
 	Tokens  int    `json:"t,omitzero"` // of the request, by the provider's count
 	Bytes   int    `json:"b,omitzero"` // of the same request, by size
@@ -35,11 +35,11 @@ type mark struct {
 const (
 	markProvider = "pawl"
 	markVersion  = 1
-	warnAt       = 6 // edits in turn that did not help: the model is warned
+	WarnAt       = 6 // edits in turn that did not help: the model is warned
 )
 
-// part returns the form of m in a reply.
-func (m mark) part() llm.Part {
+// Part returns the form of m in a reply.
+func (m Mark) Part() llm.Part {
 	m.Version = markVersion
 	data, _ := json.Marshal(m) // numbers and strings: no error is possible
 	return llm.Reasoning{Opaque: &llm.Opaque{Provider: markProvider, Data: data}}
@@ -50,9 +50,9 @@ func isMark(p llm.Part) bool {
 	return ok && r.Opaque != nil && r.Opaque.Provider == markProvider
 }
 
-// markOf returns the mark of reply n. ok is false if it has none. fits is false if its mark is not
+// MarkOf returns the mark of reply n. ok is false if it has none. fits is false if its mark is not
 // from this transcript: the transcript may come from a client.
-func markOf(reply *llm.Message, n int) (m mark, ok, fits bool) {
+func MarkOf(reply *llm.Message, n int) (m Mark, ok, fits bool) {
 	for _, p := range slices.Backward(reply.Parts) {
 		if !isMark(p) {
 			continue
@@ -65,14 +65,14 @@ func markOf(reply *llm.Message, n int) (m mark, ok, fits bool) {
 			slices.IsSorted([]int{0, m.NotesTo, m.NotesAt, n + 1}) && m.Failed >= 0
 		return m, true, fits
 	}
-	return mark{}, false, true
+	return Mark{}, false, true
 }
 
 // Edited says what Window put away right before the request of a reply, for people. Empty means
 // nothing.
 func Edited(reply llm.Message) string {
 	for _, p := range reply.Parts {
-		var m mark
+		var m Mark
 		if isMark(p) && json.Unmarshal(p.(llm.Reasoning).Opaque.Data, &m) == nil && m.Why != "" {
 			return fmt.Sprintf("%s: %d steps shortened, %d in a record", m.Why, m.Stubbed-m.Folded, m.Folded)
 		}
@@ -80,8 +80,8 @@ func Edited(reply llm.Message) string {
 	return ""
 }
 
-// unmarked returns reply without its mark.
-func unmarked(reply llm.Message) llm.Message {
+// Unmarked returns reply without its mark.
+func Unmarked(reply llm.Message) llm.Message {
 	if slices.ContainsFunc(reply.Parts, isMark) {
 		reply.Parts = slices.DeleteFunc(slices.Clone(reply.Parts), isMark)
 	}

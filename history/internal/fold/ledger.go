@@ -1,4 +1,4 @@
-package history
+package fold
 
 import (
 	"cmp"
@@ -22,20 +22,20 @@ const (
 	pathsShown  = 20
 )
 
-// ledger is what Window remembers of the replies that it has folded. It grows with the transcript
+// Ledger is what Window remembers of the replies that it has folded. It grows with the transcript
 // and depends on nothing else; it is stored only to save time.
-type ledger struct {
+type Ledger struct {
 	folded int       // replies
 	last   *llm.Part // of the last of them, to recognize the transcript
 	tools  []tally
 	writes []string
 	paths  []string
 	pinned []string
-	seen   map[uint64]bool // calls
+	Seen   map[uint64]bool // calls
 
 	// the text, and the state that it belongs to
 	text string
-	of   mark
+	of   Mark
 }
 
 // tally counts the calls of a tool.
@@ -45,16 +45,16 @@ type tally struct {
 	first, last   string
 }
 
-// grow adds the replies up to n. It starts over if the transcript is another.
-func (l *ledger) grow(c *rounds, n int) {
-	if l.folded > n || l.folded > 0 && (l.last == nil || l.last != firstPart(&c.msgs[c.at[l.folded-1]])) {
-		*l = ledger{}
+// Grow adds the replies up to n. It starts over if the transcript is another.
+func (l *Ledger) Grow(c *Rounds, n int) {
+	if l.folded > n || l.folded > 0 && (l.last == nil || l.last != firstPart(&c.Msgs[c.At[l.folded-1]])) {
+		*l = Ledger{}
 	}
 	if l.folded == 0 {
-		l.seen = map[uint64]bool{}
+		l.Seen = map[uint64]bool{}
 	}
 	for ; l.folded < n; l.folded++ {
-		reply := &c.msgs[c.at[l.folded]]
+		reply := &c.Msgs[c.At[l.folded]]
 		l.last = firstPart(reply)
 		l.add(c, reply, l.folded)
 	}
@@ -68,8 +68,8 @@ func firstPart(m *llm.Message) *llm.Part {
 }
 
 // add adds the calls of reply n.
-func (l *ledger) add(c *rounds, reply *llm.Message, n int) {
-	results := c.results(n)
+func (l *Ledger) add(c *Rounds, reply *llm.Message, n int) {
+	results := c.Results(n)
 	for place, call := range reply.Calls() {
 		r := llm.ToolResult{}
 		outcome := "ok"
@@ -77,7 +77,7 @@ func (l *ledger) add(c *rounds, reply *llm.Message, n int) {
 			r = results.Parts[place].(llm.ToolResult)
 		}
 		key := id(&r, n, place)
-		l.seen[callHash(call)] = true
+		l.Seen[CallHash(call)] = true
 		i := slices.IndexFunc(l.tools, func(t tally) bool { return t.name == call.Name })
 		if i < 0 {
 			i = len(l.tools)
@@ -100,7 +100,7 @@ func (l *ledger) add(c *rounds, reply *llm.Message, n int) {
 }
 
 // touch remembers the path in the arguments of a call.
-func (l *ledger) touch(args json.RawMessage) {
+func (l *Ledger) touch(args json.RawMessage) {
 	var in struct{ Path, File string }
 	_ = json.Unmarshal(args, &in) // other arguments have no path
 	if path := clipLine(cmp.Or(in.Path, in.File), argsShown); path != "" {
@@ -109,8 +109,8 @@ func (l *ledger) touch(args json.RawMessage) {
 	}
 }
 
-// callHash identifies a call by name and arguments.
-func callHash(c llm.ToolCall) uint64 {
+// CallHash identifies a call by name and arguments.
+func CallHash(c llm.ToolCall) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %s", c.Name, c.Args)
 	return h.Sum64()
@@ -118,11 +118,11 @@ func callHash(c llm.ToolCall) uint64 {
 
 func clipLine(s string, n int) string { return strings.Join(strings.Fields(text.Clip(s, n)), " ") }
 
-// render returns the text in place of the folded replies of state p. pinned returns further text
+// Render returns the text in place of the folded replies of state p. pinned returns further text
 // of the program; nil means none.
-func (l *ledger) render(c *rounds, p *mark, pinned func([]llm.Message) string) string {
-	key := mark{Folded: p.Folded, Edited: p.Edited, Turn: p.Turn, Limit: p.Limit, NotesAt: p.NotesAt}
-	l.grow(c, p.Folded)
+func (l *Ledger) Render(c *Rounds, p *Mark, pinned func([]llm.Message) string) string {
+	key := Mark{Folded: p.Folded, Edited: p.Edited, Turn: p.Turn, Limit: p.Limit, NotesAt: p.NotesAt}
+	l.Grow(c, p.Folded)
 	if l.text != "" && l.of == key {
 		return l.text
 	}
@@ -153,21 +153,21 @@ func (l *ledger) render(c *rounds, p *mark, pinned func([]llm.Message) string) s
 		fmt.Fprintf(&b, "\nFiles: %s\n", strings.Join(l.paths, ", "))
 	}
 	l.stays(&b, c, p, pinned)
-	if notes := c.notes(p); notes != "" {
+	if notes := c.Notes(p); notes != "" {
 		quote(&b, "Notes of the earlier steps, by a model:", []string{notes})
 	}
-	if c.reads {
+	if c.Reads {
 		fmt.Fprintf(&b, "\nNothing is lost: %s with an id reads a result, and %s with a pattern and no id searches all results.\n",
-			readTool, readTool)
+			ReadTool, ReadTool)
 	}
 	l.text = b.String()
 	return l.text
 }
 
 // said quotes those messages of the user before the record that keep chooses.
-func said(b *strings.Builder, title string, c *rounds, p *mark, keep func(i int) bool) {
+func said(b *strings.Builder, title string, c *Rounds, p *Mark, keep func(i int) bool) {
 	var users []string
-	for i, m := range c.msgs[:c.at[p.Folded]] {
+	for i, m := range c.Msgs[:c.At[p.Folded]] {
 		if m.Role == llm.RoleUser && keep(i) {
 			users = append(users, m.Text())
 		}
@@ -176,18 +176,18 @@ func said(b *strings.Builder, title string, c *rounds, p *mark, keep func(i int)
 }
 
 // stays writes what tools and the program pin.
-func (l *ledger) stays(b *strings.Builder, c *rounds, p *mark, pinned func([]llm.Message) string) {
+func (l *Ledger) stays(b *strings.Builder, c *Rounds, p *Mark, pinned func([]llm.Message) string) {
 	quote(b, "Results that stay in sight:", bounded(l.pinned, int(float64(p.Limit)*sharePinned)))
 	if pinned != nil {
-		if t := pinned(c.msgs[:c.end(p.Edited)]); t != "" {
+		if t := pinned(c.Msgs[:c.End(p.Edited)]); t != "" {
 			b.WriteString("\n" + strings.TrimSpace(t) + "\n")
 		}
 	}
 }
 
-// repeat returns what follows the provider's summary, before which it may drop everything.
-func (l *ledger) repeat(c *rounds, p *mark, pinned func([]llm.Message) string) string {
-	l.grow(c, p.Folded)
+// Repeat returns what follows the provider's summary, before which it may drop everything.
+func (l *Ledger) Repeat(c *Rounds, p *Mark, pinned func([]llm.Message) string) string {
+	l.Grow(c, p.Folded)
 	var b strings.Builder
 	b.WriteString("[What stays in sight of the steps before the summary.]\n")
 	said(&b, "The user said:", c, p, func(int) bool { return true })
