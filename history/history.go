@@ -25,9 +25,10 @@
 // notice with the code messages_cut reports it. The middlewares can be nested.
 package history
 
+// history.go: what a request leaves out, as a middleware.
+
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"github.com/pawl-go/pawl"
@@ -38,8 +39,8 @@ import (
 // NoticeCut is the code of the notice that more of the conversation is left out than before.
 const NoticeCut = "messages_cut"
 
-// cutter returns the view of a request.
-type cutter func(req *llm.Request) fold.View
+// cutter returns the view of a request, and a notice if more is left out than before.
+type cutter func(req *llm.Request) (fold.View, *llm.Notice)
 
 func (c cutter) middleware() pawl.Middleware {
 	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &model{m, c} }}
@@ -57,12 +58,11 @@ func (m *model) Unwrap() llm.Model { return m.inner }
 // Stream sends the view of req.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		v := m.cut(req)
-		for _, n := range v.Notices {
-			if !yield(llm.Delta{Notice: n}, nil) {
-				return
-			}
+		v, notice := m.cut(req)
+		if notice != nil && !yield(llm.Delta{Notice: notice}, nil) {
+			return
 		}
+
 		r := *req
 		r.Messages = v.Messages
 		r.Turn = v.Turn
@@ -73,74 +73,6 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			}
 		}
 	}
-}
-
-// conversation is a list of messages by turns.
-type conversation struct {
-	messages []llm.Message
-	head     int   // how many are instructions
-	starts   []int // where the turns begin; never empty
-
-	// the current turn; later ones are corrections by its run, which look like the user's messages
-	current int
-}
-
-// parse finds the turns of req. In a request outside a run, the current turn begins with the user's
-// last message.
-func parse(req *llm.Request) conversation {
-	c := conversation{messages: req.Messages}
-	for c.head < len(c.messages) && fold.Instructs(c.messages[c.head].Role) {
-		c.head++
-	}
-	current := req.Turn
-	if req.Key == "" && current == 0 {
-		for current = len(c.messages) - 1; current > c.head && c.messages[current].Role != llm.RoleUser; current-- {
-		}
-	}
-	c.starts = append(c.starts, c.head)
-	for i := c.head + 1; i < len(c.messages); i++ {
-		if c.messages[i].Role == llm.RoleUser && c.messages[i-1].Role != llm.RoleUser {
-			c.starts = append(c.starts, i)
-			if i <= current {
-				c.current++
-			}
-		}
-	}
-	return c
-}
-
-// cut is a place before a turn: what stands before it, but for the instructions, is left out.
-type cut struct {
-	turn int // how many turns are left out
-	at   int // how long the conversation was when the cut came to stand here
-}
-
-// from returns the view that leaves the first turns out.
-func (c *conversation) from(k cut, req *llm.Request) fold.View {
-	if k.turn == 0 {
-		return fold.View{Messages: c.messages, Turn: req.Turn, Edited: req.Edited}
-	}
-	start := c.starts[k.turn]
-	v := fold.View{Messages: make([]llm.Message, 0, c.head+len(c.messages)-start)}
-	v.Messages = append(v.Messages, c.messages[:c.head]...)
-	v.Messages = append(v.Messages, c.messages[start:]...)
-	shift := c.head - start
-	v.Turn = max(0, req.Turn+shift)
-	v.Edited = max(k.at, req.Edited) + shift
-	if c.fresh(k) {
-		v.Notices = append(v.Notices, &llm.Notice{Code: NoticeCut, Text: fmt.Sprintf("from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)})
-	}
-	return v
-}
-
-// fresh reports whether the cut did not stand here at the request before.
-func (c *conversation) fresh(k cut) bool {
-	for i := len(c.messages) - 1; i >= k.at; i-- {
-		if c.messages[i].Role == llm.RoleAssistant {
-			return false // it answers a request that was cut so
-		}
-	}
-	return true
 }
 
 // Edited says what Window put away right before the request of a reply, for people. Empty means

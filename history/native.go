@@ -1,5 +1,7 @@
 package history
 
+// native.go: models whose provider shortens long conversations itself.
+
 import (
 	"slices"
 
@@ -20,44 +22,55 @@ const (
 	nativeText = "[Earlier steps were put away. A summary of them follows.]"
 )
 
-// own returns the model as a compactor. It is nil if its provider cannot, or shall not, do so.
-func (w *windowed) own(req *llm.Request) compactor {
-	if m, ok := llm.As[compactor](w.inner); ok && w.o.Native {
-		if _, ok := m.Compact(req, 0); ok {
-			return m
-		}
+// provider returns the model as a compactor. It is nil if its provider cannot, or must not,
+// summarize.
+func (w *windowed) provider(req *llm.Request) compactor {
+	m, ok := llm.As[compactor](w.inner)
+	if !ok || !w.options.Native {
+		return nil
 	}
-	return nil
+	if _, ok := m.Compact(req, 0); !ok {
+		return nil
+	}
+	return m
 }
 
-// summarized returns the number of the last reply that begins with a summary of the provider, or 0.
-func (s *sending) summarized() int {
-	for n := len(s.c.At) - 1; s.own != nil && n > max(0, s.p.Folded-1); n-- {
-		if slices.ContainsFunc(s.c.Msgs[s.c.At[n]].Parts, s.own.Compacted) {
+// lastSummary returns the number of the last reply that begins with a summary of the provider, from
+// reply folded on; 0 means none.
+func (p *planner) lastSummary(folded int) int {
+	if p.provider == nil {
+		return 0
+	}
+	for n := len(p.rounds.Replies) - 1; n > max(0, folded-1); n-- {
+		if slices.ContainsFunc(p.rounds.Reply(n).Parts, p.provider.Compacted) {
 			return n
 		}
 	}
 	return 0
 }
 
-// adopt leaves out what the provider has summarized since the last edit. With another model, the
-// record takes the place of the summary.
-func (s *sending) adopt(size sizes) {
-	if s.native <= s.p.Folded {
-		return
-	}
-	p, n := s.p, s.native
-	p.Folded, p.Stubbed, p.Edited = n, max(n, p.Stubbed), max(n, p.Edited)
-	p.Turn = min(s.c.Turn(), n)
-	p.Limit = int(size.room)
-	v, bytes := s.render(&p)
-	s.take(p, v, bytes, size, "native")
+// adopt returns d without what the provider has summarized since the last edit. With another model,
+// the record takes the place of the summary.
+func (p *planner) adopt(d draft, size sizes) draft {
+	m := d.mark
+	m.Folded = p.summary
+	m.Stubbed = max(p.summary, m.Stubbed)
+	m.Edited = max(p.summary, m.Edited)
+	m.Turn = min(p.rounds.Turn(), p.summary)
+	m.LimitBytes = int(size.room)
+
+	adopted := p.draft(m)
+	adopted.mark.Why = "native"
+	return adopted
 }
 
-// order adds to r the order to shorten the conversation at High.
-func (s *sending) order(r *llm.Request) *llm.Request {
-	if at := s.sizes(&s.p).native; s.own != nil && at > 0 {
-		r, _ = s.own.Compact(r, at)
+// withOrder adds to r the order to shorten the conversation at High.
+func (s *sending) withOrder(r *llm.Request) *llm.Request {
+	if s.provider == nil {
+		return r
+	}
+	if at := s.sizes(&s.now.mark).native; at > 0 {
+		r, _ = s.provider.Compact(r, at)
 	}
 	return r
 }

@@ -1,12 +1,14 @@
 package history
 
+// notes.go: the notes that a model writes of steps before they are folded.
+
 import (
 	"context"
+	_ "embed" // the page
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	_ "embed"
 
 	"github.com/pawl-go/pawl/history/internal/fold"
 	"github.com/pawl-go/pawl/internal/background"
@@ -26,55 +28,79 @@ const (
 	notesFail  = 3       // failures in turn, after which no notes are asked for
 )
 
-// noting reports whether notes are due: the next fold is near, and will take steps without notes.
-func (s *sending) noting() bool {
-	if s.w.o.Notes == nil || s.p.Failed >= notesFail || s.p.Edited != len(s.c.At) || s.p.NotesTo >= s.p.Stubbed {
+// wantsNotes reports whether notes are due in state m: the next fold is near, and will take steps
+// without notes.
+func (p *planner) wantsNotes(m *fold.Mark) bool {
+	switch {
+	case p.options.Notes == nil || m.NotesFailed >= notesFail:
+		return false
+	case m.Edited != len(p.rounds.Replies) || m.NotesTo >= m.Stubbed:
 		return false
 	}
-	return s.stubs(&s.p) > shareStubs/2*float64(s.p.Limit)
+	stubs := p.rounds.StubBytes(m, p.options.Stub)
+	return float64(stubs) > shareStubs/2*float64(m.LimitBytes)
+}
+
+// notesRequest returns the request for notes of the steps that state m puts away.
+func (p *planner) notesRequest(m *fold.Mark) *llm.Request {
+	var b strings.Builder
+	if old := p.rounds.Notes(m); old != "" {
+		b.WriteString("Old notes:\n\n" + old + "\n\n")
+	}
+
+	from := min(m.NotesTo, m.Stubbed)
+	most := min(longestSaw, m.LimitBytes/2/max(1, m.Stubbed-from))
+	b.WriteString("The steps to take notes of:\n")
+	for _, msg := range p.rounds.Messages[p.rounds.Start(from):p.rounds.End(m.Stubbed)] {
+		writeStep(&b, msg, most)
+	}
+	b.WriteString("\nEnd of the steps. Write the notes.")
+
+	words := p.sizes(m).tokens(int(shareNotes * float64(m.LimitBytes)))
+	page := strings.ReplaceAll(notesPage, "WORDS", strconv.Itoa(max(50, words*3/4)))
+	return &llm.Request{
+		Key:      p.rounds.Request.Key + "/notes",
+		Messages: []llm.Message{llm.System(page), llm.User(b.String())},
+		Settings: llm.Settings{MaxTokens: 2 * max(100, words)},
+	}
 }
 
 // note asks for notes of the steps that are put away, and stores them in m. It runs after the
 // reply, so that the reply's request depends on the transcript alone. resp has the usage.
 func (s *sending) note(ctx context.Context, m *fold.Mark) (resp *llm.Response) {
-	size := s.sizes(m)
-	var b strings.Builder
-	if old := s.c.Notes(m); old != "" {
-		b.WriteString("Old notes:\n\n" + old + "\n\n")
-	}
-	from := min(m.NotesTo, m.Stubbed)
-	most := min(longestSaw, m.Limit/2/max(1, m.Stubbed-from))
-	b.WriteString("The steps to take notes of:\n")
-	for _, msg := range s.c.Msgs[s.c.Start(from):s.c.End(m.Stubbed)] {
-		tell(&b, msg, most)
-	}
-	b.WriteString("\nEnd of the steps. Write the notes.")
-	words := size.tokens(int(shareNotes * float64(m.Limit)))
-	ask := &llm.Request{Key: s.c.Req.Key + "/notes", Messages: []llm.Message{
-		llm.System(strings.ReplaceAll(notesPage, "WORDS", strconv.Itoa(max(50, words*3/4)))), llm.User(b.String())},
-		Settings: llm.Settings{MaxTokens: 2 * max(100, words)}}
-	resp, err := llm.Complete(background.Aside(ctx), s.w.o.Notes, ask)
+	resp, err := llm.Complete(background.Aside(ctx), s.options.Notes, s.notesRequest(m))
 	resp.Requests++ // this one
-	switch notes := strings.TrimSpace(resp.Message.Text()); {
-	case err != nil:
-	case resp.Finish.Cut():
-		err = fmt.Errorf("they were cut (%s)", resp.Finish)
-	case resp.Message.HasCalls() || notes == "":
-		err = errors.New("the reply has no text, or calls")
-	default:
+	notes, err := notesOf(resp, err)
+	if err == nil {
 		m.Notes = notes
-		m.NotesAt = len(s.c.At) + 1
+		m.NotesAt = len(s.rounds.Replies) + 1
 		m.NotesTo = m.Stubbed
-		m.Failed = 0
+		m.NotesFailed = 0
 		return resp
 	}
-	m.Failed++
-	s.yield(llm.Delta{Notice: &llm.Notice{Code: NoticeSummaryFailed, Text: "earlier steps could not be noted: " + err.Error()}}, nil)
+
+	m.NotesFailed++
+	failed := notice(NoticeSummaryFailed, "earlier steps could not be noted: %v", err)
+	s.yield(llm.Delta{Notice: failed}, nil)
 	return resp
 }
 
-// tell writes m as text, with at most most bytes of a result.
-func tell(b *strings.Builder, m llm.Message, most int) {
+// notesOf returns the text of a reply with notes. err is the error of its request.
+func notesOf(resp *llm.Response, err error) (string, error) {
+	notes := strings.TrimSpace(resp.Message.Text())
+	switch {
+	case err != nil:
+		return "", err
+	case resp.Finish.Cut():
+		return "", fmt.Errorf("they were cut (%s)", resp.Finish)
+	case resp.Message.HasCalls() || notes == "":
+		return "", errors.New("the reply has no text, or calls")
+	}
+	return notes, nil
+}
+
+// writeStep writes m as text, with at most most bytes of a result.
+func writeStep(b *strings.Builder, m llm.Message, most int) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Text:

@@ -1,5 +1,7 @@
 package history
 
+// turns.go: DropPastToolCalls and LastTurns, which leave out parts of earlier turns.
+
 import (
 	"slices"
 
@@ -8,40 +10,85 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
+// conversation is a list of messages by turns.
+type conversation struct {
+	messages []llm.Message
+	head     int   // how many are instructions
+	starts   []int // where the turns begin; never empty
+
+	// the current turn; later ones are corrections by its run, which look like the user's messages
+	current int
+}
+
+// parse finds the turns of req.
+func parse(req *llm.Request) conversation {
+	c := conversation{messages: req.Messages}
+	for c.head < len(c.messages) && fold.Instructs(c.messages[c.head].Role) {
+		c.head++
+	}
+
+	current := c.currentMessage(req)
+	c.starts = append(c.starts, c.head)
+	for i := c.head + 1; i < len(c.messages); i++ {
+		if c.messages[i].Role == llm.RoleUser && c.messages[i-1].Role != llm.RoleUser {
+			c.starts = append(c.starts, i)
+			if i <= current {
+				c.current++
+			}
+		}
+	}
+	return c
+}
+
+// currentMessage returns the index of the message that began the current turn. In a request outside
+// a run, that is the user's last message.
+func (c *conversation) currentMessage(req *llm.Request) int {
+	if req.Key != "" || req.Turn != 0 {
+		return req.Turn
+	}
+	i := len(c.messages) - 1
+	for i > c.head && c.messages[i].Role != llm.RoleUser {
+		i--
+	}
+	return i
+}
+
 // DropPastToolCalls returns the middleware that sends the whole conversation without the calls,
 // results and reasoning of earlier turns. Instructor does so by default. It saves most if results
 // are long. The price is that a follow-up question about a result calls the tool again.
 func DropPastToolCalls() pawl.Middleware {
-	return cutter(func(req *llm.Request) fold.View {
+	return cutter(func(req *llm.Request) (fold.View, *llm.Notice) {
 		c := parse(req)
-		now := c.starts[c.current]
-		v := fold.View{Messages: make([]llm.Message, 0, len(c.messages))}
-		edited := req.Edited
-		for t := range c.current { // the calls of a turn are dropped when the next begins
-			if slices.ContainsFunc(c.messages[c.starts[t]:c.starts[t+1]], llm.Message.HasCalls) {
-				edited = max(edited, c.starts[t+1])
-			}
+		return c.withoutCalls(req), nil
+	}).middleware()
+}
+
+// withoutCalls returns the view without the calls of earlier turns.
+func (c *conversation) withoutCalls(req *llm.Request) fold.View {
+	// The calls of a turn are dropped when the next turn begins.
+	dropped := *req
+	for t := range c.current {
+		end := c.starts[t+1]
+		if slices.ContainsFunc(c.messages[c.starts[t]:end], llm.Message.HasCalls) {
+			dropped.Edited = max(dropped.Edited, end)
 		}
-		for i, m := range c.messages {
-			if i < now && m.Role == llm.RoleTool {
+	}
+
+	now := c.starts[c.current]
+	v := fold.View{Messages: make([]llm.Message, 0, len(c.messages))}
+	for i, m := range c.messages {
+		if i < now && m.Role == llm.RoleTool {
+			continue
+		}
+		if i < now && m.HasCalls() {
+			m = words(m)
+			if len(m.Parts) == 0 {
 				continue
 			}
-			if i < now && m.HasCalls() {
-				m = words(m)
-				if len(m.Parts) == 0 {
-					continue
-				}
-			}
-			if i <= req.Turn {
-				v.Turn = len(v.Messages)
-			}
-			v.Messages = append(v.Messages, m)
-			if i < edited {
-				v.Edited = len(v.Messages)
-			}
 		}
-		return v
-	}).middleware()
+		v.Add(&dropped, i, m)
+	}
+	return v
 }
 
 // words returns m without its calls and reasoning. Providers accept reasoning only with its calls.
@@ -63,20 +110,55 @@ func words(m llm.Message) llm.Message {
 // between 10 and 14.
 func LastTurns(n int) pawl.Middleware {
 	n = max(1, n)
-	return cutter(func(req *llm.Request) fold.View {
+	return cutter(func(req *llm.Request) (fold.View, *llm.Notice) {
 		c := parse(req)
 		return c.from(c.last(n), req)
 	}).middleware()
 }
 
+// cut is a place before a turn: what stands before it, but for the instructions, is left out.
+type cut struct {
+	turn int // how many turns are left out
+	at   int // how long the conversation was when the cut came to stand here
+}
+
+// last returns the cut that leaves the last n turns, and up to half of n more.
 func (c *conversation) last(n int) cut {
 	step := max(1, n/2)
-	var k cut
-	if over := len(c.starts) - n; over > 0 {
-		k.turn = min(over/step*step, c.current)
-		if k.turn > 0 {
-			k.at = c.starts[k.turn+n-1] // the turn that moved it here
+	over := max(0, len(c.starts)-n)
+	turn := min(over/step*step, c.current)
+	if turn == 0 {
+		return cut{}
+	}
+	return cut{turn: turn, at: c.starts[turn+n-1]} // the turn that moved it here
+}
+
+// from returns the view that leaves the first turns out. The notice is nil if the cut stood there
+// at the request before.
+func (c *conversation) from(k cut, req *llm.Request) (v fold.View, cut *llm.Notice) {
+	if k.turn == 0 {
+		return fold.View{Messages: c.messages, Turn: req.Turn, Edited: req.Edited}, nil
+	}
+
+	start := c.starts[k.turn]
+	v.Messages = make([]llm.Message, 0, c.head+len(c.messages)-start)
+	v.Messages = append(v.Messages, c.messages[:c.head]...)
+	v.Messages = append(v.Messages, c.messages[start:]...)
+	shift := c.head - start
+	v.Turn = max(0, req.Turn+shift)
+	v.Edited = max(k.at, req.Edited) + shift
+	if c.isNew(k) {
+		cut = notice(NoticeCut, "from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)
+	}
+	return v, cut
+}
+
+// isNew reports whether the cut did not stand here at the request before.
+func (c *conversation) isNew(k cut) bool {
+	for i := len(c.messages) - 1; i >= k.at; i-- {
+		if c.messages[i].Role == llm.RoleAssistant {
+			return false // it answers a request that was cut so
 		}
 	}
-	return k
+	return true
 }

@@ -1,5 +1,7 @@
 package fold
 
+// ledger.go: Ledger, which writes the record in place of folded replies.
+
 import (
 	"cmp"
 	"encoding/json"
@@ -7,13 +9,14 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
-// The shares of the room that parts of the ledger may take.
+// The shares of the room that parts of the record may take, and the bounds of its lists.
 const (
 	shareUsers  = 0.15 // other messages of the user
 	shareWrites = 0.05 // calls with an effect
@@ -22,42 +25,61 @@ const (
 	pathsShown  = 20
 )
 
-// Ledger is what Window remembers of the replies that it has folded. It grows with the transcript
-// and depends on nothing else; it is stored only to save time.
+// Ledger is what is known of the folded replies. It grows with the transcript and depends on nothing
+// else; it is kept only to save time. A Ledger may be used concurrently.
 type Ledger struct {
+	mu sync.Mutex
+	entries
+
+	// the record, and the state that it belongs to
+	record string
+	of     Mark
+}
+
+// entries are what a Ledger has read.
+type entries struct {
 	folded int       // replies
 	last   *llm.Part // of the last of them, to recognize the transcript
 	tools  []tally
 	writes []string
 	paths  []string
 	pinned []string
-	Seen   map[uint64]bool // calls
-
-	// the text, and the state that it belongs to
-	text string
-	of   Mark
+	calls  map[uint64]bool
 }
 
 // tally counts the calls of a tool.
 type tally struct {
-	name          string
-	calls, failed int
-	first, last   string
+	name   string
+	calls  int
+	failed int
+	first  string // the id of a result
+	last   string
 }
 
-// Grow adds the replies up to n. It starts over if the transcript is another.
-func (l *Ledger) Grow(c *Rounds, n int) {
-	if l.folded > n || l.folded > 0 && (l.last == nil || l.last != firstPart(&c.Msgs[c.At[l.folded-1]])) {
-		*l = Ledger{}
+// grow adds the replies up to n. It starts over if the transcript is another.
+func (l *Ledger) grow(r *Rounds, n int) {
+	if !l.begins(r, n) {
+		l.entries = entries{}
+		l.record = ""
 	}
 	if l.folded == 0 {
-		l.Seen = map[uint64]bool{}
+		l.calls = map[uint64]bool{}
 	}
 	for ; l.folded < n; l.folded++ {
-		reply := &c.Msgs[c.At[l.folded]]
-		l.last = firstPart(reply)
-		l.add(c, reply, l.folded)
+		l.last = firstPart(r.Reply(l.folded))
+		l.add(r, l.folded)
 	}
+}
+
+// begins reports whether the entries are of the first replies of r, of n at most.
+func (l *Ledger) begins(r *Rounds, n int) bool {
+	switch {
+	case l.folded > n:
+		return false
+	case l.folded == 0:
+		return true
+	}
+	return l.last != nil && l.last == firstPart(r.Reply(l.folded-1))
 }
 
 func firstPart(m *llm.Message) *llm.Part {
@@ -68,49 +90,63 @@ func firstPart(m *llm.Message) *llm.Part {
 }
 
 // add adds the calls of reply n.
-func (l *Ledger) add(c *Rounds, reply *llm.Message, n int) {
-	results := c.Results(n)
-	for place, call := range reply.Calls() {
-		r := llm.ToolResult{}
-		outcome := "ok"
+func (l *Ledger) add(r *Rounds, n int) {
+	results := r.Results(n)
+	for place, call := range r.Reply(n).Calls() {
+		var result llm.ToolResult
 		if results != nil && place < len(results.Parts) {
-			r = results.Parts[place].(llm.ToolResult)
+			result = results.Parts[place].(llm.ToolResult)
 		}
-		key := id(&r, n, place)
-		l.Seen[CallHash(call)] = true
-		i := slices.IndexFunc(l.tools, func(t tally) bool { return t.name == call.Name })
-		if i < 0 {
-			i = len(l.tools)
-			l.tools = append(l.tools, tally{name: call.Name, first: key})
-		}
-		t := &l.tools[i]
-		tool := c.tools[call.Name]
-		t.calls, t.last = t.calls+1, key
-		if r.IsError {
-			t.failed, outcome = t.failed+1, "failed"
-		}
+		key := id(&result, n, place)
+		l.calls[callHash(call)] = true
+		l.count(call.Name, key, result.IsError)
+
+		tool := r.tools[call.Name]
 		if tool == nil || tool.Effect != pawl.EffectRead && tool.Effect != pawl.EffectPure {
-			l.writes = append(l.writes, fmt.Sprintf("- %s %s %s: %s\n", key, call.Name, clipLine(string(call.Args), argsShown), outcome))
+			outcome := "ok"
+			if result.IsError {
+				outcome = "failed"
+			}
+			args := clipLine(string(call.Args), argsShown)
+			l.writes = append(l.writes, fmt.Sprintf("- %s %s %s: %s\n", key, call.Name, args, outcome))
 		}
 		if tool != nil && tool.Pin {
-			l.pinned = append(l.pinned, r.Text())
+			l.pinned = append(l.pinned, result.Text())
 		}
-		l.touch(call.Args)
+		l.addPath(call.Args)
 	}
 }
 
-// touch remembers the path in the arguments of a call.
-func (l *Ledger) touch(args json.RawMessage) {
+// count counts a call of a tool, whose result has the id key.
+func (l *Ledger) count(tool, key string, failed bool) {
+	i := slices.IndexFunc(l.tools, func(t tally) bool { return t.name == tool })
+	if i < 0 {
+		i = len(l.tools)
+		l.tools = append(l.tools, tally{name: tool, first: key})
+	}
+	t := &l.tools[i]
+	t.calls++
+	t.last = key
+	if failed {
+		t.failed++
+	}
+}
+
+// addPath adds the path in the arguments of a call.
+func (l *Ledger) addPath(args json.RawMessage) {
 	var in struct{ Path, File string }
 	_ = json.Unmarshal(args, &in) // other arguments have no path
-	if path := clipLine(cmp.Or(in.Path, in.File), argsShown); path != "" {
-		l.paths = append(slices.DeleteFunc(l.paths, func(p string) bool { return p == path }), path)
-		l.paths = l.paths[max(0, len(l.paths)-pathsShown):]
+
+	path := clipLine(cmp.Or(in.Path, in.File), argsShown)
+	if path == "" {
+		return
 	}
+	l.paths = append(slices.DeleteFunc(l.paths, func(p string) bool { return p == path }), path)
+	l.paths = l.paths[max(0, len(l.paths)-pathsShown):]
 }
 
-// CallHash identifies a call by name and arguments.
-func CallHash(c llm.ToolCall) uint64 {
+// callHash identifies a call by name and arguments.
+func callHash(c llm.ToolCall) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %s", c.Name, c.Args)
 	return h.Sum64()
@@ -118,19 +154,60 @@ func CallHash(c llm.ToolCall) uint64 {
 
 func clipLine(s string, n int) string { return strings.Join(strings.Fields(text.Clip(s, n)), " ") }
 
-// Render returns the text in place of the folded replies of state p. pinned returns further text
-// of the program; nil means none.
-func (l *Ledger) Render(c *Rounds, p *Mark, pinned func([]llm.Message) string) string {
-	key := Mark{Folded: p.Folded, Edited: p.Edited, Turn: p.Turn, Limit: p.Limit, NotesAt: p.NotesAt}
-	l.Grow(c, p.Folded)
-	if l.text != "" && l.of == key {
-		return l.text
+// Repeats reports whether most of the results since the last edit of state m, in bytes, are of calls
+// that were made before.
+func (l *Ledger) Repeats(r *Rounds, m *Mark) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.grow(r, m.Folded)
+
+	again := 0
+	all := 0
+	seen := map[uint64]bool{}
+	for n := m.Folded; n < len(r.Replies); n++ {
+		results := r.Results(n)
+		for place, call := range r.Reply(n).Calls() {
+			hash := callHash(call)
+			if n >= m.Edited && results != nil && place < len(results.Parts) {
+				bytes := Weigh(results.Parts[place : place+1])
+				all += bytes
+				if seen[hash] || l.calls[hash] {
+					again += bytes
+				}
+			}
+			seen[hash] = true
+		}
 	}
-	l.of = key
-	room := float64(p.Limit)
+	return again*2 > all
+}
+
+// Record returns the text in place of the folded replies of state m. pinned returns further text of
+// the program; nil means none.
+func (l *Ledger) Record(r *Rounds, m *Mark, pinned func([]llm.Message) string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	// The record changes with these alone.
+	of := Mark{
+		Folded:     m.Folded,
+		Edited:     m.Edited,
+		Turn:       m.Turn,
+		LimitBytes: m.LimitBytes,
+		NotesAt:    m.NotesAt,
+	}
+	l.grow(r, m.Folded)
+	if l.record == "" || l.of != of {
+		l.of = of
+		l.record = l.write(r, m, pinned)
+	}
+	return l.record
+}
+
+func (l *Ledger) write(r *Rounds, m *Mark, pinned func([]llm.Message) string) string {
 	var b strings.Builder
 	b.WriteString("[A record of earlier steps, which were put away to save space. It is no instruction.]\n")
-	said(&b, "The user also said:", c, p, func(i int) bool { return !c.task(p, i) })
+	quoteUser(&b, "The user also said:", r, m, func(i int) bool { return !r.beganTurn(m, i) })
+
 	b.WriteString("\nCalls, with the ids of the first and the last result:\n")
 	for _, t := range l.tools {
 		fmt.Fprintf(&b, "- %s: %d (%s to %s)", t.name, t.calls, t.first, t.last)
@@ -139,59 +216,71 @@ func (l *Ledger) Render(c *Rounds, p *Mark, pinned func([]llm.Message) string) s
 		}
 		b.WriteString("\n")
 	}
-	if n := len(l.writes); n > 0 {
-		b.WriteString("\nDone with effect; do not do it again:\n")
-		for left := int(room * shareWrites); n > 0 && left >= len(l.writes[n-1]); n-- {
-			left -= len(l.writes[n-1])
-		}
-		if n > 0 {
-			fmt.Fprintf(&b, "- %d earlier calls, which are not listed\n", n)
-		}
-		b.WriteString(strings.Join(l.writes[n:], ""))
-	}
+	l.writeEffects(&b, int(float64(m.LimitBytes)*shareWrites))
 	if len(l.paths) > 0 {
 		fmt.Fprintf(&b, "\nFiles: %s\n", strings.Join(l.paths, ", "))
 	}
-	l.stays(&b, c, p, pinned)
-	if notes := c.Notes(p); notes != "" {
+
+	l.writePinned(&b, r, m, pinned)
+	if notes := r.Notes(m); notes != "" {
 		quote(&b, "Notes of the earlier steps, by a model:", []string{notes})
 	}
-	if c.Reads {
+	if r.HasReader {
 		fmt.Fprintf(&b, "\nNothing is lost: %s with an id reads a result, and %s with a pattern and no id searches all results.\n",
 			ReadTool, ReadTool)
 	}
-	l.text = b.String()
-	return l.text
+	return b.String()
 }
 
-// said quotes those messages of the user before the record that keep chooses.
-func said(b *strings.Builder, title string, c *Rounds, p *Mark, keep func(i int) bool) {
+// writeEffects lists the latest calls with an effect, with most bytes at most.
+func (l *Ledger) writeEffects(b *strings.Builder, most int) {
+	n := len(l.writes)
+	if n == 0 {
+		return
+	}
+	b.WriteString("\nDone with effect; do not do it again:\n")
+	for n > 0 && most >= len(l.writes[n-1]) {
+		n--
+		most -= len(l.writes[n])
+	}
+	if n > 0 {
+		fmt.Fprintf(b, "- %d earlier calls, which are not listed\n", n)
+	}
+	b.WriteString(strings.Join(l.writes[n:], ""))
+}
+
+// quoteUser quotes the messages of the user before the record that keep chooses.
+func quoteUser(b *strings.Builder, title string, r *Rounds, m *Mark, keep func(i int) bool) {
 	var users []string
-	for i, m := range c.Msgs[:c.At[p.Folded]] {
-		if m.Role == llm.RoleUser && keep(i) {
-			users = append(users, m.Text())
+	for i, msg := range r.Messages[:r.Replies[m.Folded]] {
+		if msg.Role == llm.RoleUser && keep(i) {
+			users = append(users, msg.Text())
 		}
 	}
-	quote(b, title, bounded(users, int(float64(p.Limit)*shareUsers)))
+	quote(b, title, bounded(users, int(float64(m.LimitBytes)*shareUsers)))
 }
 
-// stays writes what tools and the program pin.
-func (l *Ledger) stays(b *strings.Builder, c *Rounds, p *Mark, pinned func([]llm.Message) string) {
-	quote(b, "Results that stay in sight:", bounded(l.pinned, int(float64(p.Limit)*sharePinned)))
-	if pinned != nil {
-		if t := pinned(c.Msgs[:c.End(p.Edited)]); t != "" {
-			b.WriteString("\n" + strings.TrimSpace(t) + "\n")
-		}
+// writePinned writes what tools and the program pin.
+func (l *Ledger) writePinned(b *strings.Builder, r *Rounds, m *Mark, pinned func([]llm.Message) string) {
+	quote(b, "Results that stay in sight:", bounded(l.pinned, int(float64(m.LimitBytes)*sharePinned)))
+	if pinned == nil {
+		return
+	}
+	if t := pinned(r.Messages[:r.End(m.Edited)]); t != "" {
+		b.WriteString("\n" + strings.TrimSpace(t) + "\n")
 	}
 }
 
-// Repeat returns what follows the provider's summary, before which it may drop everything.
-func (l *Ledger) Repeat(c *Rounds, p *Mark, pinned func([]llm.Message) string) string {
-	l.Grow(c, p.Folded)
+// AfterSummary returns what follows the provider's summary, before which it may drop everything.
+func (l *Ledger) AfterSummary(r *Rounds, m *Mark, pinned func([]llm.Message) string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.grow(r, m.Folded)
+
 	var b strings.Builder
 	b.WriteString("[What stays in sight of the steps before the summary.]\n")
-	said(&b, "The user said:", c, p, func(int) bool { return true })
-	l.stays(&b, c, p, pinned)
+	quoteUser(&b, "The user said:", r, m, func(int) bool { return true })
+	l.writePinned(&b, r, m, pinned)
 	return b.String()
 }
 

@@ -1,5 +1,7 @@
 package fold
 
+// mark.go: Mark, the state of history.Window, which stands in the replies of a transcript.
+
 import (
 	"encoding/json"
 	"fmt"
@@ -10,33 +12,44 @@ import (
 
 // Mark is the state of Window after a reply. It is the last part of that reply, as opaque data of
 // the provider "pawl", so that a run that is resumed, forked, exported or replayed sends the same
-// requests. A request never contains it. Numbers of replies count from the start of the
-// conversation.
+// requests. A request never contains it. Replies are numbered from the start of the conversation.
 type Mark struct {
-	Version int    `json:"v"`
-	Tokens  int    `json:"t,omitzero"` // of the request, by the provider's count
-	Bytes   int    `json:"b,omitzero"` // of the same request, by size
-	Folded  int    `json:"f,omitzero"` // the replies before this number are in the ledger
-	Stubbed int    `json:"s,omitzero"` // the results before this number are put away
-	Edited  int    `json:"e,omitzero"` // number of the reply whose request made the last edit
-	Turn    int    `json:"u,omitzero"` // number of the first reply of the turn at that edit
-	Limit   int    `json:"l,omitzero"` // bytes of the room at that edit
-	Cut     int    `json:"c,omitzero"` // bytes that the results right before this reply may have
-	Room    int    `json:"r,omitzero"` // tokens that a refusal has taught
-	Shown   int    `json:"q,omitzero"` // number of the first reply that had result_read, plus 1
-	Thrash  int    `json:"h,omitzero"` // edits in turn that did not help
-	Notes   string `json:"n,omitzero"` // new notes
-	NotesAt int    `json:"i,omitzero"` // number of the reply with the latest notes, plus 1
-	NotesTo int    `json:"o,omitzero"` // the notes cover the replies before this number
-	Failed  int    `json:"x,omitzero"` // notes in turn that failed
-	Why     string `json:"y,omitzero"` // of an edit by this request
+	Version int `json:"v"`
+
+	// What the provider counted for the request of the reply. 0 means that it counted nothing.
+	Tokens int `json:"t,omitzero"`
+	Bytes  int `json:"b,omitzero"` // the size of the same request
+
+	// What the request has in place of the first replies and results.
+	Folded  int `json:"f,omitzero"` // the replies before this number are in the record
+	Stubbed int `json:"s,omitzero"` // the results before this number are one line each
+
+	// The last edit, which moved Folded or Stubbed.
+	Edited     int    `json:"e,omitzero"` // number of the reply whose request made it
+	Turn       int    `json:"u,omitzero"` // number of the first reply of the turn at that time
+	LimitBytes int    `json:"l,omitzero"` // of the room at that time
+	Unhelpful  int    `json:"h,omitzero"` // edits in turn that did not help
+	Why        string `json:"y,omitzero"` // why this request made an edit; empty means that it made none
+
+	CutBytes   int `json:"c,omitzero"` // what the results right before this reply may have; 0 means all
+	RoomTokens int `json:"r,omitzero"` // what a refusal has taught; 0 means nothing
+	Shown      int `json:"q,omitzero"` // number of the first reply that had result_read, plus 1
+
+	Notes       string `json:"n,omitzero"` // new notes
+	NotesAt     int    `json:"i,omitzero"` // number of the reply with the latest notes, plus 1
+	NotesTo     int    `json:"o,omitzero"` // the notes cover the replies before this number
+	NotesFailed int    `json:"x,omitzero"` // notes in turn that failed
 }
 
 const (
 	markProvider = "pawl"
 	markVersion  = 1
-	WarnAt       = 6 // edits in turn that did not help: the model is warned
+
+	maxSize = 1<<30 - 1 // the largest size that a mark may have
 )
+
+// WarnAt is the number of edits in turn that did not help, after which the model is warned.
+const WarnAt = 6
 
 // Part returns the form of m in a reply.
 func (m Mark) Part() llm.Part {
@@ -45,43 +58,85 @@ func (m Mark) Part() llm.Part {
 	return llm.Reasoning{Opaque: &llm.Opaque{Provider: markProvider, Data: data}}
 }
 
-func isMark(p llm.Part) bool {
-	r, ok := p.(llm.Reasoning)
-	return ok && r.Opaque != nil && r.Opaque.Provider == markProvider
+// Warns reports whether a warning follows the results right before reply n, which has the mark m.
+func (m *Mark) Warns(n int) bool { return m.Unhelpful == WarnAt && m.Edited == n }
+
+// parse reads the stored form of a mark.
+func parse(data json.RawMessage) (m Mark, err error) {
+	err = json.Unmarshal(data, &m)
+	if err == nil && m.Version != markVersion {
+		err = fmt.Errorf("version is %d, want %d", m.Version, markVersion)
+	}
+	return m, err
 }
 
-// MarkOf returns the mark of reply n. ok is false if it has none. fits is false if its mark is not
-// from this transcript: the transcript may come from a client.
-func MarkOf(reply *llm.Message, n int) (m Mark, ok, fits bool) {
+// MarkOf returns the mark of reply n. ok is false if it has none. The error says why its mark is not
+// from this transcript, which may come from a client.
+func MarkOf(reply *llm.Message, n int) (m Mark, ok bool, err error) {
 	for _, p := range slices.Backward(reply.Parts) {
 		if !isMark(p) {
 			continue
 		}
-		err := json.Unmarshal(p.(llm.Reasoning).Opaque.Data, &m)
-		sizes := []int{m.Tokens, m.Bytes, m.Limit, m.Cut, m.Room, m.Thrash}
-		fits = err == nil && m.Version == markVersion && slices.Min(sizes) >= 0 && slices.Max(sizes) < 1<<30 &&
-			slices.IsSorted([]int{0, m.Folded, m.Stubbed, m.Edited, n}) && m.Stubbed <= max(0, n-1) &&
-			slices.IsSorted([]int{0, m.Turn, m.Edited}) && slices.IsSorted([]int{0, m.Shown, n + 1}) &&
-			slices.IsSorted([]int{0, m.NotesTo, m.NotesAt, n + 1}) && m.Failed >= 0
-		return m, true, fits
+		m, err = parse(p.(llm.Reasoning).Opaque.Data)
+		if err == nil {
+			err = m.check(n)
+		}
+		return m, true, err
 	}
-	return Mark{}, false, true
+	return Mark{}, false, nil
+}
+
+// check reports what keeps m from being the mark of reply n. Its numbers are indexes into the
+// transcript.
+func (m *Mark) check(n int) error {
+	for _, f := range []struct {
+		name               string
+		least, value, most int
+	}{
+		{"tokens", 0, m.Tokens, maxSize},
+		{"bytes", 0, m.Bytes, maxSize},
+		{"folded", 0, m.Folded, m.Stubbed},
+		{"stubbed", m.Folded, m.Stubbed, min(m.Edited, max(0, n-1))},
+		{"edited", m.Stubbed, m.Edited, n},
+		{"turn", 0, m.Turn, m.Edited},
+		{"limit_bytes", 0, m.LimitBytes, maxSize},
+		{"unhelpful", 0, m.Unhelpful, maxSize},
+		{"cut_bytes", 0, m.CutBytes, maxSize},
+		{"room_tokens", 0, m.RoomTokens, maxSize},
+		{"shown", 0, m.Shown, n + 1},
+		{"notes_at", m.NotesTo, m.NotesAt, n + 1},
+		{"notes_to", 0, m.NotesTo, m.NotesAt},
+		{"notes_failed", 0, m.NotesFailed, maxSize},
+	} {
+		if f.value < f.least || f.value > f.most {
+			return fmt.Errorf("%s is %d, want %d to %d", f.name, f.value, f.least, f.most)
+		}
+	}
+	return nil
 }
 
 // Edited says what Window put away right before the request of a reply, for people. Empty means
 // nothing.
 func Edited(reply llm.Message) string {
 	for _, p := range reply.Parts {
-		var m Mark
-		if isMark(p) && json.Unmarshal(p.(llm.Reasoning).Opaque.Data, &m) == nil && m.Why != "" {
+		if !isMark(p) {
+			continue
+		}
+		m, err := parse(p.(llm.Reasoning).Opaque.Data)
+		if err == nil && m.Why != "" {
 			return fmt.Sprintf("%s: %d steps shortened, %d in a record", m.Why, m.Stubbed-m.Folded, m.Folded)
 		}
 	}
 	return ""
 }
 
-// Unmarked returns reply without its mark.
-func Unmarked(reply llm.Message) llm.Message {
+func isMark(p llm.Part) bool {
+	r, ok := p.(llm.Reasoning)
+	return ok && r.Opaque != nil && r.Opaque.Provider == markProvider
+}
+
+// unmarked returns reply without its mark.
+func unmarked(reply llm.Message) llm.Message {
 	if slices.ContainsFunc(reply.Parts, isMark) {
 		reply.Parts = slices.DeleteFunc(slices.Clone(reply.Parts), isMark)
 	}

@@ -1,0 +1,132 @@
+package history
+
+// options.go: Window and its options.
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// The codes of the notices of Window.
+const (
+	// Results were put away. Data has the sizes.
+	NoticeWindowEdited = "window_edited"
+	// The provider refused a request as too long. A shorter one follows.
+	NoticeWindowRefused = "window_refused"
+	// The window is filled again and again by results that were read before.
+	NoticeWindowThrash = "window_thrash"
+	// The state in the transcript does not fit it and is ignored.
+	NoticeWindowMark = "window_mark"
+)
+
+// WindowOptions tune Window. Nil, and every zero field, stands for the default. A share is a part
+// of the room between 0 and 1.
+type WindowOptions struct {
+	// Tokens is the context window in tokens. 0 means what the model says, by the method
+	// Window(*llm.Request) (window, output int), which llm.As finds; the models of package provider
+	// have it from the catalogue. If it is unknown, only a refusal of the provider teaches it.
+	Tokens int
+	// Reserve is for the reply, in tokens. 0 means Settings.MaxTokens, or else the longest reply of the model,
+	// at most a quarter of the window. The window without it is the room.
+	Reserve int
+	// High is the share of the room above which requests are made shorter. 0 means 0.80.
+	High float64
+	// HighTokens is an absolute bound in tokens in place of High, if it is less. 0 means none.
+	HighTokens int
+	// Low is the share of the room down to which they are made shorter. 0 means 0.40.
+	Low float64
+	// Keep is the number of rounds at the end that stay whole if they fit. 0 means 3.
+	Keep int
+	// Stub is the size in bytes up to which a result is never put away. 0 means 400.
+	Stub int
+	// Round is the share of the room that the results of three rounds in turn may have together. A
+	// round after long ones has at least a third of it. Longer results are cut, the largest first,
+	// before they are sent for the first time. 0 means 0.25.
+	Round float64
+
+	// Pinned returns text that is repeated when steps are folded, such as a to-do list. It must
+	// depend on the messages alone. Nil means none.
+	Pinned func([]llm.Message) string
+
+	// Notes writes notes of steps before they are folded. Its requests count with the reply they
+	// follow, and it needs a price under pawl.Limits.Cost. If it fails, the record has no new
+	// notes. Nil means no notes.
+	Notes llm.Model
+	// HideReader leaves result_read out of requests until something is put away.
+	HideReader bool
+	// Native lets the provider shorten the conversation at High, if the model can: OpenAI's
+	// Responses and Claude from 4.6 on summarize, Claude 4.5 clears old results. A summary stays
+	// in the transcript, and what the user said and what is pinned follow it in each request. Only
+	// its provider reads it: with another model, the record takes its place. The own edits begin at
+	// 0.95 then. A summary costs about what its request costs, which counts.
+	Native bool
+
+	// for comparisons of the tiers
+	noStubs bool
+	noFold  bool
+	noCut   bool
+}
+
+const (
+	defaultHigh  = 0.80
+	defaultLow   = 0.40
+	defaultKeep  = 3
+	defaultStub  = 400
+	defaultRound = 0.25
+)
+
+// Window returns the middleware that keeps requests within the context window of the model, also
+// within a turn of hundreds of steps. It measures requests by the provider's usage. When a request
+// passes High, results of old rounds become one line each, with the id by which result_read finds
+// the whole; when these lines are many, old rounds become a record that names every call with an
+// effect. In between, requests only grow at their end, so that prompt caches hit. The message that
+// began the turn, instructions, results of tools with Tool.Pin and the last rounds stay.
+//
+// If the provider refuses a request as too long, a shorter one is sent, and the size is remembered.
+// A run that reads the same results again and again in a window that cannot hold them is warned,
+// and ends with pawl.StopLimit.
+//
+// The transcript stays whole. Give the model the tool result_read (pawl.Agent.Artifacts, or
+// artifact.Reader among the tools), which reads and searches all of it. The state is a small opaque
+// part of the replies, so that a resumed, forked or replayed run sends the same requests.
+func Window(o *WindowOptions) pawl.Middleware {
+	opts := o.withDefaults()
+	return pawl.Middleware{
+		Model: func(m llm.Model) llm.Model {
+			w := &windowed{inner: m, options: opts}
+			if opts.Notes != nil || opts.Native {
+				return noted{w}
+			}
+			return w
+		},
+		Check: func([]*pawl.Tool) error { return opts.check() },
+	}
+}
+
+// withDefaults returns a copy of o with the defaults in place of zeros.
+func (o *WindowOptions) withDefaults() WindowOptions {
+	if o == nil {
+		o = new(WindowOptions)
+	}
+	with := *o
+	with.High = cmp.Or(o.High, defaultHigh)
+	with.Low = cmp.Or(o.Low, defaultLow)
+	with.Keep = max(1, cmp.Or(o.Keep, defaultKeep))
+	with.Stub = cmp.Or(o.Stub, defaultStub)
+	with.Round = cmp.Or(o.Round, defaultRound)
+	return with
+}
+
+// check reports options that no request can meet.
+func (o *WindowOptions) check() error {
+	switch {
+	case o.Low <= 0, o.Low >= o.High, o.High > 1:
+	case min(o.Tokens, o.Reserve, o.HighTokens, o.Stub) < 0:
+	default:
+		return nil
+	}
+	return fmt.Errorf("window: want 0 < Low < High <= 1 and no negative numbers, got Low %v and High %v", o.Low, o.High)
+}

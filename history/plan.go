@@ -1,0 +1,331 @@
+package history
+
+// plan.go: planner, which decides what a request has of the transcript.
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/pawl-go/pawl/history/internal/fold"
+	"github.com/pawl-go/pawl/llm"
+)
+
+const (
+	shareStubs = 0.15 // of the room: above it, stubs are folded
+	roundSpan  = 3    // rounds that have WindowOptions.Round together
+	leastGain  = 0.10 // of the room: an edit that frees less waits until it must be
+	nearHigh   = 0.90 // of High: a view above it after an edit did not help
+
+	unhelpfulLow = 3 // edits in turn that did not help: Low is thrashLow
+	unhelpfulEnd = 9 // and the run ends
+
+	leastWindow       = 2_000 // tokens; below it no state is stored if the window is unknown
+	mostBytesPerToken = 12    // a count with more bytes a token is of another request
+)
+
+// planner decides what a request has of the transcript. It depends on the transcript, the options
+// and what the model says about itself, so that a run that is resumed or replayed sends the same
+// requests. It sends nothing. A planner serves one request.
+type planner struct {
+	rounds  *fold.Rounds
+	options *WindowOptions
+	ledger  *fold.Ledger
+
+	window   int       // the context window that the model states, in tokens; 0 means unknown
+	output   int       // the longest reply of the model, in tokens; 0 means unknown
+	provider compactor // nil means that the model's provider cannot summarize, or must not
+	summary  int       // number of the last reply with a summary by provider; 0 means none
+}
+
+// draft is a request in the state of a mark.
+type draft struct {
+	mark  fold.Mark
+	view  fold.View
+	tools []*llm.ToolSpec
+	bytes int // of the messages and the tools
+}
+
+// draft returns the request in the state m. It stores in the state when result_read is first shown.
+func (p *planner) draft(m fold.Mark) draft {
+	record := nativeText
+	after := ""
+	switch {
+	case m.Folded == 0:
+	case m.Folded == p.summary:
+		after = p.ledger.AfterSummary(p.rounds, &m, p.options.Pinned)
+	default:
+		record = p.ledger.Record(p.rounds, &m, p.options.Pinned)
+	}
+
+	if p.hidesReader() && m.Shown == 0 && m.Stubbed+m.CutBytes > 0 {
+		m.Shown = len(p.rounds.Replies) + 1
+	}
+	d := draft{
+		mark:  m,
+		view:  p.rounds.View(&m, p.options.Stub, record, after),
+		tools: p.tools(&m),
+	}
+	d.bytes = fold.Weight(d.view.Messages, d.tools)
+	return d
+}
+
+// hidesReader reports whether result_read is left out until something is put away. A provider puts
+// away without saying so beforehand.
+func (p *planner) hidesReader() bool {
+	return p.options.HideReader && p.rounds.HasReader && p.provider == nil
+}
+
+// tools returns the tools that are offered in state m.
+func (p *planner) tools(m *fold.Mark) []*llm.ToolSpec {
+	tools := p.rounds.Request.Tools
+	if !p.hidesReader() || m.Shown > 0 {
+		return tools
+	}
+	isReader := func(t *llm.ToolSpec) bool { return t.Name == fold.ReadTool }
+	return slices.DeleteFunc(slices.Clone(tools), isReader)
+}
+
+// next returns the next request of a run whose last reply has the mark before: the transcript as
+// before and what is new, or less if that is too long. The error ends the run.
+func (p *planner) next(before fold.Mark) (d draft, notices []*llm.Notice, err error) {
+	m := before
+	m.Notes = ""
+	m.Why = ""
+	size := p.sizes(&m)
+	m.CutBytes = p.cutBytes(&m, size)
+	p.summary = p.lastSummary(m.Folded)
+	d = p.draft(m)
+
+	if p.summary > m.Folded {
+		adopted := p.adopt(d, size)
+		notices = append(notices, editNotice(d, adopted, size))
+		d = adopted
+	}
+	if size.room == 0 || float64(d.bytes) <= size.high {
+		return d, notices, nil
+	}
+
+	d, more, err := p.edit(d, size)
+	return d, append(notices, more...), err
+}
+
+// cutBytes returns the bytes that the new results may have in state m. 0 means all. It is what the
+// rounds before leave of their common share, and at least an equal part of it. A call that is made
+// again has the whole share: its first result was too short.
+func (p *planner) cutBytes(m *fold.Mark, size sizes) int {
+	if p.options.noCut {
+		return 0
+	}
+	n := len(p.rounds.Replies)
+	share := int(p.options.Round * size.room)
+	left := share
+	last := 0
+	for i := max(0, n-roundSpan); i < n; i++ {
+		left -= last
+		last = p.resultBytes(i)
+	}
+
+	left = max(left, share/roundSpan)
+	switch {
+	case last <= left:
+		return 0
+	case p.rounds.Repeats(m.Folded, n-1):
+		return share
+	}
+	return left
+}
+
+// resultBytes returns the size of the results of round n, as far as they were sent.
+func (p *planner) resultBytes(n int) int {
+	results := p.rounds.Results(n)
+	if results == nil {
+		return 0
+	}
+	bytes := fold.Weigh(results.Parts)
+	if limit, _ := p.rounds.CutOf(n+1, new(fold.Mark)); limit > 0 {
+		bytes = min(bytes, limit)
+	}
+	return bytes
+}
+
+// edit makes d shorter, down to the low size. It returns d itself if that is not worth a new prefix
+// yet.
+func (p *planner) edit(d draft, size sizes) (shorter draft, notices []*llm.Notice, err error) {
+	repeats := p.repeats(&d.mark)
+	m := d.mark
+	p.stamp(&m, size)
+	m.Unhelpful = 0
+	p.putAway(&m, d.bytes, size, p.options.Keep)
+	e := p.draft(m)
+
+	near := float64(e.bytes) > nearHigh*size.high
+	if near && e.mark.Folded < e.mark.Stubbed && !p.options.noFold {
+		e.mark.Folded = e.mark.Stubbed
+		e = p.draft(e.mark)
+	}
+	gain := float64(d.bytes - e.bytes)
+	if gain < leastGain*size.room && float64(d.bytes) <= size.room {
+		return d, nil, nil
+	}
+
+	if repeats || float64(e.bytes) > size.high {
+		e.mark.Unhelpful = min(d.mark.Unhelpful+1, unhelpfulEnd)
+	}
+	switch e.mark.Unhelpful {
+	case unhelpfulLow:
+		notices = append(notices, notice(NoticeWindowThrash, "the window is filled again and again by results that were read before"))
+	case fold.WarnAt:
+		e = p.draft(e.mark) // with the warning
+	case unhelpfulEnd:
+		tokens := cmp.Or(size.window, size.tokens(int(size.room)))
+		return d, nil, &limitError{fmt.Sprintf("the window of %d tokens is too small for this work", tokens)}
+	}
+	e.mark.Why = "full"
+	return e, append(notices, editNotice(d, e, size)), nil
+}
+
+// stamp stores in m when and with what room an edit is made.
+func (p *planner) stamp(m *fold.Mark, size sizes) {
+	m.Edited = len(p.rounds.Replies)
+	m.Turn = p.rounds.Turn()
+	m.LimitBytes = int(size.room)
+}
+
+// putAway moves the limits of stubs and of the record until a view with so many bytes has the low
+// size. The last keep rounds stay, unless they alone nearly reach the high size.
+func (p *planner) putAway(m *fold.Mark, bytes int, size sizes, keep int) {
+	n := len(p.rounds.Replies)
+	left := float64(bytes)
+	stubs := p.rounds.StubBytes(m, p.options.Stub)
+	for ; left > size.low && m.Stubbed < n-1; m.Stubbed++ {
+		if m.Stubbed == n-keep && left <= nearHigh*size.high {
+			break
+		}
+		whole, short := p.rounds.Cost(m.Stubbed, m, p.options.Stub)
+		left += float64(short - whole)
+		stubs += short
+	}
+
+	p.foldStubs(m, float64(stubs), size)
+	if m.Stubbed > 0 && m.Folded == 0 && p.hasPinned() {
+		m.Folded = 1 // the record shows what the program pins
+	}
+}
+
+// foldStubs moves stubs into the record if they take too much of the room.
+func (p *planner) foldStubs(m *fold.Mark, stubs float64, size sizes) {
+	o := p.options
+	switch {
+	case o.noStubs && o.noFold:
+		m.Stubbed = 0
+	case o.noStubs:
+		m.Folded = m.Stubbed
+	case o.noFold || stubs <= shareStubs*size.room:
+	default:
+		to := m.Folded + max(1, (m.Stubbed-m.Folded)*3/4)
+		if o.Notes != nil && m.NotesFailed < notesFail {
+			to = min(to, max(m.Folded, m.NotesTo)) // the rest has no notes yet
+		}
+		m.Folded = to
+	}
+}
+
+// hasPinned reports whether the program pins a text that only a record can show.
+func (p *planner) hasPinned() bool {
+	o := p.options
+	return o.Pinned != nil && !o.noFold && o.Pinned(p.rounds.Messages) != ""
+}
+
+// repeats reports whether the window is full again soon after the last edit, mostly of results of
+// calls that were made before. m is the state of the request before an edit.
+func (p *planner) repeats(m *fold.Mark) bool {
+	since := len(p.rounds.Replies) - m.Edited
+	if m.Edited == 0 || since > max(2, p.options.Keep) {
+		return false
+	}
+	return p.ledger.Repeats(p.rounds, m)
+}
+
+// afterRefusal returns a request shorter than d, which the provider refused as too long. before is
+// the mark of the last reply, and tries how many refusals there were before. ok is false if nothing
+// can be put away.
+func (p *planner) afterRefusal(d draft, before fold.Mark, tries int) (shorter draft, notices []*llm.Notice, ok bool) {
+	m := d.mark
+	if tries == 0 {
+		m.RoomTokens = max(before.Tokens, p.sizes(&m).tokens(d.bytes)/2)
+	} else {
+		m.RoomTokens = d.mark.RoomTokens / 2
+	}
+	size := p.sizes(&m)
+	size.low /= 2
+
+	m.CutBytes = p.cutBytes(&m, size)
+	p.stamp(&m, size)
+	n := len(p.rounds.Replies)
+	switch {
+	case tries == 0:
+		p.putAway(&m, d.bytes, size, 1)
+	case n > 0 && !p.options.noFold:
+		m.Folded = n - 1
+		m.Stubbed = n - 1
+	}
+
+	e := p.draft(m)
+	if e.bytes >= d.bytes {
+		return d, nil, false
+	}
+	e.mark.Why = "refused"
+	refused := notice(NoticeWindowRefused,
+		"the request was refused as too long; from here on the room is taken as %d tokens", m.RoomTokens)
+	return e, []*llm.Notice{refused, editNotice(d, e, size)}, true
+}
+
+// stored returns the mark of the reply to d. before is the mark of the reply before, and counted
+// what the provider counted for d; 0 means unknown. ok is false as long as there is nothing to
+// remember.
+func (p *planner) stored(d draft, before fold.Mark, counted int) (m fold.Mark, ok bool) {
+	m = d.mark
+	size := p.sizes(&m)
+	if counted > 0 {
+		m.Tokens = counted
+		m.Bytes = d.bytes
+	}
+	idle := before.Version == 0 && m.Stubbed+m.CutBytes+m.Shown+m.RoomTokens+m.Unhelpful == 0
+	least := cmp.Or(size.tokens(int(size.room))/4, leastWindow)
+	return m, !idle || size.tokens(d.bytes) >= least
+}
+
+// counted returns the input tokens of a usage if they can be those of the request d alone, otherwise
+// 0. more are the further requests that the usage includes: then it may be a sum.
+func (p *planner) counted(d draft, used llm.Usage, more int) int {
+	t := used.Input
+	guess := p.sizes(&d.mark).tokens(d.bytes)
+	switch {
+	case t <= d.bytes/mostBytesPerToken || t >= 2*d.bytes:
+		return 0
+	case more > 0 && t >= guess*3/2:
+		return 0
+	}
+	return t
+}
+
+func notice(code, format string, args ...any) *llm.Notice {
+	return &llm.Notice{Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
+// editNotice says what to has in place of from.
+func editNotice(from, to draft, size sizes) *llm.Notice {
+	m := &to.mark
+	n := notice(NoticeWindowEdited, "the request has about %d tokens in place of %d: %d steps are shortened, and %d are in a record",
+		size.tokens(to.bytes), size.tokens(from.bytes), m.Stubbed-m.Folded, m.Folded)
+	n.Data, _ = json.Marshal(map[string]any{ // numbers and a string: no error is possible
+		"before": size.tokens(from.bytes),
+		"after":  size.tokens(to.bytes),
+		"stubs":  m.Stubbed - m.Folded,
+		"folded": m.Folded,
+		"why":    m.Why,
+	})
+	return n
+}
