@@ -13,37 +13,39 @@ import (
 // Mark is the state of Window after a reply. It is the last part of that reply, as opaque data of
 // the provider "pawl", so that a run that is resumed, forked, exported or replayed sends the same
 // requests. A request never contains it. Replies are numbered from the start of the conversation.
+// Stored transcripts have marks for ever: a new form needs a new version.
 type Mark struct {
-	Version int `json:"v"`
+	Version int `json:"version"`
 
 	// What the provider counted for the request of the reply. 0 means that it counted nothing.
-	Tokens int `json:"t,omitzero"`
-	Bytes  int `json:"b,omitzero"` // the size of the same request
+	Tokens int `json:"tokens,omitzero"`
+	Bytes  int `json:"bytes,omitzero"` // the size of the same request
 
 	// What the request has in place of the first replies and results.
-	Folded  int `json:"f,omitzero"` // the replies before this number are in the record
-	Stubbed int `json:"s,omitzero"` // the results before this number are one line each
+	Folded  int `json:"folded,omitzero"`  // the replies before this number are in the record
+	Stubbed int `json:"stubbed,omitzero"` // the results before this number are one line each
 
 	// The last edit, which moved Folded or Stubbed.
-	Edited     int    `json:"e,omitzero"` // number of the reply whose request made it
-	Turn       int    `json:"u,omitzero"` // number of the first reply of the turn at that time
-	LimitBytes int    `json:"l,omitzero"` // of the room at that time
-	Unhelpful  int    `json:"h,omitzero"` // edits in turn that did not help
-	Why        string `json:"y,omitzero"` // why this request made an edit; empty means that it made none
+	Edited     int    `json:"edited,omitzero"`      // number of the reply whose request made it
+	Turn       int    `json:"turn,omitzero"`        // number of the first reply of the turn at that time
+	LimitBytes int    `json:"limit_bytes,omitzero"` // of the room at that time
+	Unhelpful  int    `json:"unhelpful,omitzero"`   // edits in turn that did not help
+	Why        string `json:"why,omitzero"`         // why this request made it; empty means no edit
 
-	CutBytes   int `json:"c,omitzero"` // what the results right before this reply may have; 0 means all
-	RoomTokens int `json:"r,omitzero"` // what a refusal has taught; 0 means nothing
-	Shown      int `json:"q,omitzero"` // number of the first reply that had result_read, plus 1
+	// CutBytes is what the results right before this reply may have together. 0 means all.
+	CutBytes   int `json:"cut_bytes,omitzero"`
+	RoomTokens int `json:"room_tokens,omitzero"` // what a refusal has taught; 0 means nothing
+	Shown      int `json:"shown,omitzero"`       // number of the first reply that had result_read, plus 1
 
-	Notes       string `json:"n,omitzero"` // new notes
-	NotesAt     int    `json:"i,omitzero"` // number of the reply with the latest notes, plus 1
-	NotesTo     int    `json:"o,omitzero"` // the notes cover the replies before this number
-	NotesFailed int    `json:"x,omitzero"` // notes in turn that failed
+	Notes       string `json:"notes,omitzero"`        // new notes
+	NotesAt     int    `json:"notes_at,omitzero"`     // number of the reply with the latest notes, plus 1
+	NotesTo     int    `json:"notes_to,omitzero"`     // the notes cover the replies before this number
+	NotesFailed int    `json:"notes_failed,omitzero"` // notes in turn that failed
 }
 
 const (
 	markProvider = "pawl"
-	markVersion  = 1
+	markVersion  = 2
 
 	maxSize = 1<<30 - 1 // the largest size that a mark may have
 )
@@ -61,9 +63,12 @@ func (m Mark) Part() llm.Part {
 // Warns reports whether a warning follows the results right before reply n, which has the mark m.
 func (m *Mark) Warns(n int) bool { return m.Unhelpful == WarnAt && m.Edited == n }
 
-// parse reads the stored form of a mark.
+// parse reads the stored form of a mark, of any version.
 func parse(data json.RawMessage) (m Mark, err error) {
 	err = json.Unmarshal(data, &m)
+	if err == nil && m.Version == 0 {
+		m, err = parseV1(data)
+	}
 	if err == nil && m.Version != markVersion {
 		err = fmt.Errorf("version is %d, want %d", m.Version, markVersion)
 	}

@@ -1,11 +1,89 @@
 package fold
 
 import (
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl/llm"
 )
+
+// Both stored forms of a mark are read as the same mark. testdata/mark_v1.json and
+// testdata/mark_v2.json never change: stored transcripts have these forms.
+func TestStoredMarks(t *testing.T) {
+	want := Mark{
+		Version:     markVersion,
+		Tokens:      100,
+		Bytes:       300,
+		Folded:      3,
+		Stubbed:     5,
+		Edited:      8,
+		Turn:        2,
+		LimitBytes:  1_000,
+		Unhelpful:   1,
+		Why:         "full",
+		CutBytes:    200,
+		RoomTokens:  900,
+		Shown:       4,
+		Notes:       "Found: a fact.",
+		NotesAt:     6,
+		NotesTo:     5,
+		NotesFailed: 7,
+	}
+	for _, file := range []string{"testdata/mark_v1.json", "testdata/mark_v2.json"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := llm.Reasoning{Opaque: &llm.Opaque{Provider: "pawl", Data: data}}
+		message := llm.Assistant(llm.Text{Text: "t"}, part)
+		got, ok, err := MarkOf(&message, 9)
+		if err != nil || !ok {
+			t.Fatalf("%s: got mark %t, error %v", file, ok, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+		if got := Edited(message); got != "full: 2 steps shortened, 3 in a record" {
+			t.Errorf("%s: got edit %q", file, got)
+		}
+	}
+
+	data, err := os.ReadFile("testdata/mark_v2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(want.Part().(llm.Reasoning).Opaque.Data)
+	if got != strings.TrimSpace(string(data)) {
+		t.Errorf("the stored form of a mark is another:\n%s\n%s", got, data)
+	}
+}
+
+// A mark of a version that is not known, or that is no mark, belongs to no transcript.
+func TestUnknownMarks(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"version":3}`:         "version is 3, want 2",
+		`{"v":2}`:               "version is 2, want 1 to 2",
+		`{}`:                    "version is 0, want 1 to 2",
+		`{"version":1,"v":1}`:   "version is 1, want 2",
+		`{"v":1,"f":"a"}`:       "cannot unmarshal",
+		`{"version":2,"turn":`:  "unexpected end",
+		`{"v":1,"s":2,"f":1}`:   "stubbed is 2, want 1 to 0",
+		`{"version":2,"why":1}`: "cannot unmarshal",
+	} {
+		part := llm.Reasoning{Opaque: &llm.Opaque{Provider: "pawl", Data: []byte(data)}}
+		message := llm.Assistant(part)
+		_, ok, err := MarkOf(&message, 9)
+		if !ok || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got mark %t, error %v, want an error with %q", data, ok, err, want)
+		}
+		if got := Edited(message); got != "" {
+			t.Errorf("%s: got edit %q", data, got)
+		}
+	}
+}
 
 // A mark with a number that the transcript cannot have is refused, and the error names the number.
 func TestMarkOutOfBounds(t *testing.T) {
