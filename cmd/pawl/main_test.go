@@ -74,14 +74,6 @@ var (
 type unleaked struct{ *testing.M }
 
 func (m unleaked) Run() int {
-	if raced() && !soak.On() {
-		remove, err := withoutDetector()
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer remove()
-	}
 	status := m.M.Run()
 	postgres.Stop()
 	cluster.Stop()
@@ -90,23 +82,6 @@ func (m unleaked) Run() int {
 		return 1
 	}
 	return status
-}
-
-// withoutDetector builds the command without the race detector and puts it first in PATH. Tests
-// start it a thousand times, and the detector makes each start several times as slow. In `make
-// soak` the processes have the detector, too.
-func withoutDetector() (remove func(), err error) {
-	dir, err := os.MkdirTemp("", "pawl-plain-")
-	if err != nil {
-		return nil, err
-	}
-	remove = func() { _ = os.RemoveAll(dir) }
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "pawl"), ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		remove()
-		return nil, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return remove, errors.Join(os.Chmod(dir, 0o755), os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")))
 }
 
 // TestManual runs the scripts of testdata, which read as the manual of the command. They have these
@@ -132,7 +107,6 @@ func withoutDetector() (remove func(), err error) {
 // servers are installed.
 func TestManual(t *testing.T) {
 	soak.Sequential(t)
-	t.Logf("commands run under the race detector: %t", raced() && soak.On())
 	testscript.Run(t, testscript.Params{
 		Condition: func(name string) (bool, error) {
 			switch name {

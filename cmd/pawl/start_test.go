@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl/internal/test/soak"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,7 +40,7 @@ func pty(t *testing.T) (keeper, terminal *os.File) {
 // to twice as much.
 func TestFirstOutput(t *testing.T) {
 	limit := 100 * time.Millisecond
-	if raced() && soak.On() {
+	if raced() {
 		limit *= 20 // the race detector looks at each step
 	}
 	name, err := exec.LookPath("pawl")

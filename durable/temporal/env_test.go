@@ -167,9 +167,5 @@ func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletes
 
 // Random runs have the same export and the same deliveries on Temporal as with a journal in memory.
 func TestConformance(t *testing.T) {
-	n := soak.N(40, 1000)
-	if soak.On() && raceDetector {
-		n = 300
-	}
-	durabletest.Conform(t, n, inEnv)
+	durabletest.Conform(t, soak.N(40, 1000), inEnv)
 }

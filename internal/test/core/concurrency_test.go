@@ -82,7 +82,7 @@ func gatherer(c *crowd) modelFunc {
 func TestManyConcurrentRuns(t *testing.T) {
 	size := soak.N(500, 2000)
 	if raceDetector {
-		size = soak.N(200, 500) // slow, and its memory figures say nothing about runs
+		size = 200 // slow, and its memory figures say nothing about runs
 	}
 	if n, err := strconv.Atoi(os.Getenv("PAWL_CROWD")); err == nil {
 		size = n

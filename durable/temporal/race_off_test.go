@@ -1,5 +1,0 @@
-//go:build !race
-
-package temporal
-
-const raceDetector = false
