@@ -1,6 +1,6 @@
 # Everything the project can do to itself. `make help` lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint docs site man install fuzz bench bench-check bench-update
+.PHONY: help demo check test race soak lint docs site man install fuzz bench bench-check bench-update
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1\t\2/' | expand -t 24
@@ -8,14 +8,21 @@ help: ## list the targets
 demo: ## an agent at work, without a key and without a network
 	go run ./cmd/pawl/demo
 
-test: ## set up, then gofmt, vet, staticcheck, and every test, with the race detector where there is concurrency
-	@scripts/test
+check: ## before a patch: gofmt, vet, staticcheck, and the tests that need Go alone
+	@scripts/lint
+	@scripts/test check
 
-soak: ## the long campaigns at full size; CI runs test and soak. docs/internals/tests.md lists them
-	@scripts/test -soak
+test: ## set up what takes seconds, then every test once, at small sizes
+	@scripts/test test
 
-lint: ## only the checks of test that run no test: gofmt, vet, staticcheck; and the house rules
-	@scripts/test -lint
+race: ## every test under the race detector, at small sizes; CI runs it
+	@scripts/test race
+
+soak: ## every test at full size, with Temporal's server and the collector, built from source; CI runs it
+	@scripts/test soak
+
+lint: ## only gofmt, vet and staticcheck
+	@scripts/lint
 
 docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./internal/test/docgen -run Test -update

@@ -6,27 +6,18 @@
 //	soak.Only(t, "one script takes 40 seconds of processor time")
 //
 // A test that takes much data through the same steps, one after another, has little for the race
-// detector, which makes it ten times as slow. It says so, and runs at its full size without the
-// detector:
+// detector, which makes it ten times as slow. It says so, and `make race` skips it; `make test` and
+// `make soak` run it without the detector:
 //
 //	soak.Sequential(t)
 //
-// The command testplan finds the tests that use this package. docs/internals/tests.md lists them
-// with both sizes.
+// docs/internals/tests.md lists the tests with a size.
 package soak
 
 import (
 	"os"
 	"testing"
 )
-
-// Reason starts the message with which Only skips a test. The command testreport counts such a test
-// as one of `make soak`.
-const Reason = "in soak"
-
-// Plain starts the message with which Sequential skips a test under the race detector. The command
-// testreport wants such a test to run in the same report without it.
-const Plain = "runs without the race detector"
 
 // On reports whether the environment variable PAWL_SOAK asks for full sizes. Empty and 0 mean no.
 func On() bool {
@@ -47,11 +38,10 @@ func N[T any](small, full T) T {
 
 // Sequential skips a test under the race detector, because it does one thing after another. If the
 // code under test starts goroutines, then other tests of the package run them under the detector.
-// The test runs without the detector.
 func Sequential(t testing.TB) {
 	t.Helper()
 	if raceDetector {
-		t.Skip(Plain)
+		t.Skip("without the race detector: it does one thing after another")
 	}
 }
 
@@ -60,6 +50,6 @@ func Sequential(t testing.TB) {
 func Only(t testing.TB, why string) {
 	t.Helper()
 	if !On() {
-		t.Skip(Reason + ": " + why)
+		t.Skip("in make soak: " + why)
 	}
 }

@@ -8,11 +8,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"testreport": main})
+	testscript.Main(m, map[string]func(){"testsum": main})
 }
 
-// TestScripts plays testdata/*.txt: each has the output of go test and the report of the command.
-// skips.txt is the negative control for the rule that a skip is a failure for root on Debian.
+// TestScripts plays testdata/*.txt: each has the output of runs and what the command prints.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata", UpdateScripts: os.Getenv("UPDATE") != ""})
 }
