@@ -85,22 +85,26 @@ func become(fd string) {
 	if c.conn == nil {
 		return
 	}
+
 	c.trees, err = c.order.receive(c.conn)
 	if err != nil {
-		c.tell(reply{Step: "order", Err: err.Error()})
+		c.report(reply{Step: "order", Err: err.Error()})
 		return
 	}
+
 	for _, s := range steps {
 		if err := s.do(c); err != nil {
-			c.tell(reply{Step: s.name, Err: err.Error()})
+			c.report(reply{Step: s.name, Err: err.Error()})
 			return
 		}
 	}
+
 	name, err := c.cross()
-	c.tell(reply{Step: name, Err: err.Error()})
+	c.report(reply{Step: name, Err: err.Error()})
 }
 
-func (c *child) tell(r reply) bool {
+// report sends a reply to the parent, and reports whether it was sent.
+func (c *child) report(r reply) bool {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return false
@@ -112,8 +116,16 @@ func (c *child) tell(r reply) bool {
 // check refuses an order that no parent sends.
 func (c *child) check() error {
 	o := &c.order
-	if o.Level < Strict || o.Level > None || len(o.Args) == 0 || o.Dir == "" || o.Temp == "" ||
-		o.Limits.check() != nil || o.Limits != o.Limits.complete() {
+	whole := true
+	switch {
+	case o.Level < Strict || o.Level > None:
+		whole = false
+	case len(o.Args) == 0 || o.Dir == "" || o.Temp == "":
+		whole = false
+	case o.Limits.check() != nil || o.Limits != o.Limits.complete():
+		whole = false
+	}
+	if !whole {
 		return errors.New("it is not whole")
 	}
 	return nil
@@ -132,15 +144,17 @@ func (c *child) alone() error {
 	if os.Geteuid() == 0 || os.Getegid() == 0 {
 		return errors.New("the process is root")
 	}
+
 	for _, file := range []string{"/proc/self/uid_map", "/proc/self/gid_map"} {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		if f := strings.Fields(string(b)); len(f) != 3 || f[0] == "0" || f[1] == "0" || f[2] != "1" {
+		if !mapsOneUser(string(b)) {
 			return errors.New("the user namespace is not one of a single user that is not root")
 		}
 	}
+
 	own, err := namespaces()
 	if err != nil {
 		return err
@@ -151,6 +165,17 @@ func (c *child) alone() error {
 		}
 	}
 	return nil
+}
+
+// mapsOneUser reports whether the text of a uid_map or gid_map maps a single ID, and neither from
+// nor to root. Its fields are the ID inside of the namespace, the ID outside and the count.
+func mapsOneUser(text string) bool {
+	f := strings.Fields(text)
+	if len(f) != 3 {
+		return false
+	}
+	root := f[0] == "0" || f[1] == "0"
+	return !root && f[2] == "1"
 }
 
 // kinds lists the namespaces that a program of Strict does not share.
@@ -222,7 +247,9 @@ func (c *child) privileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	if c.order.Level == Strict { // Standard has none: it runs as an ordinary user
+
+	// A program of Standard runs as an ordinary user and has no capabilities to drop.
+	if c.order.Level == Strict {
 		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 			return fmt.Errorf("ambient capabilities: %w", err)
 		}
@@ -239,6 +266,8 @@ func (c *child) privileges() error {
 			return fmt.Errorf("secure bits: %w", err)
 		}
 	}
+
+	// What was dropped is asked for again: the kernel, not this code, decides what is left.
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&head, &none[0]); err != nil {

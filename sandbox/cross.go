@@ -62,6 +62,8 @@ func (c *child) cross() (string, error) {
 	if err != nil {
 		return "order", err
 	}
+
+	// All memory that the raw system calls need.
 	path, err := unix.BytePtrFromString(c.path)
 	if err != nil {
 		return "program", err
@@ -74,6 +76,8 @@ func (c *child) cross() (string, error) {
 	if err != nil {
 		return "program", err
 	}
+
+	// From here on the process has only what the program has.
 	conn := c.conn.Fd()
 	var bound unix.Rlimit
 	for i := range limits {
@@ -84,19 +88,24 @@ func (c *child) cross() (string, error) {
 			return "limits: " + limits[i].name, e
 		}
 	}
+
 	if c.order.Level != None {
 		if _, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
 			uintptr(unsafe.Pointer(prog))); e != 0 {
 			return "system call filter", e
 		}
 	}
+
 	if n, _, e := unix.RawSyscall(unix.SYS_WRITE, conn, uintptr(unsafe.Pointer(&ready[0])),
 		uintptr(len(ready))); e != 0 || int(n) != len(ready) {
 		return "order", e
 	}
+
+	// A probe ends where the program would begin.
 	if c.order.Probe {
 		unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
+
 	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&args[0])),
 		uintptr(unsafe.Pointer(&env[0])))
 	return "program", e

@@ -76,8 +76,8 @@ func (l *launch) filled() []string {
 	return append(slices.Clone(l.spec.Write), l.temp)
 }
 
-// look returns the limit that the program has exceeded, or "", and the time until the next look.
-func (d *disk) look() (over End, next time.Duration) {
+// exceeded returns the limit that the program has exceeded, or "", and the time until the next look.
+func (d *disk) exceeded() (over End, next time.Duration) {
 	var lost, won usage
 	for i, r := range d.roots {
 		now := room(r)
@@ -129,6 +129,7 @@ func (d *disk) grown() (sum usage) {
 			sum[1]++
 		}
 	}
+
 	var st unix.Stat_t
 	for _, r := range d.roots {
 		filepath.WalkDir(r, func(path string, _ fs.DirEntry, err error) error {
@@ -136,15 +137,19 @@ func (d *disk) grown() (sum usage) {
 			if known == nil {
 				add(&st)
 			}
-			hidden := known != nil && !errors.Is(known, unix.ENOENT) || err != nil &&
-				!errors.Is(err, fs.ErrNotExist) && !time.Unix(st.Ctim.Unix()).Before(d.begun)
-			if hidden {
+
+			// A file that was deleted or closed in the meantime is skipped. A file that cannot be
+			// examined may hide the program's writes.
+			switch {
+			case known != nil && !errors.Is(known, unix.ENOENT):
+				sum[0] = d.limit[0] + 1
+			case err != nil && !errors.Is(err, fs.ErrNotExist) && !time.Unix(st.Ctim.Unix()).Before(d.begun):
 				sum[0] = d.limit[0] + 1
 			}
 			if sum.over(d.limit) != "" {
 				return fs.SkipAll
 			}
-			return nil // skip files that were deleted or closed in the meantime
+			return nil
 		})
 	}
 	sum[0] += d.unnamed(add)
@@ -197,13 +202,22 @@ func (d *disk) mapped(p process, seen map[string]bool, add func(*unix.Stat_t)) (
 	own := d.own && unix.Stat(dir+"/root"+base, &temp) == nil
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line) // range, rights, offset, device, inode, path
-		if len(f) < 6 || f[len(f)-1] != "(deleted)" || strings.HasPrefix(f[5], "/dev/zero") || seen[f[3]+" "+f[4]] {
+		deleted := len(f) >= 6 && f[len(f)-1] == "(deleted)"
+		if !deleted || strings.HasPrefix(f[5], "/dev/zero") {
 			continue
 		}
-		seen[f[3]+" "+f[4]] = true
+		addresses := f[0]
+		device := f[3]
+		id := device + " " + f[4]
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+
 		switch {
-		case own && f[3] == fmt.Sprintf("%02x:%02x", unix.Major(temp.Dev), unix.Minor(temp.Dev)):
-		case unix.Stat(fmt.Sprintf("/proc/%d/map_files/%s", p.pid, f[0]), &st) == nil:
+		case own && device == fmt.Sprintf("%02x:%02x", unix.Major(temp.Dev), unix.Minor(temp.Dev)):
+			// Files of the program's own temporary file system are counted with it.
+		case unix.Stat(fmt.Sprintf("/proc/%d/map_files/%s", p.pid, addresses), &st) == nil:
 			add(&st)
 		default:
 			unknown++

@@ -229,6 +229,7 @@ func build(level Level, proxy bool) []unix.SockFilter {
 	f.answer(end) // other architectures have other call numbers
 	f.load(offCall)
 	f.calls(allowed, open, openHere)
+
 	switch {
 	case level == Standard:
 		f.calls(refuse, own, ownHere, chmod, chmodHere, []uintptr{unix.SYS_SOCKET})
@@ -247,6 +248,8 @@ func build(level Level, proxy bool) []unix.SockFilter {
 		f.only(unix.SYS_SOCKET, 0, unix.AF_UNIX)
 		f.only(unix.SYS_SOCKETPAIR, 0, unix.AF_UNIX)
 	}
+
+	// At every level.
 	f.buffers()
 	f.only(unix.SYS_PERSONALITY, 0, 0, 0xffffffff)
 	f.only(unix.SYS_PRCTL, 0, settings...)

@@ -38,6 +38,7 @@ func newGroup(l Limits) (*group, error) {
 	if err != nil {
 		return nil, errors.New("the kernel has no control groups")
 	}
+
 	own := map[string]string{} // the group of this process by controller; "" stands for version 2
 	for line := range strings.Lines(string(b)) {
 		if f := strings.SplitN(strings.TrimSpace(line), ":", 3); len(f) == 3 {
@@ -46,12 +47,14 @@ func newGroup(l Limits) (*group, error) {
 			}
 		}
 	}
+
 	g := new(group)
 	if path, ok := own["memory"]; ok {
 		err = g.legacy(filepath.Join(groups, "memory", path), filepath.Join(groups, "pids", own["pids"]))
 	} else {
 		err = g.unified(own[""])
 	}
+
 	if err == nil {
 		err = g.limit(l)
 	}

@@ -35,19 +35,26 @@ func (g *guards) add(group int) error {
 		g.conn.Close() // another process has ended the guard
 		g.conn = nil
 	}
+
+	// The guard is a process of its own, in a session of its own: it outlives this process and ends
+	// the groups.
 	conn, childConn, err := socketPair()
 	if err != nil {
 		return err
 	}
 	defer childConn.Close()
-	proc, err := os.StartProcess("/proc/self/exe", []string{guardName},
-		&os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{childConn},
-			Sys: &syscall.SysProcAttr{Setsid: true}})
+	proc, err := os.StartProcess("/proc/self/exe", []string{guardName}, &os.ProcAttr{
+		Dir:   "/",
+		Env:   []string{"GOMAXPROCS=1"},
+		Files: []*os.File{childConn},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
 	if err != nil {
 		conn.Close()
 		return fmt.Errorf("sandbox: %w: the guard: %v", ErrUnenforced, err)
 	}
 	proc.Release()
+
 	g.conn = conn
 	for group := range g.groups {
 		if _, err := fmt.Fprintln(conn, group); err != nil {

@@ -72,6 +72,8 @@ func (c *child) landlock() error {
 	if err != nil {
 		return err
 	}
+
+	// A kernel that cannot enforce the level is an error: less is never enforced in silence.
 	need := strictLandlock
 	if c.order.Level == Standard {
 		need = standardLandlock
@@ -79,6 +81,8 @@ func (c *child) landlock() error {
 	if version < need {
 		return fmt.Errorf("version %d is needed, the kernel has %d", need, version)
 	}
+
+	// The kernel takes the size of the structure that its version knows.
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(version)}
 	size := uintptr(8)
 	if version >= 4 {
@@ -89,6 +93,7 @@ func (c *child) landlock() error {
 		size = 24
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
+
 	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if e != 0 {
 		return fmt.Errorf("rules: %w", e)
@@ -97,6 +102,8 @@ func (c *child) landlock() error {
 	if err := c.rules(int(fd), attr.Handled_access_fs); err != nil {
 		return err
 	}
+
+	// The program reaches its proxy, and nothing else.
 	if c.order.Proxy && attr.Handled_access_net != 0 {
 		port := [2]uint64{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, proxyPort}
 		if _, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, landlockNetPort, uintptr(unsafe.Pointer(&port)),
@@ -104,6 +111,7 @@ func (c *child) landlock() error {
 			return fmt.Errorf("a rule for the proxy: %w", e)
 		}
 	}
+
 	if _, _, e := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); e != 0 {
 		return fmt.Errorf("restrict: %w", e)
 	}
@@ -123,14 +131,17 @@ func (c *child) rules(set int, known uint64) error {
 			}
 		}
 	}
+
 	for _, path := range devices {
 		if err := allow(set, path, known&writeFile); err != nil {
 			return err
 		}
 	}
+
 	if err := allow(set, c.order.Temp, known&^noDevice); err != nil {
 		return err
 	}
+
 	for _, m := range c.order.Mounts {
 		rights := known & readFolder
 		if m.Write {

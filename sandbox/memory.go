@@ -25,9 +25,9 @@ func nextLook(used, total, perSecond int64) time.Duration {
 	return min(max(left, lookSoonest), lookLatest)
 }
 
-// look returns the limit that the program has exceeded, or "", and the time until the next look.
-func (l *launch) look(filled *disk) (over End, next time.Duration) {
-	over, next = filled.look()
+// exceeded returns the limit that the program has exceeded, or "", and the time until the next look.
+func (l *launch) exceeded(filled *disk) (over End, next time.Duration) {
+	over, next = filled.exceeded()
 	if l.group.full() {
 		return UsedMemory, 0
 	}

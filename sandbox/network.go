@@ -75,6 +75,7 @@ func (l *launch) listener() (f *os.File, said []byte, err error) {
 		return nil, nil, os.NewSyscallError("recvmsg", err)
 	}
 	said = said[:n]
+
 	messages, err := unix.ParseSocketControlMessage(rights[:rn])
 	if err != nil || len(messages) == 0 {
 		return nil, said, err

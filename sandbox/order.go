@@ -63,6 +63,8 @@ func (o *order) send(conn *os.File, trees []int) error {
 	if len(body) > mostOrder {
 		return errors.New("the arguments and the environment are too long")
 	}
+
+	// The size comes first, with the descriptors, so that the child can read the rest whole.
 	head := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
 	var rights []byte
 	if len(trees) > 0 {
@@ -71,6 +73,7 @@ func (o *order) send(conn *os.File, trees []int) error {
 	if err := unix.Sendmsg(int(conn.Fd()), head, rights, nil, unix.MSG_NOSIGNAL); err != nil {
 		return os.NewSyscallError("sendmsg", err)
 	}
+
 	for len(body) > 0 {
 		n, err := unix.SendmsgN(int(conn.Fd()), body, nil, nil, unix.MSG_NOSIGNAL)
 		if err == unix.EINTR {
@@ -95,6 +98,7 @@ func (o *order) receive(conn *os.File) (trees []int, err error) {
 	if n != len(head) || flags&unix.MSG_CTRUNC != 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
+
 	messages, err := unix.ParseSocketControlMessage(rights[:rn])
 	if err != nil {
 		return nil, err
@@ -106,6 +110,7 @@ func (o *order) receive(conn *os.File) (trees []int, err error) {
 		}
 		trees = append(trees, fds...)
 	}
+
 	size := binary.BigEndian.Uint32(head)
 	if size > mostOrder {
 		return nil, fmt.Errorf("an order of %d bytes", size)

@@ -27,12 +27,20 @@ func probe() *Report {
 		lock = err.Error()
 	}
 	r.Facts = append(r.Facts, Fact{"Landlock", lock})
-	for _, name := range []string{"/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone", "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"} {
-		if b, err := os.ReadFile(name); err == nil {
-			r.Facts = append(r.Facts, Fact{name[strings.LastIndex(name, "/")+1:], strings.TrimSpace(string(b))})
+
+	// What may forbid user namespaces to ordinary users.
+	for _, setting := range []string{
+		"/proc/sys/user/max_user_namespaces",
+		"/proc/sys/kernel/unprivileged_userns_clone",
+		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+	} {
+		if b, err := os.ReadFile(setting); err == nil {
+			name := setting[strings.LastIndex(setting, "/")+1:]
+			r.Facts = append(r.Facts, Fact{name, strings.TrimSpace(string(b))})
 		}
 	}
 	r.Facts = append(r.Facts, Fact{"control group", bounded()})
+
 	for l := Strict; l <= None; l++ {
 		p := Probed{Level: l, Gives: gives[l]}
 		if took, err := try(l); err != nil {

@@ -55,17 +55,20 @@ func (l *launch) place(at string, parts []string) error {
 	for i, part := range parts {
 		at = filepath.Join(at, part)
 		info, err := os.Lstat(at)
+		absent := errors.Is(err, os.ErrNotExist)
+		placeholder := err == nil && empty(info)
+		last := i == len(parts)-1
 		switch {
-		case l.spec.Level == Strict && (errors.Is(err, os.ErrNotExist) || err == nil && empty(info)):
+		case l.spec.Level == Strict && (absent || placeholder):
 			return l.hold(at)
-		case errors.Is(err, os.ErrNotExist):
+		case absent:
 			l.order.Places = append(l.order.Places, place{Path: at})
 			return nil
 		case err != nil:
 			return err
 		case info.Mode()&os.ModeSymlink != 0:
 			return fmt.Errorf("%w: %s must not change and is a symbolic link, which cannot be protected", ErrUnenforced, at)
-		case i == len(parts)-1 || !info.IsDir():
+		case last || !info.IsDir():
 			if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
 				return fmt.Errorf("%w: %s must not change and has another name (a hard link), by which it could", ErrUnenforced, at)
 			}
@@ -116,6 +119,7 @@ func (l *launch) hold(path string) error {
 	}
 }
 
+// there reports whether path is still the file of info.
 func there(info os.FileInfo, path string) bool {
 	now, err := os.Lstat(path)
 	return err == nil && os.SameFile(info, now)
@@ -124,13 +128,26 @@ func there(info os.FileInfo, path string) bool {
 // letGo deletes the placeholders that no other program uses.
 func (l *launch) letGo() {
 	for _, f := range l.held {
-		info, err := f.Stat()
-		if err == nil && empty(info) && info.ModTime().Equal(epoch) && there(info, f.Name()) &&
-			unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if untouched(f) && exclusive(f) {
 			os.Remove(f.Name())
 		}
 		f.Close()
 	}
+}
+
+// untouched reports whether f is still the placeholder that was made: empty, unchanged, in its
+// place.
+func untouched(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || !empty(info) {
+		return false
+	}
+	return info.ModTime().Equal(epoch) && there(info, f.Name())
+}
+
+// exclusive reports whether no other program holds f.
+func exclusive(f *os.File) bool {
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
 // protect makes the places of the order read-only in the new root of Strict. A folder on the way
@@ -144,7 +161,7 @@ func (c *child) protect() error {
 		var err error
 		t.fd, err = cloneOf(base + p.Path)
 		if err == nil {
-			err = t.put()
+			err = t.mount()
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Path, err)

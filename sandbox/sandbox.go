@@ -41,6 +41,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -232,6 +233,7 @@ func (s Spec) complete() (Spec, error) {
 			}
 		}
 	}
+
 	for i, f := range s.Files {
 		if f == nil {
 			return s, fmt.Errorf("sandbox: file %d is nil", i)
@@ -248,8 +250,10 @@ func (s Spec) complete() (Spec, error) {
 		}
 	}
 	if s.Proxy != nil && s.Level != Strict {
-		return s, fmt.Errorf("sandbox: %w: a network of named hosts needs a network of the program's own, which only strict gives it", ErrUnenforced)
+		return s, fmt.Errorf("sandbox: %w: a network of named hosts needs a network of the program's own, "+
+			"which only strict gives it", ErrUnenforced)
 	}
+
 	s.Limits = s.Limits.complete()
 	return s, s.Limits.check()
 }
@@ -257,14 +261,17 @@ func (s Spec) complete() (Spec, error) {
 // reserved lists the paths of the program's root over which nothing can be mounted.
 var reserved = []string{"/", "/proc", "/dev", "/sys", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64"}
 
+// checkPath refuses paths that cannot be mounted into the program's root.
 func checkPath(p string) error {
 	if !filepath.IsAbs(p) || filepath.Clean(p) != p || strings.ContainsRune(p, 0) {
 		return fmt.Errorf("sandbox: %q is not a clean absolute path", p)
 	}
-	for _, r := range reserved {
-		if p == r || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/") || strings.HasPrefix(p, "/dev/") {
-			return fmt.Errorf("sandbox: %s cannot be used: it belongs to the system", p)
-		}
+	system := slices.Contains(reserved, p)
+	for _, kernel := range []string{"/proc/", "/sys/", "/dev/"} {
+		system = system || strings.HasPrefix(p, kernel)
+	}
+	if system {
+		return fmt.Errorf("sandbox: %s cannot be used: it belongs to the system", p)
 	}
 	if p == "/tmp" {
 		return errors.New("sandbox: the program has a /tmp of its own; name a folder in it")
@@ -272,6 +279,7 @@ func checkPath(p string) error {
 	return nil
 }
 
+// complete returns l with the defaults in place of zeros.
 func (l Limits) complete() Limits {
 	l.Time = cmp.Or(l.Time, 30*time.Second)
 	l.CPU = cmp.Or(l.CPU, l.Time)
@@ -287,10 +295,27 @@ func (l Limits) complete() Limits {
 	return l
 }
 
+// check refuses limits less than 0.
 func (l Limits) check() error {
-	if l.Time < 0 || l.CPU < 0 || l.Memory < 0 || l.MemoryInAll < 0 || l.Processes < 0 || l.FileSize < 0 ||
-		l.Disk < 0 || l.Files < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
-		return errors.New("sandbox: a limit is less than 0; 0 means the default, and a limit cannot be turned off")
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"Time", int64(l.Time)},
+		{"CPU", int64(l.CPU)},
+		{"Memory", int64(l.Memory)},
+		{"MemoryInAll", int64(l.MemoryInAll)},
+		{"Processes", int64(l.Processes)},
+		{"FileSize", int64(l.FileSize)},
+		{"Disk", int64(l.Disk)},
+		{"Files", int64(l.Files)},
+		{"Temp", int64(l.Temp)},
+		{"OpenFiles", int64(l.OpenFiles)},
+		{"Output", int64(l.Output)},
+	} {
+		if limit.value < 0 {
+			return fmt.Errorf("sandbox: the limit %s is less than 0; 0 means the default, and a limit cannot be turned off", limit.name)
+		}
 	}
 	return nil
 }

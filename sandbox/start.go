@@ -101,23 +101,18 @@ func (l *launch) clean() {
 // prepare creates the order.
 func (l *launch) prepare(probe bool) error {
 	s := &l.spec
-	l.order = order{Level: s.Level, Probe: probe, Args: s.Args, Dir: s.Dir, Limits: s.Limits, Temp: "/tmp",
-		Proxy: s.Proxy != nil}
+	l.order = order{
+		Level:  s.Level,
+		Probe:  probe,
+		Args:   s.Args,
+		Dir:    s.Dir,
+		Limits: s.Limits,
+		Temp:   "/tmp",
+		Proxy:  s.Proxy != nil,
+	}
 	if s.Level != Strict {
-		temp, err := os.MkdirTemp("", "pawl-sandbox-")
-		if err != nil {
+		if err := l.makeTemp(); err != nil {
 			return fmt.Errorf("sandbox: a temporary folder: %w", err)
-		}
-		l.temp = temp
-		temp, err = filepath.EvalSymlinks(temp)
-		if err != nil {
-			return fmt.Errorf("sandbox: a temporary folder: %w", err)
-		}
-		l.order.Temp = temp
-		if s.Level == Standard && l.root {
-			if err := os.Chown(temp, nobody, nobody); err != nil {
-				return fmt.Errorf("sandbox: a temporary folder: %w", err)
-			}
 		}
 	}
 	if l.order.Dir == "" {
@@ -137,11 +132,32 @@ func (l *launch) prepare(probe bool) error {
 		}
 		l.order.Parent = own
 	}
-	l.group, _ = newGroup(s.Limits) // without one, Probe reports what is not bounded
+
+	// Without a control group, Probe reports what is not bounded.
+	l.group, _ = newGroup(s.Limits)
 	if err := l.paths(); err != nil {
 		return err
 	}
 	return l.places()
+}
+
+// makeTemp creates the temporary folder of a program without a root of its own.
+func (l *launch) makeTemp() error {
+	temp, err := os.MkdirTemp("", "pawl-sandbox-")
+	if err != nil {
+		return err
+	}
+	l.temp = temp
+
+	temp, err = filepath.EvalSymlinks(temp)
+	if err != nil {
+		return err
+	}
+	l.order.Temp = temp
+	if l.spec.Level == Standard && l.root {
+		return os.Chown(temp, nobody, nobody)
+	}
+	return nil
 }
 
 // paths resolves the Spec's paths. If root started this process, paths also opens them for the
@@ -154,22 +170,36 @@ func (l *launch) paths() error {
 				return fmt.Errorf("sandbox: %s: %w", path, err)
 			}
 			m := mount{Path: path, Write: i == 1, Folder: st.Mode&unix.S_IFMT == unix.S_IFDIR}
-			if l.root && l.spec.Level == Strict {
-				tree, err := ownedTree(fd, int(st.Uid), int(st.Gid))
-				unix.Close(fd)
-				if err != nil {
-					return fmt.Errorf("sandbox: %w: %s: %v", ErrUnenforced, path, err)
-				}
-				m.Sent = true
-				l.trees = append(l.trees, tree)
-			} else {
-				unix.Close(fd)
-				if m.Write && l.root && st.Uid != nobody {
-					return fmt.Errorf("sandbox: %w: %s must be writable and belongs to user %d; started by root, the program runs as nobody, and only strict can map the one to the other", ErrUnenforced, path, st.Uid)
-				}
+			err = l.permit(&m, fd, &st)
+			unix.Close(fd)
+			if err != nil {
+				return err
 			}
 			l.order.Mounts = append(l.order.Mounts, m)
 		}
+	}
+	return nil
+}
+
+// permit prepares a path for a program that root started and that runs as nobody: Strict maps the
+// owner of the files to nobody, and Standard cannot. fd is the open path.
+func (l *launch) permit(m *mount, fd int, st *unix.Stat_t) error {
+	if !l.root {
+		return nil
+	}
+	if l.spec.Level == Strict {
+		tree, err := ownedTree(fd, int(st.Uid), int(st.Gid))
+		if err != nil {
+			return fmt.Errorf("sandbox: %w: %s: %v", ErrUnenforced, m.Path, err)
+		}
+		m.Sent = true
+		l.trees = append(l.trees, tree)
+		return nil
+	}
+
+	if m.Write && st.Uid != nobody {
+		return fmt.Errorf("sandbox: %w: %s must be writable and belongs to user %d; started by root, the program runs as nobody, "+
+			"and only strict can map the one to the other", ErrUnenforced, m.Path, st.Uid)
 	}
 	return nil
 }
@@ -242,10 +272,12 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 		}
 		return nil, fmt.Errorf("sandbox: %w: %v", ErrUnenforced, err)
 	}
+
 	l.childConn.Close()
 	for _, f := range l.childEnds {
 		f.Close()
 	}
+
 	w := l.watch(ctx)
 	if l.spec.Level == Standard {
 		err = guard.add(l.proc.Pid)
@@ -255,7 +287,7 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 	}
 	close(w.heard)
 	if err != nil {
-		w.end(Cancelled)
+		w.stop(Cancelled)
 		<-w.p.done
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
@@ -315,6 +347,7 @@ func (l *launch) handshake(w *watcher) error {
 	if err := l.order.send(l.conn, l.trees); err != nil {
 		return fmt.Errorf("sandbox: sending the order to the child: %w", err)
 	}
+
 	said, err := l.hear(w)
 	if err != nil {
 		return fmt.Errorf("sandbox: reading from the child: %w", err)
@@ -348,24 +381,32 @@ type watcher struct {
 	why    End
 }
 
-// end ends the program and all processes that it started, and records the first reason.
-func (w *watcher) end(why End) {
+// stop ends the program and all processes that it started, and records the first reason.
+func (w *watcher) stop(why End) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.why = cmp.Or(w.why, why)
-	if !w.reaped {
-		// the first process of its namespace: all others end with it
-		unix.Kill(w.pid, unix.SIGKILL)
-		unix.Kill(-w.pid, unix.SIGKILL) // its process group, if there is no namespace
+	if w.reaped {
+		return
 	}
+
+	// The first process of a namespace takes all others with it. Without a namespace, the processes
+	// are a group.
+	unix.Kill(w.pid, unix.SIGKILL)
+	unix.Kill(-w.pid, unix.SIGKILL)
 }
 
 // watch starts to read the program's output, and ends the program when ctx ends or its time is
 // over.
 func (l *launch) watch(ctx context.Context) *watcher {
-	w := &watcher{p: &Process{done: make(chan struct{})}, pid: l.proc.Pid, ready: make(chan struct{}),
-		heard: make(chan struct{})}
-	w.p.kill = w.end
+	w := &watcher{
+		p:     &Process{done: make(chan struct{})},
+		pid:   l.proc.Pid,
+		ready: make(chan struct{}),
+		heard: make(chan struct{}),
+	}
+	w.p.kill = w.stop
+
 	exited := make(chan struct{})
 	var copies sync.WaitGroup
 	var kept [2]text.Ends
@@ -373,32 +414,34 @@ func (l *launch) watch(ctx context.Context) *watcher {
 		kept[i].Half = max(1, l.spec.Limits.Output/2)
 		copies.Go(func() { io.Copy(&kept[i], r) })
 	}
-	copies.Go(func() { // a program that does not read its input causes a meaningless error here
+	copies.Go(func() {
 		<-w.readyOr(exited)
+		// A program that does not read its input causes an error here, which means nothing.
 		l.stdin.Write(l.spec.Stdin)
 		l.stdin.Close()
 	})
+
 	filled := newDisk(l.filled(), &l.spec, w.pid)
 	go func() {
 		timer := time.NewTimer(l.spec.Limits.Time)
 		defer timer.Stop()
-		look := time.NewTimer(lookSoonest)
-		defer look.Stop()
+		check := time.NewTimer(lookSoonest)
+		defer check.Stop()
 		for {
 			select {
 			case <-ctx.Done():
-				w.end(Cancelled)
+				w.stop(Cancelled)
 				return
 			case <-timer.C:
-				w.end(TimedOut)
+				w.stop(TimedOut)
 				return
-			case <-look.C:
-				over, next := l.look(filled)
+			case <-check.C:
+				over, next := l.exceeded(filled)
 				if over != "" {
-					w.end(over)
+					w.stop(over)
 					return
 				}
-				look.Reset(next)
+				check.Reset(next)
 			case <-exited:
 				return
 			}

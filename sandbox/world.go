@@ -46,7 +46,7 @@ func (c *child) world() error {
 		return err
 	}
 	for _, t := range list {
-		if err := t.put(); err != nil {
+		if err := t.mount(); err != nil {
 			return fmt.Errorf("%s: %w", t.path, err)
 		}
 	}
@@ -88,6 +88,7 @@ func (c *child) collect() ([]tree, error) {
 		}
 		list = append(list, t)
 	}
+
 	for _, path := range devices {
 		fd, err := clone(path)
 		if err != nil {
@@ -95,6 +96,7 @@ func (c *child) collect() ([]tree, error) {
 		}
 		list = append(list, tree{path: path, fd: fd, attr: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC})
 	}
+
 	own, err := c.own()
 	if err != nil {
 		return nil, err
@@ -142,8 +144,8 @@ func clone(path string) (int, error) {
 		unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 }
 
-// put mounts the tree at its path in the new root and applies its attributes to everything below.
-func (t *tree) put() error {
+// mount mounts the tree at its path in the new root and applies its attributes to everything below.
+func (t *tree) mount() error {
 	at := base + t.path
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
@@ -151,11 +153,14 @@ func (t *tree) put() error {
 	if t.link != "" {
 		return os.Symlink(t.link, at)
 	}
+
 	defer unix.Close(t.fd)
 	if err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
 		&unix.MountAttr{Attr_set: t.attr}); err != nil {
 		return fmt.Errorf("mount attributes: %w", err)
 	}
+
+	// A tree is mounted over something of its kind.
 	if _, err := os.Lstat(at); errors.Is(err, os.ErrNotExist) {
 		if t.folder {
 			err = os.Mkdir(at, 0o755)
@@ -168,6 +173,7 @@ func (t *tree) put() error {
 	} else if err != nil {
 		return err
 	}
+
 	if err := unix.MoveMount(t.fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return fmt.Errorf("move_mount: %w", err)
 	}
@@ -189,11 +195,20 @@ func (c *child) furnish() error {
 	if err := unix.Mount("tmpfs", base+"/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
 		return fmt.Errorf("/tmp: %w", err)
 	}
-	for _, l := range [][2]string{{"/proc/self/fd", "/dev/fd"}, {"fd/0", "/dev/stdin"}, {"fd/1", "/dev/stdout"}, {"fd/2", "/dev/stderr"}, {"urandom", "/dev/random"}, {"/tmp", "/dev/shm"}} {
-		if err := os.Symlink(l[0], base+l[1]); err != nil {
+
+	for _, link := range []struct{ target, name string }{
+		{"/proc/self/fd", "/dev/fd"},
+		{"fd/0", "/dev/stdin"},
+		{"fd/1", "/dev/stdout"},
+		{"fd/2", "/dev/stderr"},
+		{"urandom", "/dev/random"},
+		{"/tmp", "/dev/shm"},
+	} {
+		if err := os.Symlink(link.target, base+link.name); err != nil {
 			return err
 		}
 	}
+
 	for name, text := range map[string]string{
 		"passwd":        fmt.Sprintf("user:x:%d:%d::/tmp:/bin/sh\n", os.Getuid(), os.Getgid()),
 		"group":         fmt.Sprintf("user:x:%d:\n", os.Getgid()),

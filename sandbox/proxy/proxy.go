@@ -174,6 +174,7 @@ func (s *server) tunnel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer far.Close()
+
 	near, early, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, "sandbox: no tunnel", http.StatusInternalServerError)
@@ -182,9 +183,11 @@ func (s *server) tunnel(w http.ResponseWriter, r *http.Request) {
 	defer near.Close()
 	stop := context.AfterFunc(s.ctx, func() { near.Close(); far.Close() })
 	defer stop()
+
 	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
+
 	var both sync.WaitGroup
 	both.Go(func() { io.Copy(far, early); half(far) })
 	io.Copy(near, far)
