@@ -21,13 +21,14 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 )
 
-var works = []server.Scope{server.ScopeRun, server.ScopeRead}
+var works = []api.Scope{api.ScopeRun, api.ScopeRead}
 
-var a2aTokens = []server.Token{
-	{Name: "ann", Token: strings.Repeat("a", 32), Tenant: "one", User: "ann", Scopes: append(works, server.ScopeDecide)},
-	{Name: "bob", Token: strings.Repeat("b", 32), Tenant: "two", User: "bob", Scopes: append(works, server.ScopeDecide)},
+var a2aTokens = []api.Token{
+	{Name: "ann", Token: strings.Repeat("a", 32), Tenant: "one", User: "ann", Scopes: append(works, api.ScopeDecide)},
+	{Name: "bob", Token: strings.Repeat("b", 32), Tenant: "two", User: "bob", Scopes: append(works, api.ScopeDecide)},
 	{Name: "eve", Token: strings.Repeat("e", 32), Tenant: "one", User: "ann", Scopes: works},
 	{Name: "run", Token: strings.Repeat("r", 32), Tenant: "one", User: "ann", Scopes: works[:1]},
 }
@@ -35,9 +36,9 @@ var a2aTokens = []server.Token{
 // a2aServer serves the clerk over A2A, with an address that lets its tool wait return.
 func a2aServer(t *testing.T) (*world, *httptest.Server) {
 	w := &world{gate: make(chan struct{}, 100)}
-	v := serve(t, func(o *server.Options) {
-		o.Agents, o.A2A, o.Tokens = []*pawl.Agent{clerk(w)}, &server.A2A{}, a2aTokens
-		o.About = map[string]server.About{"clerk": {Title: "Clerk", Description: "Pays invoices."}}
+	v := serve(t, func(o *options) {
+		o.Agents, o.A2A, o.Access.Tokens = []*pawl.Agent{clerk(w)}, &server.A2A{}, a2aTokens
+		o.Front.About = map[string]server.About{"clerk": {Title: "Clerk", Description: "Pays invoices."}}
 	})
 	front := http.NewServeMux()
 	front.Handle("/", v.s)
@@ -122,7 +123,7 @@ func TestA2ATenants(t *testing.T) {
 		strings.Contains(fmt.Sprint(card), "pay a") || card.SupportedInterfaces[0].URL != h.URL+"/a2a/clerk" {
 		t.Errorf("the card is %+v", card)
 	}
-	as := func(token server.Token) *a2aclient.Client { return a2aAs(t, card, token) }
+	as := func(token api.Token) *a2aclient.Client { return a2aAs(t, card, token) }
 	ann, bob, eve := as(a2aTokens[0]), as(a2aTokens[1]), as(a2aTokens[2])
 	say := a2aSay
 	res, err := ann.SendMessage(t.Context(), say("pay 7"))
@@ -209,7 +210,7 @@ func a2aCardOf(t *testing.T, h *httptest.Server) *a2a.AgentCard {
 	return card
 }
 
-func a2aAs(t *testing.T, card *a2a.AgentCard, token server.Token) *a2aclient.Client {
+func a2aAs(t *testing.T, card *a2a.AgentCard, token api.Token) *a2aclient.Client {
 	t.Helper()
 	c, err := a2aclient.NewFromCard(t.Context(), card,
 		a2aclient.WithJSONRPCTransport(&http.Client{Transport: a2aBearer(token.Token)}))

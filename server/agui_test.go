@@ -16,7 +16,6 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/server/uistream"
 )
 
@@ -24,8 +23,8 @@ import (
 // ends, and each payment once.
 func TestAGUI(t *testing.T) {
 	w := &world{gate: make(chan struct{}, 100)}
-	v := serve(t, func(o *server.Options) {
-		o.Agents, o.Reconnect = []*pawl.Agent{uiAgent(w)}, 20*time.Millisecond
+	v := serve(t, func(o *options) {
+		o.Agents, o.Times.Reconnect = []*pawl.Agent{uiAgent(w)}, 20*time.Millisecond
 	})
 	front := http.NewServeMux()
 	front.Handle("/", v.s)

@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/answertest"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 )
 
 // Answers over HTTP have the outcomes of the table. The server begins a call as soon as it accepts
@@ -27,16 +27,16 @@ func TestAnswerTable(t *testing.T) {
 			tills = append(tills, answertest.NewTill(t))
 			agents = append(agents, tills[i].Agent(5+i, within))
 		}
-		v := serve(t, func(o *server.Options) {
+		v := serve(t, func(o *options) {
 			o.Agents = agents
 			for user, approves := range map[string][]string{"anna": nil, answertest.Stranger: nil, answertest.Approver: {"*"}} {
-				o.Tokens = append(o.Tokens, server.Token{Name: user, Token: token(user), User: user, Tenant: "acme",
-					Scopes: []server.Scope{server.ScopeAll}, Approves: approves})
+				o.Access.Tokens = append(o.Access.Tokens, api.Token{Name: user, Token: token(user), User: user, Tenant: "acme",
+					Scopes: []api.Scope{api.ScopeAll}, Approves: approves})
 			}
 		})
 		v.token = token("anna")
 		for i, a := range agents {
-			var run server.Run
+			var run api.Run
 			v.do("POST", "/v1/runs", fmt.Sprintf(`{"id":"r%d","agent":%q,"input":"pay","wait":true}`, i, a.Name), 201, &run)
 			if len(run.Pending) != 1 {
 				t.Fatalf("got %+v", run)
@@ -50,14 +50,14 @@ func TestAnswerTable(t *testing.T) {
 					if path += map[bool]string{true: "/approve", false: "/deny"}[d.Approve]; to.User != "" {
 						path, user = path+"?user=anna", to.User
 					}
-					verdict := server.Verdict{Key: d.Key, Digest: d.Digest, Args: d.Args}
+					verdict := api.Verdict{Key: d.Key, Digest: d.Digest, Args: d.Args}
 					return answerOver(t, v, path, token(user), verdict)
 				},
 				Begin: func() { <-tills[i].Begun },
 				End: sync.OnceValue(func() int {
 					tills[i].Let()
 					for run.State = ""; run.State != "waiting" && run.State != "over"; {
-						run = server.Run{}
+						run = api.Run{}
 						v.do("POST", "/v1/runs", fmt.Sprintf(`{"id":"r%d","wait":true}`, i), 200, &run)
 					}
 					return len(run.Pending)
@@ -68,7 +68,7 @@ func TestAnswerTable(t *testing.T) {
 }
 
 // answerOver sends an answer, and returns the word of its outcome.
-func answerOver(t *testing.T, v *serving, path, token string, verdict server.Verdict) string {
+func answerOver(t *testing.T, v *serving, path, token string, verdict api.Verdict) string {
 	body, err := json.Marshal(verdict)
 	if err != nil {
 		return err.Error()

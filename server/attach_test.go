@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -64,8 +65,8 @@ func asks(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 }
 
 // front is a server with a cashier over a journal.
-func front(t *testing.T, j store.Journal, w *world, change func(*server.Options)) *serving {
-	v := serve(t, func(o *server.Options) {
+func front(t *testing.T, j store.Journal, w *world, change func(*options)) *serving {
+	v := serve(t, func(o *options) {
 		o.Agents, o.Journal = []*pawl.Agent{cashier(w)}, j
 		if change != nil {
 			change(o)
@@ -81,7 +82,7 @@ func chatOf(task, more string) string {
 
 func count(t *testing.T, v *serving) int {
 	t.Helper()
-	var list server.Runs
+	var list api.Runs
 	v.do("GET", "/v1/runs", "", 200, &list)
 	return len(list.Runs)
 }
@@ -174,7 +175,7 @@ func TestStatusesAreNotRepeated(t *testing.T) {
 // A client whose connection breaks while tools run sends its request again, and gets the answer.
 func TestAClientThatReturns(t *testing.T) {
 	w := &world{gate: make(chan struct{})}
-	v := front(t, new(store.MemoryJournal), w, func(o *server.Options) { o.Beat = 5 * time.Millisecond })
+	v := front(t, new(store.MemoryJournal), w, func(o *options) { o.Times.Beat = 5 * time.Millisecond })
 	body := chatOf("pay slowly", `,"stream":true`)
 	lose(t, v, body)
 	close(w.gate)
@@ -225,15 +226,15 @@ func TestAClientThatDoesNotReturn(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := &world{gate: make(chan struct{})}
-			v := front(t, new(store.MemoryJournal), w, func(o *server.Options) {
-				o.Reconnect, o.Beat = 20*time.Millisecond, 5*time.Millisecond
-				o.OnDisconnect = map[string]string{"cashier": test.agent}
+			v := front(t, new(store.MemoryJournal), w, func(o *options) {
+				o.Times.Reconnect, o.Times.Beat = 20*time.Millisecond, 5*time.Millisecond
+				o.Front.OnDisconnect = map[string]string{"cashier": test.agent}
 			})
 			lose(t, v, chatOf("pay slowly", `,"stream":true`), test.headers...)
 			if test.want == pawl.StopAnswer {
 				close(w.gate)
 			}
-			var list server.Runs
+			var list api.Runs
 			v.do("GET", "/v1/runs", "", 200, &list)
 			v.events(v.request("GET", "/v1/runs/"+list.Runs[0].ID+"/events", "").Body, nil)
 			v.do("GET", "/v1/runs", "", 200, &list)
@@ -272,7 +273,7 @@ func TestAStoppedRunIsNotCancelled(t *testing.T) {
 				if test.task == "ask first" {
 					agent.Middleware = []pawl.Middleware{pawl.Approve(asks)}
 				}
-				s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: journal})
+				s, err := server.New([]*pawl.Agent{agent}, journal, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -301,8 +302,8 @@ func TestStructuredOutputAlone(t *testing.T) {
 	prose := llm.Text{Text: "Let me look first."}
 	look := pawl.Func("look", "Looks.", func(context.Context, struct{}) (string, error) { return "Oslo", nil })
 	look.Effect = pawl.EffectRead
-	v := serve(t, func(o *server.Options) {
-		o.Beat = 2 * time.Millisecond
+	v := serve(t, func(o *options) {
+		o.Times.Beat = 2 * time.Millisecond
 		turn := func(req *llm.Request) script.Turn {
 			if len(script.Results(req)) == 0 {
 				return script.Turn{Parts: []llm.Part{prose, llm.ToolCall{ID: "1", Name: "look", Args: []byte("{}")}}}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/test/soak"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 )
 
 const (
@@ -25,25 +25,25 @@ const (
 	otherToken  = "other-other-other-other"
 )
 
-func tokens() []server.Token {
+func tokens() []api.Token {
 	sum := sha256.Sum256([]byte(allToken))
-	return []server.Token{
-		{Name: "reader", Token: readToken, Scopes: []server.Scope{server.ScopeRead}},
-		{Name: "runner", Token: runToken, Scopes: []server.Scope{server.ScopeRun, server.ScopeRead}},
-		{Name: "judge", Token: decideToken, Scopes: []server.Scope{server.ScopeDecide, server.ScopeRead}},
-		{Name: "admin", SHA256: hex.EncodeToString(sum[:]), Scopes: []server.Scope{server.ScopeAll}},
-		{Name: "stranger", Token: otherToken, Scopes: []server.Scope{server.ScopeAll}, Tenant: "other"},
+	return []api.Token{
+		{Name: "reader", Token: readToken, Scopes: []api.Scope{api.ScopeRead}},
+		{Name: "runner", Token: runToken, Scopes: []api.Scope{api.ScopeRun, api.ScopeRead}},
+		{Name: "judge", Token: decideToken, Scopes: []api.Scope{api.ScopeDecide, api.ScopeRead}},
+		{Name: "admin", SHA256: hex.EncodeToString(sum[:]), Scopes: []api.Scope{api.ScopeAll}},
+		{Name: "stranger", Token: otherToken, Scopes: []api.Scope{api.ScopeAll}, Tenant: "other"},
 	}
 }
 
 func TestWhoMayDoWhat(t *testing.T) {
-	v := serve(t, func(o *server.Options) {
-		o.Tokens, o.Hosts, o.Origins = tokens(), []string{"agents.example.com"}, []string{"https://app.example.com"}
-		o.MaxBody = 10_000
+	v := serve(t, func(o *options) {
+		o.Access.Tokens, o.Access.Hosts, o.Access.Origins = tokens(), []string{"agents.example.com"}, []string{"https://app.example.com"}
+		o.Limits.Body = 10_000
 		o.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "mcp") })
 	})
 	v.token = allToken
-	var run server.Run
+	var run api.Run
 	v.do("POST", "/v1/runs", `{"id":"w","input":"pay 1","wait":true}`, 201, &run)
 	decision := `{"key":"run/1/0","digest":"` + run.Pending[0].Digest + `"}`
 	passed := `{"id":"w","messages":[{"role":"user","parts":[{"type":"decision","key":"run/1/0","digest":"` + run.Pending[0].Digest + `","approve":true}]}]}`
@@ -142,10 +142,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 
 func TestLimitsOfAToken(t *testing.T) {
 	now := time.Now()
-	v := serve(t, func(o *server.Options) {
-		o.Tokens = []server.Token{{Name: "few", Token: allToken, Scopes: []server.Scope{server.ScopeAll}, Runs: 1,
+	v := serve(t, func(o *options) {
+		o.Access.Tokens = []api.Token{{Name: "few", Token: allToken, Scopes: []api.Scope{api.ScopeAll}, Runs: 1,
 			Streams: 1},
-			{Name: "slow", Token: readToken, Scopes: []server.Scope{server.ScopeRead}, PerMinute: 2}}
+			{Name: "slow", Token: readToken, Scopes: []api.Scope{api.ScopeRead}, PerMinute: 2}}
 		o.Now = func() time.Time { return now }
 	})
 	v.token = allToken
@@ -172,7 +172,7 @@ func TestLimitsOfAToken(t *testing.T) {
 
 func TestReadTokens(t *testing.T) {
 	good := `[{"name":"ci","token":"0123456789abcdef","scopes":["run","read"],"tenant":"t","user":"u","runs":2,"streams":3,"per_minute":60}]`
-	if list, err := server.ReadTokens(strings.NewReader(good)); err != nil || len(list) != 1 || list[0].Runs != 2 {
+	if list, err := api.ReadTokens(strings.NewReader(good)); err != nil || len(list) != 1 || list[0].Runs != 2 {
 		t.Errorf("got %v, %v", list, err)
 	}
 	for bad, want := range map[string]string{
@@ -187,7 +187,7 @@ func TestReadTokens(t *testing.T) {
 		`[{"name":"a","token":"0123456789abcdef","scopes":["run"],"role":"x"}]`:                "unknown field",
 		`[{"name":"a","token":"0123456789abcdef","sha256":"` + strings.Repeat("0", 64) + `"}]`: "one of token",
 	} {
-		if _, err := server.ReadTokens(strings.NewReader(bad)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := api.ReadTokens(strings.NewReader(bad)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", bad, err, want)
 		}
 	}
@@ -196,7 +196,7 @@ func TestReadTokens(t *testing.T) {
 // Clients that send their header or their body one byte at a time are disconnected, and other
 // clients are served meanwhile.
 func TestSlowClientsAreLetGo(t *testing.T) {
-	s := listen(t, func(o *server.Options) { o.Wait = 300 * time.Millisecond })
+	s := listen(t, func(o *options) { o.Times.Wait = 300 * time.Millisecond })
 	for _, begin := range []string{"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: ", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"input\":\""} {
 		conn, err := net.Dial("tcp", s.addr)
 		if err != nil {
@@ -236,7 +236,7 @@ func TestSlowClientsAreLetGo(t *testing.T) {
 // Thousands of malformed requests, a few of which are valid by chance, cause no fault of the
 // server: no status from 500 on, no crash, and no remaining state.
 func TestTenThousandMalformedRequests(t *testing.T) {
-	v := serve(t, func(o *server.Options) { o.Tokens = tokens(); o.MaxBody = 64 << 10 })
+	v := serve(t, func(o *options) { o.Access.Tokens = tokens(); o.Limits.Body = 64 << 10 })
 	rnd := rand.New(rand.NewPCG(1, 2))
 	paths := []string{"/v1/runs", "/v1/runs/x", "/v1/runs/x/approve", "/v1/runs/x/answer", "/v1/runs/x/steer", "/v1/runs/x/fork", "/v1/runs/x/cancel", "/v1/runs/%00", "/v1/runs/x/events", "/v1/tools/pay/call",
 		"/v1/tools/%ff/call", "/v1/runs/x/diff/y", "/v1/runs?limit=-1", "/v1/chat/completions", "/v1/responses", "/v1/nothing", "/mcp", "//", "/v1/runs/" + strings.Repeat("a", 300), "/../etc/passwd"}
@@ -286,12 +286,12 @@ func TestTenThousandMalformedRequests(t *testing.T) {
 // An approver lists and decides the calls of the users that its token names, and sees nothing else
 // of their runs. Without the permission, the runs of others do not exist.
 func TestApproverIsNotTheAsker(t *testing.T) {
-	scopes := []server.Scope{server.ScopeDecide, server.ScopeRead}
+	scopes := []api.Scope{api.ScopeDecide, api.ScopeRead}
 	token := func(name string) string { return name + "-" + name + "-" + name + "-token" }
-	all := []server.Token{
-		{Name: "anna", Token: token("anna"), Scopes: []server.Scope{server.ScopeAll}, Tenant: "acme", User: "anna",
+	all := []api.Token{
+		{Name: "anna", Token: token("anna"), Scopes: []api.Scope{api.ScopeAll}, Tenant: "acme", User: "anna",
 			Groups: []string{"payments"}},
-		{Name: "eve", Token: token("eve"), Scopes: []server.Scope{server.ScopeAll}, Tenant: "other", User: "eve",
+		{Name: "eve", Token: token("eve"), Scopes: []api.Scope{api.ScopeAll}, Tenant: "other", User: "eve",
 			Approves: []string{"anna", "group:payments", "*"}},
 		{Name: "none", Token: token("none"), Scopes: scopes, Tenant: "acme", User: "none"},
 		{Name: "reads", Token: token("reads"), Scopes: scopes[1:], Tenant: "acme", User: "reads", Approves: []string{"*"}},
@@ -300,18 +300,18 @@ func TestApproverIsNotTheAsker(t *testing.T) {
 		{Name: "group", Token: token("group"), Scopes: scopes, Tenant: "acme", User: "group", Approves: []string{"group:payments"}},
 		{Name: "tenant", Token: token("tenant"), Scopes: scopes, Tenant: "acme", Approves: []string{"*"}},
 	}
-	v := serve(t, func(o *server.Options) { o.Tokens = all })
+	v := serve(t, func(o *options) { o.Access.Tokens = all })
 	for i, test := range []struct {
 		who  string
 		sees bool
 	}{{"eve", false}, {"none", false}, {"reads", false}, {"bob", false}, {"named", true}, {"group", true}, {"tenant", true}} {
 		id := fmt.Sprint("r", i)
 		v.token = token("anna")
-		var run server.Run
+		var run api.Run
 		v.do("POST", "/v1/runs", `{"id":"`+id+`","input":"pay 7","wait":true}`, 201, &run)
 		decision := `{"key":"run/1/0","digest":"` + run.Pending[0].Digest + `"}`
 		v.token = token(test.who)
-		var inbox server.Inbox
+		var inbox api.Inbox
 		v.do("GET", "/v1/pending", "", 200, &inbox)
 		if got := len(inbox.Waiting) > 0; got != test.sees {
 			t.Errorf("%s sees %+v", test.who, inbox)
@@ -337,7 +337,7 @@ func TestApproverIsNotTheAsker(t *testing.T) {
 			t.Errorf("%s sees %+v", test.who, inbox.Waiting)
 		}
 		v.code("POST", "/v1/runs/"+id+"/approve", decision, 404, "not_found")
-		var after server.Run
+		var after api.Run
 		v.do("POST", "/v1/runs/"+id+"/approve?user=anna", decision, 200, &after)
 		if after.Answer != "" || after.Task != "" || after.Spent != nil {
 			t.Errorf("%s reads %+v of the run", test.who, after)

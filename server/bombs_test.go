@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 )
 
 // bomber returns an agent whose model calls the client's tool bomb with the arguments of the bomb
@@ -47,7 +47,7 @@ func bomber(all []bombs.Bomb) *pawl.Agent {
 func TestBombsOfClients(t *testing.T) {
 	soak.Sequential(t)
 	all := bombs.All()
-	v := serve(t, func(o *server.Options) { o.Agents = append(o.Agents, bomber(all)) })
+	v := serve(t, func(o *options) { o.Agents = append(o.Agents, bomber(all)) })
 	v.do("POST", "/v1/runs", `{"id":"other","agent":"clerk","input":"wait"}`, 201, nil)
 	for name, ask := range map[string]func(b bombs.Bomb, n int) string{
 		"tool": func(b bombs.Bomb, n int) string {
@@ -90,7 +90,7 @@ func TestBombsOfClients(t *testing.T) {
 	}
 	close(v.world.gate)
 	v.events(v.request("GET", "/v1/runs/other/events", "").Body, nil)
-	var run server.Run
+	var run api.Run
 	if v.do("GET", "/v1/runs/other", "", 200, &run); run.State != "over" || run.Stop != pawl.StopAnswer {
 		t.Errorf("the other run: %+v", run)
 	}
@@ -99,7 +99,7 @@ func TestBombsOfClients(t *testing.T) {
 // A panic within a run fails that run. The log has the stack, and the other run goes on.
 func TestAPanicFailsOneRun(t *testing.T) {
 	var log synced
-	v := serve(t, func(o *server.Options) {
+	v := serve(t, func(o *options) {
 		o.Agents = append(o.Agents, bomber(nil))
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	})
@@ -115,7 +115,7 @@ func TestAPanicFailsOneRun(t *testing.T) {
 	}
 	close(v.world.gate)
 	v.events(v.request("GET", "/v1/runs/other/events", "").Body, nil)
-	var run server.Run
+	var run api.Run
 	if v.do("GET", "/v1/runs/other", "", 200, &run); run.State != "over" || run.Stop != pawl.StopAnswer {
 		t.Errorf("the other run: %+v", run)
 	}

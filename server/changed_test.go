@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -24,22 +24,22 @@ func TestDeployedAgent(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			j, log := new(store.MemoryJournal), new(bytes.Buffer)
-			var run server.Run
-			first := serve(t, func(o *server.Options) { o.Journal = j })
+			var run api.Run
+			first := serve(t, func(o *options) { o.Journal = j })
 			first.do("POST", "/v1/runs", `{"id":"r","input":"pay 1","wait":true}`, 201, &run)
 			body := `{"key":"run/1/0","digest":"` + run.Pending[0].Digest + `"}`
 			if err := first.s.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			v := serve(t, func(o *server.Options) {
+			v := serve(t, func(o *options) {
 				o.Journal, o.Log = j, slog.New(slog.NewTextHandler(log, nil))
 				deploy(o.Agents[0])
 			})
 			v.do("POST", "/v1/runs/r/approve", body, 200, nil)
 			v.events(v.request("GET", "/v1/runs/r/events", "").Body, nil)
-			run = server.Run{}
+			run = api.Run{}
 			v.do("GET", "/v1/runs/r", "", 200, &run)
-			var inbox server.Inbox
+			var inbox api.Inbox
 			if v.do("GET", "/v1/pending", "", 200, &inbox); (len(inbox.Changed) == 1) != (what == "tool") {
 				t.Errorf("the inbox has %+v", inbox)
 			}
@@ -64,7 +64,7 @@ func TestDeployedAgent(t *testing.T) {
 func TestAgentVersions(t *testing.T) {
 	j := new(store.MemoryJournal)
 	with := func(versions ...string) *serving {
-		return serve(t, func(o *server.Options) {
+		return serve(t, func(o *options) {
 			o.Journal, o.Agents = j, nil
 			for _, v := range versions {
 				a := clerk(&world{})
@@ -73,7 +73,7 @@ func TestAgentVersions(t *testing.T) {
 			}
 		})
 	}
-	var run server.Run
+	var run api.Run
 	first := with("1")
 	first.do("POST", "/v1/runs", `{"id":"r","agent":"clerk","input":"pay 1","wait":true}`, 201, &run)
 	if run.Agent != "clerk@1" {
@@ -89,7 +89,7 @@ func TestAgentVersions(t *testing.T) {
 	last := with("2")
 	last.do("POST", "/v1/runs/r/approve", key, 200, nil)
 	last.events(last.request("GET", "/v1/runs/r/events", "").Body, nil)
-	run = server.Run{}
+	run = api.Run{}
 	if last.do("GET", "/v1/runs/r", "", 200, &run); run.State != "over" || run.Agent != "clerk@1" {
 		t.Errorf("got %+v", run)
 	}

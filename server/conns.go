@@ -1,5 +1,7 @@
 package server
 
+// conns.go: limits the open connections of a listener, in all and by address.
+
 import (
 	linked "container/list"
 	"context"
@@ -155,8 +157,8 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// busy marks the connection of a request as busy, or as not busy.
-func busy(ctx context.Context, is bool) {
+// markBusy marks the connection of a request as busy, or as not busy.
+func markBusy(ctx context.Context, is bool) {
 	c, ok := ctx.Value(connKey{}).(*limitedConn)
 	if !ok {
 		return

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/test/soak"
-	"github.com/pawl-go/pawl/server"
 )
 
 // half opens connections whose requests never end, and returns the function that closes them.
@@ -52,7 +51,7 @@ func half(t *testing.T, addr string, n int) (end func()) {
 // the control the connections are busy with requests, and the check waits.
 func TestHalfOpen(t *testing.T) {
 	limit := soak.N(200, 4096)
-	s := listen(t, func(o *server.Options) { o.MaxConns = limit })
+	s := listen(t, func(o *options) { o.Limits.Conns = limit })
 	end := half(t, s.addr, limit+limit/10)
 	defer end()
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
@@ -63,7 +62,7 @@ func TestHalfOpen(t *testing.T) {
 		}
 	}
 
-	full := listen(t, func(o *server.Options) { o.MaxConns = 20 })
+	full := listen(t, func(o *options) { o.Limits.Conns = 20 })
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
@@ -131,7 +130,7 @@ func TestAddressConns(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := &from{addrs: test.addrs}
-			options := func(o *server.Options) { o.AddressConns = test.limit }
+			options := func(o *options) { o.Limits.AddressConns = test.limit }
 			s := listenOn(t, options, func(l net.Listener) net.Listener { in.Listener = l; return in })
 			var conns []net.Conn
 			for range test.addrs {

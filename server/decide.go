@@ -1,39 +1,49 @@
 package server
 
+// decide.go: the endpoints that answer a pending call: approve, deny and answer.
+
 import (
 	"net/http"
-	"slices"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
 
-// verdict handles POST …/approve and …/deny.
-func (c *call) verdict(approve bool) error {
+// approve handles POST /v1/runs/{id}/approve.
+func (c *call) approve() error {
 	var in api.Verdict
 	if err := c.Read(&in); err != nil {
 		return err
 	}
-	switch {
-	case approve && in.Reason != "":
+	if in.Reason != "" {
 		return runs.BadRequest("an approval has no reason", "leave reason out")
-	case !approve && len(in.Args) > 0:
-		return runs.BadRequest("a rejection has no arguments", "leave args out")
 	}
-	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Approve: approve, Args: in.Args, Reason: in.Reason})
+	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Approve: true, Args: in.Args})
 }
 
-// give handles POST …/answer.
-func (c *call) give() error {
+// deny handles POST /v1/runs/{id}/deny.
+func (c *call) deny() error {
+	var in api.Verdict
+	if err := c.Read(&in); err != nil {
+		return err
+	}
+	if len(in.Args) > 0 {
+		return runs.BadRequest("a rejection has no arguments", "leave args out")
+	}
+	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Reason: in.Reason})
+}
+
+// answer handles POST /v1/runs/{id}/answer.
+func (c *call) answer() error {
 	var in api.CallResult
 	if err := c.Read(&in); err != nil {
 		return err
 	}
 	r := llm.TextResult(in.Text)
-	r.IsError, r.Data = in.IsError, in.Data
+	r.IsError = in.IsError
+	r.Data = in.Data
 	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Result: &r})
 }
 
@@ -43,52 +53,47 @@ func (c *call) decide(d llm.Decision) error {
 	if err != nil {
 		return err
 	}
-	if user := q.Get("user"); q.Has("user") && user != c.Client.User {
+	if user := q.Get("user"); q.Has("user") && user != c.Client.Scope.User {
 		// A user without the permission looks like a run that does not exist.
-		c.Client = c.Client.Of(user)
+		c.Client = c.Client.For(user)
 		if c.Client == nil {
 			return runs.Fault("not_found", "there is no run "+c.RunID+" of this user whose calls the token may decide", "")
 		}
 	}
-	head, open, err := c.Waiting(c.RunID)
-	if err != nil {
+	if err := c.Runs.Decide(c.Context(), c.Caller(), c.RunID, d); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Key == d.Key }); i >= 0 && d.Result != nil {
-		d.Result.CallID = open[i].Call.ID
-	} else if d.Result != nil {
-		d.Result.CallID = c.Answered(c.RunID, d.Key)
+	if c.Client.IsApprover() {
+		return c.writeForApprover(c.RunID)
 	}
-	ds := []llm.Decision{d}
-	if err := c.May(open, ds); err != nil {
-		return err
-	}
-	if err := c.S.Engine.Decide(c.Ctx(), c.RunID, ds...); err != nil {
-		return err
-	}
-	p := runs.Place{Who: c.Client.Scope(), Id: c.RunID}
-	if !c.S.Hub.Find(p).Works() && head.State != store.JournalOver {
-		if _, err := c.TakeUp(p, head.Agent); err != nil {
-			c.S.Hub.Wake() // the decision is stored, and some process will resume the run
-		}
-	}
-	if c.Client.Approver != nil {
-		return c.tellApprover(c.RunID)
-	}
-	return c.tell(http.StatusOK, c.RunID)
+	return c.writeRun(http.StatusOK, c.RunID)
 }
 
-// tellApprover answers with what an approver may see of a run of another user.
-func (c *call) tellApprover(id string) error {
-	head, open, err := c.Waiting(id)
+// writeForApprover answers with what an approver may see of a run of another user.
+func (c *call) writeForApprover(id string) error {
+	head, open, err := c.Runs.Pending(c.Context(), c.Caller(), id)
 	if err != nil {
 		return err
 	}
-	run := c.S.ForApprover(head)
-	run.Pending, err = c.Shown(id, open)
+	run := c.describeForApprover(head)
+	run.Pending, err = c.Runs.Show(c.Context(), c.Caller(), id, open)
 	if err != nil {
 		return err
 	}
 	run.Waits = len(open)
 	return c.Write(http.StatusOK, run)
+}
+
+// describeForApprover converts a journal entry to what an approver may see of its run.
+func (c *call) describeForApprover(head store.JournalRun) api.Run {
+	run := c.Runs.Describe(head)
+	return api.Run{
+		ID:      run.ID,
+		Agent:   run.Agent,
+		User:    head.Scope.User,
+		State:   run.State,
+		Waits:   run.Waits,
+		Created: run.Created,
+		Updated: run.Updated,
+	}
 }

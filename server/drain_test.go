@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -62,8 +62,8 @@ func TestServeDrains(t *testing.T) {
 	for _, drain := range []time.Duration{0, -1} { // 30 s, and none
 		var paid atomic.Int32
 		under, gate, journal := make(chan struct{}, 2*runs), make(chan struct{}), new(store.MemoryJournal)
-		options := func(o *server.Options) {
-			o.Agents, o.Journal, o.Drain = []*pawl.Agent{payer(&paid, under, gate)}, journal, drain
+		options := func(o *options) {
+			o.Agents, o.Journal, o.Times.Drain = []*pawl.Agent{payer(&paid, under, gate)}, journal, drain
 		}
 		l := listen(t, options)
 		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -123,10 +123,10 @@ func TestServeDrains(t *testing.T) {
 }
 
 type said struct {
-	Status string       `json:"status"`
-	State  string       `json:"state"`
-	Ahead  int          `json:"ahead"`
-	Error  server.Error `json:"error"`
+	Status string    `json:"status"`
+	State  string    `json:"state"`
+	Ahead  int       `json:"ahead"`
+	Error  api.Error `json:"error"`
 }
 
 // ask sends a request, and wants Retry-After with each 503.
@@ -168,7 +168,7 @@ func (j *away) JournalRun(ctx context.Context, s store.Scope, id string) (store.
 // without an address, which the log has.
 func TestDatabaseAway(t *testing.T) {
 	j, log := &away{Journal: new(store.MemoryJournal)}, new(bytes.Buffer)
-	v := serve(t, func(o *server.Options) { o.Journal, o.Log = j, slog.New(slog.NewTextHandler(log, nil)) })
+	v := serve(t, func(o *options) { o.Journal, o.Log = j, slog.New(slog.NewTextHandler(log, nil)) })
 	addr := strings.TrimPrefix(v.url, "http://")
 	j.off.Store(true)
 	if got, status := ask(t, v.client, "GET", addr, "/v1/ready", ""); status != 503 || got.Status != "no_store" {

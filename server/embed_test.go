@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,23 +11,24 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
 // A server in an application: its mux, its sessions. A user sees the own runs only, a session
 // without a scope is refused, limits count by user, and the application's pages stay its own.
 func TestAuthenticate(t *testing.T) {
-	sessions := map[string]server.Token{
-		"s-ann": {Name: "ann", User: "ann", Scopes: []server.Scope{server.ScopeRun, server.ScopeRead}, PerMinute: 4},
-		"s-bob": {Name: "bob", User: "bob", Scopes: []server.Scope{server.ScopeRead}},
+	sessions := map[string]api.Token{
+		"s-ann": {Name: "ann", User: "ann", Scopes: []api.Scope{api.ScopeRun, api.ScopeRead}, PerMinute: 4},
+		"s-bob": {Name: "bob", User: "bob", Scopes: []api.Scope{api.ScopeRead}},
 	}
 	w := &world{gate: make(chan struct{})}
-	v := serve(t, func(o *server.Options) {
+	v := serve(t, func(o *options) {
 		o.Agents = []*pawl.Agent{clerk(w)}
-		o.Authenticate = func(r *http.Request) (server.Token, error) {
+		o.Access.Authenticate = func(r *http.Request) (api.Token, error) {
 			c, err := r.Cookie("session")
 			if err != nil {
-				return server.Token{}, errors.New("sign in first")
+				return api.Token{}, errors.New("sign in first")
 			}
 			s, ok := sessions[c.Value]
 			if !ok {
@@ -75,10 +78,76 @@ func TestAuthenticate(t *testing.T) {
 			t.Errorf("%d: %s %s as %q: got %d, want %d", i, test.method, test.path, test.session, got, test.want)
 		}
 	}
-	o := server.Options{Agents: []*pawl.Agent{clerk(w)}, Journal: new(store.MemoryJournal),
-		Tokens:       []server.Token{{Name: "x", Token: strings.Repeat("x", 32), Scopes: []server.Scope{server.ScopeAll}}},
-		Authenticate: func(*http.Request) (server.Token, error) { return server.Token{}, nil }}
-	if _, err := server.New(o); err == nil {
+	o := options{Agents: []*pawl.Agent{clerk(w)}, Journal: new(store.MemoryJournal)}
+	o.Access = server.Access{
+		Tokens:       []api.Token{{Name: "x", Token: strings.Repeat("x", 32), Scopes: []api.Scope{api.ScopeAll}}},
+		Authenticate: func(*http.Request) (api.Token, error) { return api.Token{}, nil },
+	}
+	if _, err := newServer(o); err == nil {
 		t.Error("Tokens and Authenticate are both valid")
 	}
+}
+
+// The error of Authenticate keeps its status if it is an *api.Error, without secrets.
+func TestAuthenticateError(t *testing.T) {
+	v := serve(t, func(o *options) {
+		o.Access.Authenticate = func(r *http.Request) (api.Token, error) {
+			busy := &api.Error{Status: 503, Code: "busy", Message: "the session store is down", RetryAfter: 7}
+			return api.Token{}, fmt.Errorf("sessions: %w", busy)
+		}
+	})
+	res, err := v.client.Get(v.url + "/v1/runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "7" || !strings.Contains(string(body), `"code":"busy"`) {
+		t.Errorf("got %d, Retry-After %q, %s", res.StatusCode, res.Header.Get("Retry-After"), body)
+	}
+}
+
+// An approver of * decides the calls of every user of the tenant, and of no other tenant, also in an
+// application with its own sessions.
+func TestAuthenticateApprovesAll(t *testing.T) {
+	both := []api.Scope{api.ScopeRun, api.ScopeRead}
+	users := map[string]api.Token{
+		"ann":     {Name: "ann", User: "ann", Tenant: "acme", Scopes: both},
+		"carl":    {Name: "carl", User: "carl", Tenant: "other", Scopes: both},
+		"manager": {Name: "manager", User: "manager", Tenant: "acme", Approves: []string{"*"}, Scopes: []api.Scope{api.ScopeRead, api.ScopeDecide}},
+		"reader":  {Name: "reader", User: "reader", Tenant: "acme", Approves: []string{"*"}, Scopes: []api.Scope{api.ScopeRead}},
+	}
+	v := serve(t, func(o *options) {
+		o.Access.Authenticate = func(r *http.Request) (api.Token, error) {
+			name, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			return users[name], nil
+		}
+	})
+	do := func(user, method, path, body string, want int, out any) {
+		t.Helper()
+		v.token = user
+		v.do(method, path, body, want, out)
+	}
+	var run api.Run
+	do("ann", "POST", "/v1/runs", `{"id":"a","input":"pay 1","wait":true}`, 201, &run)
+	do("carl", "POST", "/v1/runs", `{"id":"c","input":"pay 2","wait":true}`, 201, nil)
+
+	var inbox api.Inbox
+	do("manager", "GET", "/v1/pending", "", 200, &inbox)
+	if len(inbox.Waiting) != 1 || inbox.Waiting[0].Run.User != "ann" {
+		t.Fatalf("the approver sees %+v, want the call of ann", inbox.Waiting)
+	}
+	inbox = api.Inbox{}
+	do("reader", "GET", "/v1/pending", "", 200, &inbox)
+	if len(inbox.Waiting) != 0 {
+		t.Errorf("a client without the scope decide sees %+v", inbox.Waiting)
+	}
+
+	decision := `{"key":"run/1/0","digest":"` + run.Pending[0].Digest + `"}`
+	do("reader", "POST", "/v1/runs/a/approve?user=ann", decision, 403, nil)
+	do("manager", "POST", "/v1/runs/c/approve?user=carl", decision, 404, nil)
+	do("manager", "POST", "/v1/runs/a/approve?user=ann", decision, 200, nil)
 }

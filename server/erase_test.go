@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
@@ -40,7 +39,7 @@ func TestDeleteErases(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	v := serve(t, func(o *server.Options) { o.Journal = db })
+	v := serve(t, func(o *options) { o.Journal = db })
 	words := []string{"xylophone", "cellist"}
 	for i, word := range words {
 		v.do("POST", "/v1/runs", fmt.Sprintf(`{"id":"r%d","input":"pay %s","wait":true}`, i, word), 201, nil)

@@ -17,7 +17,7 @@ import (
 func Example() {
 	agent := &pawl.Agent{Name: "clerk", Model: script.New(script.Say("It rains."))}
 	// or sqlite.Open("pawl.db", nil)
-	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: new(store.MemoryJournal)})
+	s, err := server.New([]*pawl.Agent{agent}, new(store.MemoryJournal), nil)
 	if err != nil {
 		panic(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -49,7 +50,7 @@ func upTo(t *testing.T, all <-chan sent, name string) (seen []sent) {
 // ends.
 func TestAStreamFollowsARunThatWaits(t *testing.T) {
 	v := serve(t, nil)
-	var run server.Run
+	var run api.Run
 	v.do("POST", "/v1/runs", `{"id":"w","input":"pay 7","wait":true}`, 201, &run)
 	all := v.reading(v.request("GET", "/v1/runs/w/events", ""))
 	first := upTo(t, all, "run_ended")
@@ -76,9 +77,9 @@ func TestAStreamFollowsARunThatWaits(t *testing.T) {
 // The same if the answer was given to another server: the event arrives with the next heartbeat.
 func TestAStreamFollowsARunThatGoesOnElsewhere(t *testing.T) {
 	journal := new(store.MemoryJournal)
-	near := serve(t, func(o *server.Options) { o.Journal, o.Beat = journal, 20*time.Millisecond })
-	far := serve(t, func(o *server.Options) { o.Journal = journal })
-	var run server.Run
+	near := serve(t, func(o *options) { o.Journal, o.Times.Beat = journal, 20*time.Millisecond })
+	far := serve(t, func(o *options) { o.Journal = journal })
+	var run api.Run
 	near.do("POST", "/v1/runs", `{"id":"w","input":"pay 7","wait":true}`, 201, &run)
 	all := near.reading(near.request("GET", "/v1/runs/w/events", ""))
 	upTo(t, all, "run_ended")
@@ -94,7 +95,7 @@ func TestAStreamFollowsARunThatGoesOnElsewhere(t *testing.T) {
 // nothing either.
 func TestReadersSetNothingToWork(t *testing.T) {
 	journal := new(store.MemoryJournal)
-	first := serve(t, func(o *server.Options) { o.Journal, o.Tokens = journal, tokens() })
+	first := serve(t, func(o *options) { o.Journal, o.Access.Tokens = journal, tokens() })
 	first.token = allToken
 	first.do("POST", "/v1/runs", `{"id":"waits","input":"pay 7","wait":true}`, 201, nil)
 	first.do("POST", "/v1/runs", `{"id":"failed","input":"fail","wait":true}`, 201, nil)
@@ -107,7 +108,7 @@ func TestReadersSetNothingToWork(t *testing.T) {
 		return all
 	}
 	before := heads()
-	next := serve(t, func(o *server.Options) { o.Journal, o.Tokens = journal, tokens() })
+	next := serve(t, func(o *options) { o.Journal, o.Access.Tokens = journal, tokens() })
 	next.token = readToken
 	for id, want := range map[string]string{"waits": "run_ended", "failed": "error", "over": "run_ended"} {
 		for range 2 {
@@ -122,7 +123,7 @@ func TestReadersSetNothingToWork(t *testing.T) {
 				}
 			}
 		}
-		var run server.Run
+		var run api.Run
 		if next.do("GET", "/v1/runs/"+id, "", 200, &run); run.State == "running" {
 			t.Errorf("%s is said to run", id)
 		}
@@ -135,7 +136,7 @@ func TestReadersSetNothingToWork(t *testing.T) {
 		}
 	}
 	// A replay of stored events blocks no other request.
-	var run server.Run
+	var run api.Run
 	next.token = allToken
 	next.do("POST", "/v1/runs", `{"id":"failed","wait":true}`, 200, &run)
 	if run.State != "failed" || heads()[0].Fence != before[0].Fence+1 {
@@ -148,7 +149,7 @@ func TestReadersSetNothingToWork(t *testing.T) {
 func TestARunnerInTheProcess(t *testing.T) {
 	v := serve(t, nil)
 	stream := func(ctx context.Context, id string, msgs ...llm.Message) (res *pawl.Result, kinds string, err error) {
-		res, err = runtest.Ended(pawl.Collect(v.s.Runner(id, "clerk", "a person at MCP").Stream(ctx, msgs...),
+		res, err = runtest.Ended(pawl.Collect(v.s.Runner(server.RunnerOptions{ID: id, Agent: "clerk", By: "a person at MCP"}).Stream(ctx, msgs...),
 			func(e pawl.Event) { kinds += string(e.Kind) + " " }))
 		return res, kinds, err
 	}
@@ -171,7 +172,7 @@ func TestARunnerInTheProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(store.WithScope(t.Context(), store.Scope{Tenant: "acme"}))
 	defer cancel(nil)
-	for e, err := range v.s.Runner("c", "", "").Stream(ctx, llm.User("wait")) {
+	for e, err := range v.s.Runner(server.RunnerOptions{ID: "c"}).Stream(ctx, llm.User("wait")) {
 		if err != nil && !errors.Is(err, pawl.ErrCancelled) {
 			t.Error(err)
 		}
@@ -183,9 +184,9 @@ func TestARunnerInTheProcess(t *testing.T) {
 		}
 	}
 	v.code("GET", "/v1/runs/c", "", 404, "not_found") // it belongs to acme
-	var failed *server.Error
-	for _, err := range v.s.Runner("x", "nobody", "").Stream(t.Context(), llm.User("hi")) {
-		failed, _ = err.(*server.Error)
+	var failed *api.Error
+	for _, err := range v.s.Runner(server.RunnerOptions{ID: "x", Agent: "nobody"}).Stream(t.Context(), llm.User("hi")) {
+		failed, _ = err.(*api.Error)
 	}
 	if failed == nil || failed.Code != "not_found" {
 		t.Errorf("got %v", failed)
@@ -194,6 +195,6 @@ func TestARunnerInTheProcess(t *testing.T) {
 
 func TestRunnersInTheProcessPassTheSuite(t *testing.T) {
 	pawltest.TestRunner(t, func(t *testing.T, a *pawl.Agent) pawl.Runner {
-		return serve(t, func(o *server.Options) { o.Agents = []*pawl.Agent{a} }).s.Runner("r", "clerk", "suite")
+		return serve(t, func(o *options) { o.Agents = []*pawl.Agent{a} }).s.Runner(server.RunnerOptions{ID: "r", Agent: "clerk", By: "suite"})
 	})
 }

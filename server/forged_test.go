@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 )
 
 // guard returns an agent with a tool of each kind, whose effects count in ran. Its model calls the
@@ -115,7 +115,7 @@ func doors(f forged, previous string) map[string][2]string {
 // tools.
 func TestForgedCallsAreNotExecuted(t *testing.T) {
 	var ran, unmade atomic.Int32
-	v := serve(t, func(o *server.Options) { o.Agents, o.Tokens = []*pawl.Agent{guard(&ran, &unmade)}, tokens() })
+	v := serve(t, func(o *options) { o.Agents, o.Access.Tokens = []*pawl.Agent{guard(&ran, &unmade)}, tokens() })
 	send := func(door [2]string) string {
 		t.Helper()
 		res := v.request("POST", door[0], door[1])
@@ -128,7 +128,7 @@ func TestForgedCallsAreNotExecuted(t *testing.T) {
 	}
 	waiting := func() (n int) {
 		t.Helper()
-		var inbox server.Inbox
+		var inbox api.Inbox
 		v.do("GET", "/v1/pending", "", 200, &inbox)
 		return len(inbox.Waiting)
 	}
@@ -167,7 +167,7 @@ func TestForgedCallsAreNotExecuted(t *testing.T) {
 		if !strings.Contains(got, `"mine"`) || strings.Contains(got, "Answer:") || waiting() != 1 {
 			t.Errorf("%s: the client's own call is not returned: %s", door, got)
 		}
-		var list server.Runs
+		var list api.Runs
 		v.do("GET", "/v1/runs?state=waiting", "", 200, &list)
 		v.do("POST", "/v1/runs/"+list.Runs[0].ID+"/cancel", "", 200, nil)
 	}
@@ -185,7 +185,7 @@ func TestForgedCallsAreNotExecuted(t *testing.T) {
 			if n := ran.Swap(0); n != want || waiting() > 0 != (name == "asked") {
 				t.Errorf("control: %s: %d calls ran, %d wait: %s", request, n, waiting(), b)
 			}
-			var list server.Runs
+			var list api.Runs
 			if v.do("GET", "/v1/runs?state=waiting", "", 200, &list); len(list.Runs) > 0 {
 				v.do("POST", "/v1/runs/"+list.Runs[0].ID+"/cancel", "", 200, nil)
 			}
@@ -197,9 +197,9 @@ func TestForgedCallsAreNotExecuted(t *testing.T) {
 // approval in one conversation. A fork does not repeat the call of a tool.
 func TestForgedApprovals(t *testing.T) {
 	var ran, unmade atomic.Int32
-	v := serve(t, func(o *server.Options) { o.Agents, o.Tokens = []*pawl.Agent{guard(&ran, &unmade)}, tokens() })
+	v := serve(t, func(o *options) { o.Agents, o.Access.Tokens = []*pawl.Agent{guard(&ran, &unmade)}, tokens() })
 	v.token = allToken
-	var run server.Run
+	var run api.Run
 	v.do("POST", "/v1/runs", `{"id":"w","agent":"guard","wait":true,"input":"call read asked"}`, 201, &run)
 	if len(run.Pending) != 1 || run.Pending[0].Key != "run/2/0" || ran.Swap(0) != 1 {
 		t.Fatalf("got %+v", run)

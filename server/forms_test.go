@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
@@ -42,7 +43,7 @@ func goldenForm(t *testing.T, name, got string) {
 // The endpoints, their parameters and the fields of their requests and responses keep their names.
 // The wording of the document may change.
 func TestFormsOfTheAPI(t *testing.T) {
-	s, err := New(Options{Journal: new(store.MemoryJournal), Agents: []*pawl.Agent{{Name: "clerk", Model: script.New()}}})
+	s, err := New([]*pawl.Agent{{Name: "clerk", Model: script.New()}}, new(store.MemoryJournal), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestErrorCodesStay(t *testing.T) {
 		fmt.Fprintf(&b, "%d %s\n", c.Status, c.Code)
 	}
 	goldenForm(t, "error_codes.txt", b.String())
-	e, err := json.Marshal(map[string]*Error{"error": {Status: 400, Code: "bad_request", Message: "m", Hint: "h", RetryAfter: 1}})
+	e, err := json.Marshal(map[string]*api.Error{"error": {Status: 400, Code: "bad_request", Message: "m", Hint: "h", RetryAfter: 1}})
 	if want := `{"error":{"code":"bad_request","message":"m","hint":"h"}}`; err != nil || string(e) != want {
 		t.Errorf("got %s, error %v, want %s", e, err, want)
 	}

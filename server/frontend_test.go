@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 )
 
 // chatBody returns a request with one message of the user.
@@ -72,13 +73,13 @@ func TestSideRequestsHaveNoTools(t *testing.T) {
 				got = req
 				return script.Say("A Title")
 			})
-			v := serve(t, func(o *server.Options) {
+			v := serve(t, func(o *options) {
 				o.Agents[0].Model, o.Agents[0].Instructions = main, "Pay."
-				o.About = map[string]server.About{"clerk": {Side: small}}
+				o.Front.About = map[string]server.About{"clerk": {Side: small}}
 			})
 			var out completion
 			v.do("POST", "/v1/chat/completions", test.body, 200, &out)
-			var list server.Runs
+			var list api.Runs
 			v.do("GET", "/v1/runs", "", 200, &list)
 			want, runs := "answer", 1
 			if test.side {
@@ -109,9 +110,9 @@ func TestSideRequestsUseTheAgentsModel(t *testing.T) {
 
 func TestModelsHaveTheFieldsOfChatPrograms(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	v := serve(t, func(o *server.Options) {
+	v := serve(t, func(o *options) {
 		o.Now = func() time.Time { return now }
-		o.About = map[string]server.About{"clerk": {Title: "The clerk", Description: "Pays.", Window: 128_000}}
+		o.Front.About = map[string]server.About{"clerk": {Title: "The clerk", Description: "Pays.", Window: 128_000}}
 	})
 	var list struct{ Data []map[string]any }
 	v.do("GET", "/v1/models", "", 200, &list)
@@ -139,7 +140,7 @@ func TestReasoningContent(t *testing.T) {
 		{name: "calls alone", hide: true, calls: true, want: "→ look {\"at\":\"x\"}\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			v := serve(t, func(o *server.Options) {
+			v := serve(t, func(o *options) {
 				o.Agents[0].Model = always(func(req *llm.Request) script.Turn {
 					if script.Results(req) != nil {
 						return script.Turn{Parts: []llm.Part{llm.Reasoning{Text: "I found it."}, llm.Text{Text: "Here."}}}
@@ -147,7 +148,7 @@ func TestReasoningContent(t *testing.T) {
 					return script.Turn{Parts: []llm.Part{llm.Reasoning{Text: "I look."},
 						llm.ToolCall{ID: "1", Name: "look", Args: json.RawMessage(`{"at":"x"}`)}}}
 				})
-				o.HideReasoning, o.ShowCalls = test.hide, test.calls
+				o.Front.HideReasoning, o.Front.ShowCalls = test.hide, test.calls
 			})
 			var out completion
 			v.do("POST", "/v1/chat/completions", chatBody(t, "go", nil), 200, &out)
@@ -194,7 +195,7 @@ func TestOpenWebUIsChatIsTheThread(t *testing.T) {
 		if test.status != 200 {
 			continue
 		}
-		var run server.Run
+		var run api.Run
 		v.do("GET", "/v1/runs/chat_"+strings.TrimPrefix(out.ID, "chatcmpl-"), "", 200, &run)
 		if run.Thread != test.chat {
 			t.Errorf("got %q, want %q", run.Thread, test.chat)

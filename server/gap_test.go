@@ -11,7 +11,6 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
 )
 
 // talker returns an agent that emits much text once gate is closed.
@@ -57,7 +56,7 @@ func lifecycle(all []sent) string {
 // A late reader misses fragments and gets their number, from any position. It misses nothing else.
 func TestGapsAddUp(t *testing.T) {
 	watch := func(fragments int) (*serving, []sent) {
-		v := serve(t, func(o *server.Options) { o.Agents, o.Fragments = []*pawl.Agent{talker(800, open())}, fragments })
+		v := serve(t, func(o *options) { o.Agents, o.Limits.Fragments = []*pawl.Agent{talker(800, open())}, fragments })
 		v.do("POST", "/v1/runs", `{"id":"r","input":"talk","wait":true}`, 201, nil)
 		return v, v.events(v.request("GET", "/v1/runs/r/events", "").Body, nil)
 	}
@@ -91,14 +90,14 @@ func TestGapsAddUp(t *testing.T) {
 func TestManyRunsAndReaders(t *testing.T) {
 	const words, bound = 800, 10_000
 	runs, readers := soak.N(40, 200), soak.N(100, 500)
-	whole := serve(t, func(o *server.Options) { o.Agents, o.Fragments = []*pawl.Agent{talker(words, open())}, 64<<20 })
+	whole := serve(t, func(o *options) { o.Agents, o.Limits.Fragments = []*pawl.Agent{talker(words, open())}, 64<<20 })
 	whole.do("POST", "/v1/runs", `{"id":"r","input":"talk","wait":true}`, 201, nil)
 	model := whole.events(whole.request("GET", "/v1/runs/r/events", "").Body, nil)
 	want := lifecycle(model)
 	total, _, _ := countTexts(model)
 
 	gate := make(chan struct{})
-	v := serve(t, func(o *server.Options) { o.Agents, o.Fragments = []*pawl.Agent{talker(words, gate)}, bound })
+	v := serve(t, func(o *options) { o.Agents, o.Limits.Fragments = []*pawl.Agent{talker(words, gate)}, bound })
 	before := heap()
 	began := time.Now()
 	var wg sync.WaitGroup

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -19,20 +18,20 @@ type listening struct {
 }
 
 // listen serves as the command does.
-func listen(t *testing.T, change func(*server.Options)) *listening {
+func listen(t *testing.T, change func(*options)) *listening {
 	t.Helper()
 	return listenOn(t, change, func(l net.Listener) net.Listener { return l })
 }
 
 // listenOn is listen with another listener.
-func listenOn(t *testing.T, change func(*server.Options), wrap func(net.Listener) net.Listener) *listening {
+func listenOn(t *testing.T, change func(*options), wrap func(net.Listener) net.Listener) *listening {
 	t.Helper()
 	w := &world{gate: make(chan struct{})}
-	o := server.Options{Agents: []*pawl.Agent{clerk(w)}, Journal: new(store.MemoryJournal)}
+	o := options{Agents: []*pawl.Agent{clerk(w)}, Journal: new(store.MemoryJournal)}
 	if change != nil {
 		change(&o)
 	}
-	s, err := server.New(o)
+	s, err := newServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +56,15 @@ func listenOn(t *testing.T, change func(*server.Options), wrap func(net.Listener
 // was running.
 func TestServeTakesUpWhatWasLeft(t *testing.T) {
 	journal := new(store.MemoryJournal)
-	first := serve(t, func(o *server.Options) { o.Journal = journal })
+	first := serve(t, func(o *options) { o.Journal = journal })
 	first.do("POST", "/v1/runs", `{"id":"long","input":"wait"}`, 201, nil)
 	if err := first.s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{gate: make(chan struct{})}
 	close(w.gate)
-	listen(t, func(o *server.Options) {
-		o.Journal, o.Recover, o.Agents = journal, 20*time.Millisecond, []*pawl.Agent{clerk(w)}
+	listen(t, func(o *options) {
+		o.Journal, o.Times.Recover, o.Agents = journal, 20*time.Millisecond, []*pawl.Agent{clerk(w)}
 	})
 	deadline := time.After(3 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -1,28 +1,15 @@
 package server
 
+// memories.go: the endpoints of what agents remember.
+
 import (
 	"errors"
 	"net/http"
 
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
-
-// Memories is a page of memories.
-type Memories struct {
-	Memories []store.Memory `json:"memories"`
-	After    string         `json:"after,omitzero"`
-}
-
-// Confirm is the yes of a person to a memory.
-type Confirm struct {
-	Always bool `json:"always,omitzero"`
-}
-
-// Forgotten names the memories that were deleted.
-type Forgotten struct {
-	Forgotten []string `json:"forgotten"`
-}
 
 // memories handles GET /v1/memories.
 func (c *call) memories() error {
@@ -30,9 +17,9 @@ func (c *call) memories() error {
 	if err != nil {
 		return err
 	}
-	out := Memories{Memories: []store.Memory{}}
-	if c.S.O.Memories != nil {
-		list, err := c.S.O.Memories.Memories(c.Ctx(), c.Client.Scope(), p)
+	out := api.Memories{Memories: []store.Memory{}}
+	if c.s.o.Memories != nil {
+		list, err := c.s.o.Memories.Memories(c.Context(), c.Client.Scope, p)
 		if err != nil {
 			return err
 		}
@@ -46,19 +33,19 @@ func (c *call) memories() error {
 
 // memory returns the memory of the client that the path names.
 func (c *call) memory() (store.Memory, error) {
-	id := c.R.PathValue("id")
+	id := c.Request.PathValue("id")
 	if err := store.CheckID(id); err != nil {
 		return store.Memory{}, runs.BadRequest(err.Error(), "")
 	}
-	if c.S.O.Memories == nil {
+	if c.s.o.Memories == nil {
 		return store.Memory{}, runs.Fault("not_found", "the server has no memories", "")
 	}
-	return c.S.O.Memories.Memory(c.Ctx(), c.Client.Scope(), id)
+	return c.s.o.Memories.Memory(c.Context(), c.Client.Scope, id)
 }
 
 // confirm handles POST /v1/memories/{id}/confirm.
 func (c *call) confirm() error {
-	var in Confirm
+	var in api.Confirm
 	if err := c.Read(&in); err != nil {
 		return err
 	}
@@ -66,8 +53,9 @@ func (c *call) confirm() error {
 	if err != nil {
 		return err
 	}
-	m.Source.Unconfirmed, m.Source.Always = false, in.Always || m.Source.Always
-	m, _, err = c.S.O.Memories.AddMemory(c.Ctx(), c.Client.Scope(), m)
+	m.Source.Unconfirmed = false
+	m.Source.Always = m.Source.Always || in.Always
+	m, _, err = c.s.o.Memories.AddMemory(c.Context(), c.Client.Scope, m)
 	if err != nil {
 		return err
 	}
@@ -78,13 +66,13 @@ func (c *call) confirm() error {
 func (c *call) forget() error {
 	m, err := c.memory()
 	if err == nil {
-		err = c.S.O.Memories.ForgetMemory(c.Ctx(), c.Client.Scope(), m.ID)
+		err = c.s.o.Memories.ForgetMemory(c.Context(), c.Client.Scope, m.ID)
 	}
 	if err != nil {
 		return err
 	}
-	c.S.Hub.Compact()
-	return c.Write(http.StatusOK, Forgotten{[]string{m.ID}})
+	c.Runs.Compact()
+	return c.Write(http.StatusOK, api.Forgotten{Forgotten: []string{m.ID}})
 }
 
 // forgetRun handles DELETE /v1/memories?run=RUN.
@@ -94,13 +82,13 @@ func (c *call) forgetRun() error {
 		return err
 	}
 	run := q.Get("run")
-	out := Forgotten{[]string{}}
+	out := api.Forgotten{Forgotten: []string{}}
 	if run == "" {
 		return runs.BadRequest("the query has no run", "?run=RUN forgets what came of a run")
 	}
 	p := store.Page{Limit: 1000}
-	for more := c.S.O.Memories != nil; more; {
-		list, err := c.S.O.Memories.Memories(c.Ctx(), c.Client.Scope(), p)
+	for more := c.s.o.Memories != nil; more; {
+		list, err := c.s.o.Memories.Memories(c.Context(), c.Client.Scope, p)
 		if err != nil {
 			return err
 		}
@@ -108,7 +96,7 @@ func (c *call) forgetRun() error {
 			if m.Source.Run != run {
 				continue
 			}
-			err := c.S.O.Memories.ForgetMemory(c.Ctx(), c.Client.Scope(), m.ID)
+			err := c.s.o.Memories.ForgetMemory(c.Context(), c.Client.Scope, m.ID)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
@@ -120,7 +108,7 @@ func (c *call) forgetRun() error {
 		}
 	}
 	if len(out.Forgotten) > 0 {
-		c.S.Hub.Compact()
+		c.Runs.Compact()
 	}
 	return c.Write(http.StatusOK, out)
 }

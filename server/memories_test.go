@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/tools/remember"
@@ -46,16 +46,16 @@ func TestMemories(t *testing.T) {
 	db, _ := memoriesDB(t)
 	scopes := map[string]store.Scope{"anna": {Tenant: "acme", User: "anna"}, "bob": {Tenant: "acme", User: "bob"},
 		"else": {Tenant: "other", User: "anna"}}
-	var all []server.Token
+	var all []api.Token
 	for name, s := range scopes {
-		all = append(all, server.Token{Name: name, Token: name + "-all-all-all-all-all", Tenant: s.Tenant, User: s.User,
-			Scopes: []server.Scope{server.ScopeAll}, Approves: []string{"*"}})
+		all = append(all, api.Token{Name: name, Token: name + "-all-all-all-all-all", Tenant: s.Tenant, User: s.User,
+			Scopes: []api.Scope{api.ScopeAll}, Approves: []string{"*"}})
 	}
-	for _, scope := range []server.Scope{server.ScopeRead, server.ScopeRun, server.ScopeDecide, server.ScopeTools} {
-		all = append(all, server.Token{Name: string(scope), Token: string(scope) + "-only-only-only-only",
-			Scopes: []server.Scope{scope}, Tenant: "acme", User: "anna"})
+	for _, scope := range []api.Scope{api.ScopeRead, api.ScopeRun, api.ScopeDecide, api.ScopeTools} {
+		all = append(all, api.Token{Name: string(scope), Token: string(scope) + "-only-only-only-only",
+			Scopes: []api.Scope{scope}, Tenant: "acme", User: "anna"})
 	}
-	v := serve(t, func(o *server.Options) { o.Journal, o.Memories, o.Tokens = db, db, all })
+	v := serve(t, func(o *options) { o.Journal, o.Memories, o.Access.Tokens = db, db, all })
 	ids := map[string]string{}
 	for name, s := range scopes {
 		ids[name] = remembered(t, db, s, store.Memory{Text: "A fact of " + name + ".", Source: store.Source{Run: "r", Unconfirmed: true}})
@@ -95,7 +95,7 @@ func TestMemories(t *testing.T) {
 	v.code("DELETE", "/v1/memories/%00", "", 400, "bad_request")
 	v.code("DELETE", "/v1/memories", "", 400, "bad_request")
 	v.code("DELETE", "/v1/memories?all=1", "", 400, "bad_request")
-	var page server.Memories
+	var page api.Memories
 	v.do("GET", "/v1/memories?limit=1", "", 200, &page)
 	if list := page.Memories; len(list) != 1 || list[0].ID != ids["anna"] || page.After != ids["anna"] ||
 		list[0].Source.Run != "r" {
@@ -111,7 +111,7 @@ func TestMemories(t *testing.T) {
 	if err != nil || stored.Source.Unconfirmed || !m.Source.Always || stored.Source != m.Source {
 		t.Errorf("confirmed %+v, stored %+v, %v", m, stored, err)
 	}
-	var gone server.Forgotten
+	var gone api.Forgotten
 	v.do("DELETE", "/v1/memories?run=r", "", 200, &gone)
 	if !slices.Equal(gone.Forgotten, []string{ids["anna"]}) {
 		t.Errorf("forgotten %q", gone.Forgotten)
@@ -132,12 +132,12 @@ func TestMemories(t *testing.T) {
 // More memories than a page are forgotten with their run.
 func TestForgetRun(t *testing.T) {
 	db, _ := memoriesDB(t)
-	v := serve(t, func(o *server.Options) { o.Memories = db })
+	v := serve(t, func(o *options) { o.Memories = db })
 	for i := range 1100 {
 		from := store.Source{Run: []string{"r", "s"}[i%2]}
 		remembered(t, db, store.Scope{}, store.Memory{Text: fmt.Sprint("Fact ", i), Source: from})
 	}
-	var gone server.Forgotten
+	var gone api.Forgotten
 	v.do("DELETE", "/v1/memories?run=r", "", 200, &gone)
 	list, err := db.Memories(t.Context(), store.Scope{}, store.Page{Limit: 1000})
 	ofRun := func(m store.Memory) bool { return m.Source.Run != "s" }
@@ -151,7 +151,7 @@ func TestForgetRun(t *testing.T) {
 func TestForgetErases(t *testing.T) {
 	for _, same := range []bool{true, false} {
 		db, dir := memoriesDB(t)
-		v := serve(t, func(o *server.Options) {
+		v := serve(t, func(o *options) {
 			if o.Memories = db; same {
 				o.Journal = db
 			}
@@ -194,15 +194,15 @@ func TestChatsAreSummarized(t *testing.T) {
 		asked = append(asked, string(must(json.Marshal(req.Messages))))
 		return script.Say("So.")
 	})))
-	var tokens []server.Token
+	var tokens []api.Token
 	for _, name := range []string{"anna", "bob"} {
-		tokens = append(tokens, server.Token{Name: name, Token: name + "-all-all-all-all-all", Tenant: "acme", User: name,
-			Scopes: []server.Scope{server.ScopeAll}})
+		tokens = append(tokens, api.Token{Name: name, Token: name + "-all-all-all-all-all", Tenant: "acme", User: name,
+			Scopes: []api.Scope{api.ScopeAll}})
 	}
-	v := serve(t, func(o *server.Options) {
+	v := serve(t, func(o *options) {
 		o.Agents = []*pawl.Agent{{Name: "clerk", Model: model, Tools: []pawl.Toolset{set},
 			Middleware: []pawl.Middleware{set.Middleware()}}}
-		o.Journal, o.Memories, o.Tokens = db, db, tokens
+		o.Journal, o.Memories, o.Access.Tokens = db, db, tokens
 	})
 	say := func(user, protocol, chat string, n int) bool {
 		t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -54,7 +54,7 @@ func TestAnAgentOfAnAgent(t *testing.T) {
 func TestAResultThatComesEarly(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	stopped := make(chan struct{})
-	v := serve(t, func(o *server.Options) {
+	v := serve(t, func(o *options) {
 		o.Journal = journal
 		o.Around = func(_, _ string, r pawl.Runner) pawl.Runner {
 			return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
@@ -107,7 +107,7 @@ func TestAResultThatComesEarly(t *testing.T) {
 // they were made.
 func TestAClientsResultsReachTheRun(t *testing.T) {
 	journal := new(store.MemoryJournal)
-	v := serve(t, func(o *server.Options) { o.Journal = journal })
+	v := serve(t, func(o *options) { o.Journal = journal })
 	ask := `{"model":"clerk","messages":[{"role":"user","content":"locate me"}],"tools":[{"type":"function","function":{"name":"locate"}}]}`
 	var first struct {
 		Choices []struct {
@@ -119,7 +119,7 @@ func TestAClientsResultsReachTheRun(t *testing.T) {
 	v.do("POST", "/v1/chat/completions", ask, 200, &first)
 	id := first.Choices[0].Message.ToolCalls[0].ID
 	answer := `{"model":"clerk","messages":[{"role":"user","content":"locate me"},{"role":"assistant","tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"locate","arguments":"{}"}}]},{"role":"tool","tool_call_id":"` + id + `","content":"Rome"}]}`
-	next := serve(t, func(o *server.Options) { o.Journal = journal })
+	next := serve(t, func(o *options) { o.Journal = journal })
 	var second struct {
 		Choices []struct{ Message struct{ Content string } }
 	}
@@ -127,12 +127,12 @@ func TestAClientsResultsReachTheRun(t *testing.T) {
 	if got := second.Choices[0].Message.Content; got != "Done: Rome" {
 		t.Errorf("got %q", got)
 	}
-	var list server.Runs
+	var list api.Runs
 	next.do("GET", "/v1/runs", "", 200, &list)
 	if len(list.Runs) != 1 || list.Runs[0].State != "over" {
 		t.Errorf("runs: %+v", list.Runs)
 	}
-	again := request(t, "POST", serve(t, func(o *server.Options) { o.Journal = journal }).url+"/v1/chat/completions", answer)
+	again := request(t, "POST", serve(t, func(o *options) { o.Journal = journal }).url+"/v1/chat/completions", answer)
 	again.Header.Set("X-Stainless-Retry-Count", "1") // another process answered the first try
 	if res, err := next.client.Do(again); err != nil || res.StatusCode != 422 {
 		t.Errorf("repeated: %v, %v", res, err)
@@ -178,7 +178,7 @@ func TestConversationAfterResults(t *testing.T) {
 		}
 		return "waited", ctx.Err()
 	})
-	v := serve(t, func(o *server.Options) {
+	v := serve(t, func(o *options) {
 		o.Agents = []*pawl.Agent{{Name: "clerk", Model: model, Tools: []pawl.Toolset{pay, wait}}}
 	})
 	type reply struct {
@@ -204,7 +204,7 @@ func TestConversationAfterResults(t *testing.T) {
 	const more = `,{"role":"user","content":"more"}`
 	check := func(name string, r reply, text string, runs, payments int) {
 		t.Helper()
-		var list server.Runs
+		var list api.Runs
 		v.do("GET", "/v1/runs", "", 200, &list)
 		if got := r.Choices[0].Message.Content; got != text || len(list.Runs) != runs || paid != payments {
 			t.Errorf("%s: %q in %d runs with %d payments, want %q, %d, %d", name, got, len(list.Runs), paid, text, runs, payments)

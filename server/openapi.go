@@ -1,5 +1,7 @@
 package server
 
+// openapi.go: makes the OpenAPI document from the table of endpoints.
+
 import (
 	"cmp"
 	_ "embed"
@@ -13,74 +15,135 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/server/api"
-	"github.com/pawl-go/pawl/server/internal/openai"
 	"github.com/pawl-go/pawl/server/internal/web"
 )
 
 // document handles GET /openapi.json.
 func (c *call) document() error {
-	b, err := json.MarshalIndent(c.S.openAPI(), "", "  ")
+	b, err := json.MarshalIndent(c.s.openAPI(), "", "  ")
 	if err != nil {
 		return err
 	}
-	web.WriteBytes(c.W, http.StatusOK, b)
+	web.WriteBytes(c.Writer, http.StatusOK, b)
 	return nil
 }
 
+type object = map[string]any
+
 // openAPI generates the OpenAPI document from the table of endpoints.
-func (s *Server) openAPI() openai.Object {
-	f := &forms{all: openai.Object{}, types: map[string]reflect.Type{}}
-	paths := map[string]openai.Object{}
-	failed := openai.Object{"description": "It failed: the status is that of the code.", "content": openai.Object{"application/json": openai.Object{"schema": openai.Object{"type": "object", "properties": openai.Object{"error": f.of(reflect.TypeFor[api.Error]())}, "required": []string{"error"}}}}}
-	for _, rt := range s.routes {
-		op := openai.Object{"summary": rt.Does, "operationId": operation(rt)}
-		var params []openai.Object
-		for part := range strings.SplitSeq(rt.Path, "/") {
-			if name, ok := strings.CutPrefix(part, "{"); ok {
-				params = append(params, openai.Object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": openai.Object{"type": "string"}})
-			}
-		}
-		for _, q := range rt.Query {
-			params = append(params, openai.Object{"name": q.Name, "in": "query", "description": q.Does, "schema": openai.Object{"type": "string"}})
-		}
-		if params != nil {
-			op["parameters"] = params
-		}
-		if rt.In != nil {
-			op["requestBody"] = openai.Object{"required": true, "content": openai.Object{"application/json": openai.Object{"schema": f.of(reflect.TypeOf(rt.In))}}}
-		}
-		content := openai.Object{}
-		if rt.Out != nil {
-			content["application/json"] = openai.Object{"schema": f.of(reflect.TypeOf(rt.Out))}
-		}
-		if rt.Stream {
-			content["text/event-stream"] = openai.Object{"schema": openai.Object{"type": "string"}}
-		}
-		done := openai.Object{"description": "Done."}
-		if len(content) > 0 {
-			done["content"] = content
-		}
-		responses := openai.Object{"200": done, "default": failed}
-		if rt.Status != 0 {
-			responses[strconv.Itoa(rt.Status)] = done
-		}
-		op["responses"] = responses
-		if rt.Scope == "" {
-			op["security"] = []openai.Object{}
-		} else {
-			op["description"] = "Needs the scope " + string(rt.Scope) + "."
+func (s *Server) openAPI() object {
+	f := &forms{all: object{}, types: map[string]reflect.Type{}}
+	paths := map[string]object{}
+	for i := range s.routes {
+		rt := &s.routes[i]
+		if rt.Hidden {
+			continue
 		}
 		if paths[rt.Path] == nil {
-			paths[rt.Path] = openai.Object{}
+			paths[rt.Path] = object{}
 		}
-		paths[rt.Path][strings.ToLower(rt.Method)] = op
+		paths[rt.Path][strings.ToLower(rt.Method)] = f.operation(rt)
 	}
-	return openai.Object{"openapi": "3.1.0", "info": openai.Object{"title": "pawl", "version": "1", "description": "Agents over HTTP. docs/server.md has the story, docs/events.md the events."}, "paths": paths,
-		"security":   []openai.Object{{"token": []string{}}},
-		"components": openai.Object{"securitySchemes": openai.Object{"token": openai.Object{"type": "http", "scheme": "bearer"}}, "schemas": f.all}}
+	return object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title":       "pawl",
+			"version":     "1",
+			"description": "Agents over HTTP. docs/server.md has the story, docs/events.md the events.",
+		},
+		"paths":    paths,
+		"security": []object{{"token": []string{}}},
+		"components": object{
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}},
+			"schemas":         f.all,
+		},
+	}
 }
 
-func operation(rt web.Route) string {
+// operation returns the description of an endpoint.
+func (f *forms) operation(rt *web.Route) object {
+	op := object{
+		"summary":     rt.Does,
+		"operationId": operationID(rt),
+		"responses":   f.responses(rt),
+	}
+	if params := parameters(rt); params != nil {
+		op["parameters"] = params
+	}
+	if rt.In != nil {
+		op["requestBody"] = object{"required": true, "content": f.jsonOf(reflect.TypeOf(rt.In))}
+	}
+	if rt.Scope == "" {
+		op["security"] = []object{}
+	} else {
+		op["description"] = "Needs the scope " + string(rt.Scope) + "."
+	}
+	return op
+}
+
+// parameters returns the parameters of the path and the query. Nil means that there are none.
+func parameters(rt *web.Route) (params []object) {
+	text := object{"type": "string"}
+	for part := range strings.SplitSeq(rt.Path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			params = append(params, object{
+				"name":     strings.TrimSuffix(name, "}"),
+				"in":       "path",
+				"required": true,
+				"schema":   text,
+			})
+		}
+	}
+	for _, q := range rt.Query {
+		params = append(params, object{
+			"name":        q.Name,
+			"in":          "query",
+			"description": q.Does,
+			"schema":      text,
+		})
+	}
+	return params
+}
+
+// responses returns the responses of an endpoint.
+func (f *forms) responses(rt *web.Route) object {
+	content := object{}
+	if rt.Out != nil {
+		content = f.jsonOf(reflect.TypeOf(rt.Out))
+	}
+	if rt.Stream {
+		content["text/event-stream"] = object{"schema": object{"type": "string"}}
+	}
+	done := object{"description": "Done."}
+	if len(content) > 0 {
+		done["content"] = content
+	}
+
+	failure := object{
+		"type":       "object",
+		"properties": object{"error": f.of(reflect.TypeFor[api.Error]())},
+		"required":   []string{"error"},
+	}
+	all := object{
+		"200": done,
+		"default": object{
+			"description": "It failed: the status is that of the code.",
+			"content":     object{"application/json": object{"schema": failure}},
+		},
+	}
+	if rt.Status != 0 {
+		all[strconv.Itoa(rt.Status)] = done
+	}
+	return all
+}
+
+// jsonOf returns the content that is a JSON value of a type.
+func (f *forms) jsonOf(t reflect.Type) object {
+	return object{"application/json": object{"schema": f.of(t)}}
+}
+
+// operationID returns the name of an endpoint.
+func operationID(rt *web.Route) string {
 	name := strings.ToLower(rt.Method)
 	for part := range strings.FieldsFuncSeq(rt.Path,
 		func(r rune) bool { return r == '/' || r == '.' || r == '{' || r == '}' || r == '_' }) {
@@ -93,42 +156,42 @@ func operation(rt web.Route) string {
 
 // forms holds the schemas of named types.
 type forms struct {
-	all   openai.Object
+	all   object
 	types map[string]reflect.Type
 }
 
 // of returns the schema of a type, derived from the rules of encoding/json and from the doc tags.
-func (f *forms) of(t reflect.Type) openai.Object {
+func (f *forms) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
-		return openai.Object{"type": "string", "format": "date-time"}
+		return object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[json.RawMessage]():
-		return openai.Object{}
+		return object{}
 	case reflect.TypeFor[pawl.Effect]():
-		return openai.Object{"type": "string"}
+		return object{"type": "string"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return f.of(t.Elem())
 	case reflect.String:
-		return openai.Object{"type": "string"}
+		return object{"type": "string"}
 	case reflect.Bool:
-		return openai.Object{"type": "boolean"}
+		return object{"type": "boolean"}
 	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Uint8:
-		return openai.Object{"type": "integer"}
+		return object{"type": "integer"}
 	case reflect.Float64:
-		return openai.Object{"type": "number"}
+		return object{"type": "number"}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return openai.Object{"type": "string"}
+			return object{"type": "string"}
 		}
-		return openai.Object{"type": "array", "items": f.of(t.Elem())}
+		return object{"type": "array", "items": f.of(t.Elem())}
 	case reflect.Map:
-		return openai.Object{"type": "object", "additionalProperties": f.of(t.Elem())}
+		return object{"type": "object", "additionalProperties": f.of(t.Elem())}
 	case reflect.Struct:
 		return f.named(t)
 	}
-	return openai.Object{}
+	return object{}
 }
 
 // schemaNames holds the names of schemas that differ from the names of their types. The names of
@@ -136,9 +199,9 @@ func (f *forms) of(t reflect.Type) openai.Object {
 var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[pawl.PendingCall]():    "Waiting",
 	reflect.TypeFor[journal.LedgerEntry](): "Effect",
-	reflect.TypeFor[SteerRequest]():        "Say",
+	reflect.TypeFor[api.SteerRequest]():    "Say",
 	reflect.TypeFor[api.CallResult]():      "Given",
-	reflect.TypeFor[PendingRun]():          "Asked",
+	reflect.TypeFor[api.PendingRun]():      "Asked",
 }
 
 //go:embed fields.txt
@@ -149,7 +212,7 @@ func meaning(t reflect.Type, key string, tag reflect.StructTag) string {
 	if does := tag.Get("doc"); does != "" {
 		return does
 	}
-	if !strings.Contains(t.PkgPath(), "/pawl/server") {
+	if t.PkgPath() != reflect.TypeFor[api.Run]().PkgPath() {
 		return ""
 	}
 	_, section, _ := strings.Cut(fieldsText, "\n["+t.Name()+"]\n")
@@ -160,9 +223,9 @@ func meaning(t reflect.Type, key string, tag reflect.StructTag) string {
 }
 
 // named adds a struct to the components and returns a reference to it.
-func (f *forms) named(t reflect.Type) openai.Object {
+func (f *forms) named(t reflect.Type) object {
 	name := cmp.Or(schemaNames[t], t.Name())
-	ref := openai.Object{"$ref": "#/components/schemas/" + name}
+	ref := object{"$ref": "#/components/schemas/" + name}
 	switch f.types[name] {
 	case t:
 		return ref
@@ -173,10 +236,10 @@ func (f *forms) named(t reflect.Type) openai.Object {
 	}
 	if t.Implements(reflect.TypeFor[json.Marshaler]()) ||
 		reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
-		f.all[name] = openai.Object{"type": "object", "description": "pawl." + name + ", in its JSON form."}
+		f.all[name] = object{"type": "object", "description": "pawl." + name + ", in its JSON form."}
 		return ref
 	}
-	props := openai.Object{}
+	props := object{}
 	required := []string{}
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -187,7 +250,7 @@ func (f *forms) named(t reflect.Type) openai.Object {
 		s := f.of(field.Type)
 		if does := meaning(t, key, field.Tag); does != "" {
 			if _, is := s["$ref"]; is {
-				s = openai.Object{"allOf": []openai.Object{s}}
+				s = object{"allOf": []object{s}}
 			}
 			s["description"] = does
 		}
@@ -196,9 +259,9 @@ func (f *forms) named(t reflect.Type) openai.Object {
 			required = append(required, key)
 		}
 	}
-	f.all[name] = openai.Object{"type": "object", "properties": props, "additionalProperties": false}
+	f.all[name] = object{"type": "object", "properties": props, "additionalProperties": false}
 	if len(required) > 0 {
-		f.all[name].(openai.Object)["required"] = required
+		f.all[name].(object)["required"] = required
 	}
 	return ref
 }

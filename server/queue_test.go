@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
@@ -86,11 +86,11 @@ func TestQueue(t *testing.T) {
 	}
 	defer db.Close()
 	w := &workers{gate: make(chan struct{})}
-	options := func(o *server.Options) {
-		o.Agents, o.Journal, o.MaxRuns, o.Queue = []*pawl.Agent{w.agent()}, db, 4, 4*many
+	options := func(o *options) {
+		o.Agents, o.Journal, o.Limits.Runs, o.Limits.Queue = []*pawl.Agent{w.agent()}, db, 4, 4*many
 		for _, tenant := range []string{"many", "few"} {
-			o.Tokens = append(o.Tokens, server.Token{Name: tenant, Token: tenant + strings.Repeat("-", 20),
-				Scopes: []server.Scope{server.ScopeAll}, Tenant: tenant})
+			o.Access.Tokens = append(o.Access.Tokens, api.Token{Name: tenant, Token: tenant + strings.Repeat("-", 20),
+				Scopes: []api.Scope{api.ScopeAll}, Tenant: tenant})
 		}
 	}
 	v := serve(t, options)
@@ -202,12 +202,12 @@ func settled(t *testing.T, db store.Journal, tenant string, n int) {
 func TestQueueOutlivesTheServer(t *testing.T) {
 	journal, w := new(store.MemoryJournal), &workers{gate: make(chan struct{})}
 	tenants := []string{"a", "b"}
-	options := func(o *server.Options) {
-		o.Agents, o.Journal, o.MaxRuns, o.TenantRuns, o.Queue = []*pawl.Agent{w.agent()}, journal, 3, 2, 8
-		o.Beat, o.Recover = time.Millisecond, 10*time.Millisecond
+	options := func(o *options) {
+		o.Agents, o.Journal, o.Limits.Runs, o.Limits.TenantRuns, o.Limits.Queue = []*pawl.Agent{w.agent()}, journal, 3, 2, 8
+		o.Times.Beat, o.Times.Recover = time.Millisecond, 10*time.Millisecond
 		for _, tenant := range tenants {
-			o.Tokens = append(o.Tokens, server.Token{Name: tenant, Token: strings.Repeat(tenant, 20),
-				Scopes: []server.Scope{server.ScopeAll}, Tenant: tenant})
+			o.Access.Tokens = append(o.Access.Tokens, api.Token{Name: tenant, Token: strings.Repeat(tenant, 20),
+				Scopes: []api.Scope{api.ScopeAll}, Tenant: tenant})
 		}
 	}
 	v := serve(t, options)
@@ -223,7 +223,7 @@ func TestQueueOutlivesTheServer(t *testing.T) {
 		t.Errorf("%d runs wait, want 8", n)
 	}
 	v.token = strings.Repeat("a", 20)
-	var list server.Runs
+	var list api.Runs
 	v.do("GET", "/v1/runs?state=queued", "", 200, &list)
 	if len(list.Runs) != 4 || list.Runs[0].ID != "a-2" || list.Runs[0].State != "queued" {
 		t.Errorf("got the list %+v", list)
@@ -249,11 +249,11 @@ func TestQueueOutlivesTheServer(t *testing.T) {
 func TestTenantsTakeTurns(t *testing.T) {
 	for _, tenants := range []int{2, 1} {
 		journal, w := new(store.MemoryJournal), &workers{gate: make(chan struct{})}
-		v := serve(t, func(o *server.Options) {
-			o.Agents, o.Journal, o.MaxRuns, o.Queue = []*pawl.Agent{w.agent()}, journal, 1, 100
+		v := serve(t, func(o *options) {
+			o.Agents, o.Journal, o.Limits.Runs, o.Limits.Queue = []*pawl.Agent{w.agent()}, journal, 1, 100
 			for i, name := range []string{"x", "y"} {
-				o.Tokens = append(o.Tokens, server.Token{Name: name, Token: strings.Repeat(name, 20),
-					Scopes: []server.Scope{server.ScopeAll}, Tenant: fmt.Sprint(i % tenants)})
+				o.Access.Tokens = append(o.Access.Tokens, api.Token{Name: name, Token: strings.Repeat(name, 20),
+					Scopes: []api.Scope{api.ScopeAll}, Tenant: fmt.Sprint(i % tenants)})
 			}
 		})
 		for i := range 40 {

@@ -53,8 +53,8 @@ func quiet(t *testing.T, beat time.Duration, times edge.Options) (*edge.Edge, *s
 		return script.Together(script.Say("Here it is."), script.Call("final_answer", `{"city":"Oslo"}`))
 	}
 	model := &script.Model{Turns: []script.Turn{script.Loop(script.Func(turn))}}
-	v := serve(t, func(o *server.Options) {
-		o.Beat, o.A2A = beat, &server.A2A{}
+	v := serve(t, func(o *options) {
+		o.Times.Beat, o.A2A = beat, &server.A2A{}
 		o.Agents = []*pawl.Agent{
 			{Name: "clerk", Model: model, Tools: []pawl.Toolset{refund, hold},
 				Middleware: []pawl.Middleware{pawl.Approve(allow)}},

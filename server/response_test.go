@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -35,7 +35,7 @@ type openAIResponse struct {
 // ends with calls for the client is a response.
 func TestAResponseIsShownAgain(t *testing.T) {
 	journal := new(store.MemoryJournal)
-	v := serve(t, func(o *server.Options) { o.Journal = journal })
+	v := serve(t, func(o *options) { o.Journal = journal })
 	tools := `,"tools":[{"type":"function","name":"locate"}]`
 	ask := func(body string) (r openAIResponse) {
 		t.Helper()
@@ -48,7 +48,7 @@ func TestAResponseIsShownAgain(t *testing.T) {
 	if rest.ID == call.ID || rest.Usage.Total == 0 {
 		t.Errorf("got %+v", rest)
 	}
-	next := serve(t, func(o *server.Options) { o.Journal = journal })
+	next := serve(t, func(o *options) { o.Journal = journal })
 	for _, want := range []openAIResponse{text, call, rest} {
 		var got openAIResponse
 		next.do("GET", "/v1/responses/"+want.ID, "", 200, &got)
@@ -93,7 +93,7 @@ func TestAResponseIsShownAgain(t *testing.T) {
 		t.Error("it is not said to be deleted")
 	}
 	v.do("POST", "/v1/responses", `{"model":"clerk","input":"fail"}`, 424, nil)
-	var runs server.Runs
+	var runs api.Runs
 	v.do("GET", "/v1/runs?state=failed", "", 200, &runs)
 	var failed openAIResponse
 	v.do("GET", "/v1/responses/"+runs.Runs[0].ID, "", 200, &failed)
@@ -107,7 +107,7 @@ func TestAResponseThatIsNotStored(t *testing.T) {
 	v := serve(t, nil)
 	count := func() int {
 		t.Helper()
-		var runs server.Runs
+		var runs api.Runs
 		v.do("GET", "/v1/runs", "", 200, &runs)
 		return len(runs.Runs)
 	}
@@ -142,7 +142,7 @@ func TestAResponseThatIsNotStored(t *testing.T) {
 
 // Streams beyond the limit for all clients are refused. Connections beyond their limit wait.
 func TestStreamsAndConnectionsAreBounded(t *testing.T) {
-	s := listen(t, func(o *server.Options) { o.MaxStreams, o.MaxConns = 1, 3 })
+	s := listen(t, func(o *options) { o.Limits.Streams, o.Limits.Conns = 1, 3 })
 	post := func(c *http.Client, body string) *http.Response {
 		t.Helper()
 		res, err := c.Do(request(t, "POST", "http://"+s.addr+"/v1/chat/completions", body))
@@ -156,7 +156,7 @@ func TestStreamsAndConnectionsAreBounded(t *testing.T) {
 	defer two.CloseIdleConnections()
 	stream := post(one, `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"wait"}]}`)
 	refused := post(two, `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"hello"}]}`)
-	var said struct{ Error server.Error }
+	var said struct{ Error api.Error }
 	if err := json.NewDecoder(refused.Body).Decode(&said); err != nil || refused.StatusCode != 503 ||
 		said.Error.Code != "busy" || refused.Header.Get("Retry-After") == "" {
 		t.Errorf("a second stream: %d %+v, %v", refused.StatusCode, said, err)

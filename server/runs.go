@@ -1,5 +1,7 @@
 package server
 
+// runs.go: the endpoints that start, list, show and follow runs.
+
 import (
 	"cmp"
 	"crypto/rand"
@@ -19,52 +21,80 @@ func (c *call) start() error {
 	if err := c.Read(&in); err != nil {
 		return err
 	}
-	msgs, err := messagesOf(&in)
+	msgs, err := messagesOf(in.Input, in.Messages)
 	if err != nil {
 		return err
 	}
-	in.ID = cmp.Or(in.ID, c.R.Header.Get("Idempotency-Key"))
+	in.ID = cmp.Or(in.ID, c.Request.Header.Get("Idempotency-Key"))
 	if in.ID == "" {
 		if len(msgs) == 0 {
 			return runs.BadRequest("there is nothing to do", "give input, or messages")
 		}
-		in.ID = "run_" + strings.ToLower(rand.Text()[:20])
+		in.ID = newID("run_")
 	}
 	if err := store.CheckID(in.ID); err != nil {
 		return runs.BadRequest(err.Error(), "")
 	}
-	l, created, err := c.Begin(in, false, msgs)
+
+	l, created, err := c.Runs.Start(c.Context(), c.Caller(), runs.Request{ID: in.ID, Agent: in.Agent, Messages: msgs})
 	if err != nil {
 		return err
 	}
 	if c.WantsEvents() {
-		c.W.Header().Set("Location", "/v1/runs/"+in.ID)
+		c.Writer.Header().Set("Location", "/v1/runs/"+in.ID)
 		return c.watch(l, in.ID)
 	}
-	if in.Wait && l != nil {
-		select {
-		case <-l.Done:
-		case <-c.R.Context().Done():
-			return nil
-		case <-c.S.Hub.Closing:
-		}
+	if in.Wait && !c.await(l) {
+		return nil
 	}
 	status := http.StatusOK
 	if created {
-		c.W.Header().Set("Location", "/v1/runs/"+in.ID)
+		c.Writer.Header().Set("Location", "/v1/runs/"+in.ID)
 		status = http.StatusCreated
 	}
-	return c.tell(status, in.ID)
+	return c.writeRun(status, in.ID)
 }
 
-// tell answers with the state of a run.
-func (c *call) tell(status int, id string) error {
-	run, err := c.Get(id)
+// newID returns a new ID with a prefix.
+func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:20]) }
+
+// messagesOf returns the messages of a request that has either an input or messages.
+func messagesOf(input string, msgs []llm.Message) ([]llm.Message, error) {
+	if input == "" {
+		return msgs, nil
+	}
+	if len(msgs) > 0 {
+		return nil, runs.BadRequest("give either input or messages, not both", "give one")
+	}
+	return []llm.Message{llm.User(input)}, nil
+}
+
+// await waits until a run has stopped, or the server stops. False means that the client has
+// disconnected. l may be nil.
+func (c *call) await(l *runs.Live) bool {
+	if l == nil {
+		return true
+	}
+	select {
+	case <-l.Done():
+	case <-c.Runs.Closing():
+	case <-c.Request.Context().Done():
+		return false
+	}
+	return true
+}
+
+// writeRun answers with the state of a run.
+func (c *call) writeRun(status int, id string) error {
+	run, err := c.Runs.State(c.Context(), c.Caller(), id)
 	if err != nil {
 		return err
 	}
 	return c.Write(status, run)
 }
+
+// states are the states by which lists are selected.
+var states = []string{runs.StateQueued, store.JournalOpen, store.JournalWaiting, store.JournalFailed, store.JournalOver}
 
 // list handles GET /v1/runs.
 func (c *call) list() error {
@@ -73,24 +103,25 @@ func (c *call) list() error {
 		return err
 	}
 	state := q.Get("state")
-	if state != "" && !slices.Contains([]string{runs.Queued, store.JournalOpen, store.JournalWaiting, store.JournalFailed,
-		store.JournalOver}, state) {
+	if state != "" && !slices.Contains(states, state) {
 		return runs.BadRequest("there is no state "+state, "queued, open, waiting, failed or over")
 	}
 	if c.WantsEvents() {
 		return c.watchRuns(state, p)
 	}
-	in := state
-	if state == runs.Queued {
-		in = store.JournalOpen
+
+	stored := state
+	if state == runs.StateQueued {
+		stored = store.JournalOpen
 	}
-	heads, err := c.S.O.Journal.JournalRuns(c.Ctx(), c.Client.Scope(), in, p)
+	heads, err := c.Runs.Heads(c.Context(), c.Caller(), stored, p)
 	if err != nil {
 		return err
 	}
 	out := api.Runs{Runs: make([]api.Run, 0, len(heads))}
 	for _, head := range heads {
-		if run := c.S.ToRun(head); state != runs.Queued || run.State == runs.Queued {
+		run := c.Runs.Describe(head)
+		if state != runs.StateQueued || run.State == runs.StateQueued {
 			out.Runs = append(out.Runs, run)
 		}
 	}
@@ -101,46 +132,37 @@ func (c *call) list() error {
 }
 
 // show handles GET /v1/runs/{id}.
-func (c *call) show() error {
-	return c.tell(http.StatusOK, c.RunID)
-}
+func (c *call) show() error { return c.writeRun(http.StatusOK, c.RunID) }
 
-// eventsOf handles GET /v1/runs/{id}/events: from the client's position or from the beginning,
-// until no event can follow. For a run that no process executes, the stored events are replayed.
-func (c *call) eventsOf() error {
-	l, err := c.Look(runs.Place{Who: c.Client.Scope(), Id: c.RunID})
+// events handles GET /v1/runs/{id}/events: from the client's position or from the beginning, until
+// no event can follow. For a run that no process executes, the stored events are replayed.
+func (c *call) events() error {
+	l, err := c.Runs.Attach(c.Context(), c.Caller(), c.RunID)
 	if err != nil {
 		return err
 	}
-	after := l.Feed.Place(c.R.Header.Get("Last-Event-ID"))
-	if _, ended, _ := l.Feed.Read(after, 0); ended && after > 0 && !l.Waits.Load() {
-		c.W.WriteHeader(http.StatusNoContent) // prevents a browser from reconnecting
+	after := c.position(l)
+	_, ended, _ := l.Read(after, 0)
+	if ended && after > 0 && !l.Pending() {
+		c.Writer.WriteHeader(http.StatusNoContent) // prevents a browser from reconnecting
 		return nil
 	}
 	return c.Stream(l, after, true)
 }
 
-// watch streams the events of a run until it stops.
-func (c *call) watch(l *runs.Live, id string) error {
-	if l == nil {
-		head, err := c.S.O.Journal.JournalRun(c.Ctx(), c.Client.Scope(), id)
-		if err != nil {
-			return err
-		}
-		l, err = c.TakeUp(runs.Place{Who: c.Client.Scope(), Id: id}, head.Agent)
-		if err != nil {
-			return err
-		}
-	}
-	return c.Stream(l, l.Feed.Place(c.R.Header.Get("Last-Event-ID")), false)
+// position returns the position after which the client wants events.
+func (c *call) position(l *runs.Live) int64 {
+	return l.Position(c.Request.Header.Get("Last-Event-ID"))
 }
 
-func messagesOf(in *api.Start) ([]llm.Message, error) {
-	if in.Input == "" {
-		return in.Messages, nil
+// watch streams the events of a run until it stops. A nil l is a run that has stopped.
+func (c *call) watch(l *runs.Live, id string) error {
+	if l == nil {
+		var err error
+		l, err = c.Runs.Resume(c.Context(), c.Caller(), id)
+		if err != nil {
+			return err
+		}
 	}
-	if len(in.Messages) > 0 {
-		return nil, runs.BadRequest("give either input or messages, not both", "give one")
-	}
-	return []llm.Message{llm.User(in.Input)}, nil
+	return c.Stream(l, c.position(l), false)
 }

@@ -1,7 +1,8 @@
 package server
 
+// server.go: Server, its life, and the checks before each request.
+
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,117 +14,173 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/gate"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/access"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/server/internal/web"
+	"github.com/pawl-go/pawl/store"
 )
 
-// New returns a server. It does not execute runs yet. Serve also resumes interrupted runs.
-func New(o Options) (*Server, error) {
-	def(&o.MaxBody, 4<<20)
-	def(&o.MaxConns, 4096)
-	def(&o.AddressConns, (o.MaxConns+1)/2)
-	def(&o.MaxStreams, 2000)
-	def(&o.MaxRuns, 1000)
-	def(&o.Fragments, 256<<10)
-	def(&o.Idle, 64<<20)
-	def(&o.Wait, 30*time.Second)
-	def(&o.Beat, 10*time.Second)
-	def(&o.Recover, 5*time.Second)
-	def(&o.Drain, 30*time.Second)
-	def(&o.Grace, 10*time.Second)
-	def(&o.Reconnect, 5*time.Second)
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	svc := &runs.Service{O: runs.Options{Agents: o.Agents, Journal: o.Journal, Memories: o.Memories, Secrets: o.Secrets,
-		MaxRuns: o.MaxRuns, Queue: o.Queue, TenantRuns: o.TenantRuns, Fragments: o.Fragments, Idle: o.Idle, Wait: o.Wait,
-		Beat: o.Beat, Recover: o.Recover, Reconnect: o.Reconnect, About: o.About, OnDisconnect: o.OnDisconnect,
-		HideReasoning: o.HideReasoning, ShowCalls: o.ShowCalls, Around: o.Around, Log: o.Log, Now: o.Now,
-		MaxStreams: o.MaxStreams}, Started: o.Now(), Agents: map[string]*pawl.Agent{}}
-	s := &Server{Server: &web.Server{Service: svc, Anybody: access.Everybody(), Everyone: access.Everybody(), Authenticate: o.Authenticate}, o: o}
+// Server serves agents. New creates it. It is safe for concurrent use. Close it after use.
+type Server struct {
+	o       Options
+	journal store.Journal
+	runs    *runs.Service
+	web     *web.Server
+	mux     *http.ServeMux
+	routes  []web.Route
+	stats   stats
+	probe   probe
+}
+
+var _ http.Handler = (*Server)(nil)
+
+// New returns a server of agents, whose runs are in the journal. Each agent has a unique name; its
+// middleware decides which calls need approval, and these calls are then pending. Nil options mean
+// the defaults. The server does not execute runs yet. Serve also resumes interrupted runs.
+func New(agents []*pawl.Agent, journal store.Journal, o *Options) (*Server, error) {
+	s := &Server{o: o.withDefaults(), journal: journal}
 	switch {
-	case o.Journal == nil:
-		return nil, errors.New("server.Options.Journal is nil")
-	case len(o.Tokens) > 0 && o.Authenticate != nil:
-		return nil, errors.New("server.Options has both Tokens and Authenticate: one of them decides")
-	case len(o.Agents) == 0:
-		return nil, errors.New("server.Options.Agents is empty")
+	case journal == nil:
+		return nil, errors.New("the server has no journal")
+	case len(s.o.Access.Tokens) > 0 && s.o.Access.Authenticate != nil:
+		return nil, errors.New("server.Access has both Tokens and Authenticate: one of them decides")
 	}
-	for _, a := range o.Agents {
-		switch {
-		case a == nil || a.Name == "":
-			return nil, errors.New("an agent that is served needs a name")
-		case s.Agents[a.Name] != nil:
-			return nil, fmt.Errorf("two agents are named %q", a.Name)
-		case a.Model == nil:
-			return nil, fmt.Errorf("agent %q: Model: the agent has no model; set one", a.Name)
-		}
-		s.Agents[a.Name] = a
+	if err := checkAgents(agents); err != nil {
+		return nil, err
 	}
-	tenants := map[string]bool{}
-	for i := range o.Tokens {
-		if err := o.Tokens[i].Check(); err != nil {
-			return nil, fmt.Errorf("token %q: %w", o.Tokens[i].Name, err)
-		}
-		s.Clients = append(s.Clients, access.NewClient(o.Tokens[i]))
-		tenants[o.Tokens[i].Tenant] = true
+	clients, err := access.New(s.o.Access.Tokens)
+	if err != nil {
+		return nil, err
 	}
-	s.Tenants = len(tenants)
-	if o.Authenticate != nil {
-		s.Tenants = 2 // at least
-	}
-	s.Hub = runs.NewHub(svc)
-	access.Approvers(s.Clients)
-	s.Engine = &durable.Engine{Journal: o.Journal, Lease: o.Lease, Drain: s.Hub.Drained, Report: s.Hub.Report}
+
+	s.runs = s.newRuns(agents, clients)
+	s.web = s.newWeb(clients)
 	s.routes = s.table()
-	s.mux = s.muxOf(s.routes)
+	s.mux = s.newMux()
 	return s, nil
 }
 
-// def sets a default.
-func def[T comparable](v *T, to T) {
-	var none T
-	if *v == none {
-		*v = to
+func checkAgents(agents []*pawl.Agent) error {
+	if len(agents) == 0 {
+		return errors.New("the server has no agents")
+	}
+	known := map[string]bool{}
+	for _, a := range agents {
+		switch {
+		case a == nil || a.Name == "":
+			return errors.New("an agent that is served needs a name")
+		case known[a.Name]:
+			return fmt.Errorf("two agents are named %q", a.Name)
+		case a.Model == nil:
+			return fmt.Errorf("agent %q: Model: the agent has no model; set one", a.Name)
+		}
+		known[a.Name] = true
+	}
+	return nil
+}
+
+func (s *Server) newRuns(agents []*pawl.Agent, clients *access.Clients) *runs.Service {
+	sides := map[string]llm.Model{}
+	for name, about := range s.o.Front.About {
+		sides[name] = about.Side
+	}
+	tenants := clients.Tenants()
+	if s.o.Access.Authenticate != nil {
+		tenants = 2 // at least
+	}
+	return runs.New(runs.Options{
+		Agents:     agents,
+		Journal:    s.journal,
+		Memories:   s.o.Memories,
+		Secrets:    s.o.Secrets,
+		Sides:      sides,
+		Around:     s.o.Around,
+		Lease:      s.o.Times.Lease,
+		MaxRuns:    s.o.Limits.Runs,
+		TenantRuns: s.o.Limits.TenantRuns,
+		Queue:      s.o.Limits.Queue,
+		Tenants:    tenants,
+		Fragments:  s.o.Limits.Fragments,
+		Idle:       s.o.Limits.Idle,
+		Recover:    s.o.Times.Recover,
+		Log:        s.o.Log,
+		Now:        s.o.Now,
+	})
+}
+
+func (s *Server) newWeb(clients *access.Clients) *web.Server {
+	about := map[string]web.About{}
+	for name, a := range s.o.Front.About {
+		about[name] = web.About{Title: a.Title, Description: a.Description, Window: a.Window}
+	}
+	return &web.Server{
+		Runs:         s.runs,
+		Clients:      clients,
+		Everyone:     access.NewClient(api.Token{Streams: s.o.Limits.Streams}),
+		Secrets:      s.o.Secrets,
+		Log:          s.o.Log,
+		Now:          s.o.Now,
+		Authenticate: s.o.Access.Authenticate,
+		MaxStreams:   s.o.Limits.Streams,
+		Beat:         s.o.Times.Beat,
+		Wait:         s.o.Times.Wait,
+		Reconnect:    s.o.Times.Reconnect,
+		OnDisconnect: s.o.Front.OnDisconnect,
+		About:        about,
 	}
 }
 
+// Queued returns the number of runs that wait in this process for room to execute.
+func (s *Server) Queued() int { return s.runs.Counts().Queued }
+
+// Export returns a run without secrets. The run belongs to the scope in ctx (store.WithScope).
+func (s *Server) Export(ctx context.Context, id string) (*journal.Export, error) {
+	return s.runs.Export(ctx, id)
+}
+
 // Serve serves until ctx ends and resumes runs without a process. Then it calls Drain for the time
-// of Options.Drain, during which it still answers requests, and Close. It returns nil when all runs
+// of Times.Drain, during which it still answers requests, and Close. It returns nil when all runs
 // have stopped. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s, ConnContext: withConn, ReadHeaderTimeout: min(s.O.Wait, 10*time.Second),
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(s.O.Log.Handler(), slog.LevelDebug)}
+	srv := &http.Server{
+		Handler:           s,
+		ConnContext:       withConn,
+		ReadHeaderTimeout: min(s.o.Times.Wait, 10*time.Second),
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}
 	served := make(chan error, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { served <- srv.Serve(limited(l, s.o.MaxConns, max(s.o.AddressConns, 0))) })
+	wg.Go(func() { served <- srv.Serve(limited(l, s.o.Limits.Conns, max(s.o.Limits.AddressConns, 0))) })
 	recovering, stop := context.WithCancel(ctx)
-	wg.Go(func() { s.Hub.Recover(recovering) })
+	wg.Go(func() { s.runs.Recover(recovering) })
 	defer wg.Wait()
 	defer stop()
+
 	select {
 	case err := <-served:
 		return errors.Join(err, s.close())
 	case <-ctx.Done():
 	}
-	drain, ended := context.WithTimeout(context.WithoutCancel(ctx), s.o.Drain)
+
+	drain, ended := context.WithTimeout(context.WithoutCancel(ctx), s.o.Times.Drain)
 	defer ended()
-	if s.Drain(drain) != nil && s.o.Drain > 0 {
-		s.O.Log.Warn("calls in progress are cut: they have not ended in time", "drain", s.o.Drain)
+	if s.Drain(drain) != nil && s.o.Times.Drain > 0 {
+		s.o.Log.Warn("calls in progress are cut: they have not ended in time", "drain", s.o.Times.Drain)
 	}
 	err := s.close()
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Times.Grace)
 	defer cancel()
 	return errors.Join(err, srv.Shutdown(late), srv.Close())
 }
 
 func (s *Server) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.o.Grace)
+	ctx, cancel := context.WithTimeout(context.Background(), s.o.Times.Grace)
 	defer cancel()
 	return s.Close(ctx)
 }
@@ -131,40 +188,29 @@ func (s *Server) close() error {
 // Drain starts no more runs and calls, lets the calls in progress end, and stops each run that has
 // none, so that another process can resume it at once. Requests of models are cut. It returns nil
 // when all runs have stopped, and an error if ctx ends before that; Close stops the others then.
-func (s *Server) Drain(ctx context.Context) error {
-	s.Hub.Shut(s.Hub.Drained)
-	return s.Hub.Wait(ctx)
-}
+func (s *Server) Drain(ctx context.Context) error { return s.runs.Drain(ctx) }
 
 // Close starts no more runs, ends streams and stops all runs so that another process can resume
 // them. It waits for that until ctx ends. Serve calls it by itself.
-func (s *Server) Close(ctx context.Context) error { return s.Hub.Close(ctx) }
+func (s *Server) Close(ctx context.Context) error { return s.runs.Close(ctx) }
 
 // ServeHTTP handles a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer func() {
-		if v := recover(); v != nil {
-			if v == http.ErrAbortHandler {
-				panic(v)
-			}
-			s.O.Log.Error("a handler panicked", "path", r.URL.Path, "panic", v)
-			// has no effect if a response has begun
-			web.WriteError(w, runs.Fault("failed", "the server failed", ""))
-		}
-	}()
+	defer s.recoverPanic(w, r)
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
-	s.bound(w, r)
-	defer busy(r.Context(), false)
+	s.boundBody(w, r)
+	defer markBusy(r.Context(), false)
+
 	origin := r.Header.Get("Origin")
 	switch {
-	case !gate.Host(r.Host, s.o.Hosts):
+	case !gate.Host(r.Host, s.o.Access.Hosts):
 		web.WriteError(w, runs.Fault("wrong_host", "the server does not know this name", "name it when the server is started (--host)"))
 		return
-	case !gate.Origin(origin, r.Host, s.o.Origins):
+	case !gate.Origin(origin, r.Host, s.o.Access.Origins):
 		web.WriteError(w, runs.Fault("wrong_origin", "pages of this origin may not use this server", "name it when the server is started (--origin)"))
 		return
 	}
@@ -175,32 +221,46 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// bound limits the time to send the body and its size.
-func (s *Server) bound(w http.ResponseWriter, r *http.Request) {
+// recoverPanic logs a panic of a handler, since the process serves other requests too.
+func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	s.o.Log.Error("a handler panicked", "path", r.URL.Path, "panic", v)
+	// has no effect if a response has begun
+	web.WriteError(w, runs.Fault("failed", "the server failed", ""))
+}
+
+// boundBody limits the time to send the body and its size.
+func (s *Server) boundBody(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
-		busy(r.Context(), true)
+		markBusy(r.Context(), true)
 		return
 	}
 	rc := http.NewResponseController(w)
-	r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
-	if rc.SetReadDeadline(time.Now().Add(s.O.Wait)) == nil {
-		r.Body = &timed{ReadCloser: r.Body, rc: rc, ctx: r.Context()}
+	r.Body = http.MaxBytesReader(w, r.Body, s.o.Limits.Body)
+	if rc.SetReadDeadline(time.Now().Add(s.o.Times.Wait)) == nil {
+		r.Body = &timedBody{ReadCloser: r.Body, rc: rc, ctx: r.Context()}
 	}
 }
 
-// timed is a body that must arrive within a time limit. Once it has arrived, the connection is busy
-// and may be silent.
-type timed struct {
+// timedBody is a body that must arrive within a time limit. Once it has arrived, the connection is
+// busy and may be silent.
+type timedBody struct {
 	io.ReadCloser
 	rc  *http.ResponseController
 	ctx context.Context
 }
 
-func (b *timed) Read(p []byte) (int, error) {
+func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
 		_ = b.rc.SetReadDeadline(time.Time{})
-		busy(b.ctx, true)
+		markBusy(b.ctx, true)
 	}
 	return n, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -114,14 +115,14 @@ type serving struct {
 	client *http.Client
 }
 
-func serve(t *testing.T, change func(*server.Options)) *serving {
+func serve(t *testing.T, change func(*options)) *serving {
 	t.Helper()
 	w := &world{gate: make(chan struct{})}
-	o := server.Options{Agents: []*pawl.Agent{clerk(w)}, Journal: new(store.MemoryJournal)}
+	o := options{Agents: []*pawl.Agent{clerk(w)}, Journal: new(store.MemoryJournal)}
 	if change != nil {
 		change(&o)
 	}
-	s, err := server.New(o)
+	s, err := newServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,17 +150,17 @@ func TestAnApprovedRunHasNotStopped(t *testing.T) {
 		}
 		return "paid", nil
 	})
-	v := serve(t, func(o *server.Options) {
+	v := serve(t, func(o *options) {
 		o.Agents = []*pawl.Agent{{Name: "payer", Model: script.New(script.Call("pay", nil), script.Say("Paid.")),
 			Tools: []pawl.Toolset{pay}, Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}}
 	})
-	var run server.Run
+	var run api.Run
 	v.do("POST", "/v1/runs", `{"id":"r","input":"pay","wait":true}`, 201, &run)
 	if run.Stop != pawl.StopPending || run.Cause == "" || len(run.Pending) != 1 {
 		t.Fatalf("got %+v", run)
 	}
 	body := `{"key":"run/1/0","digest":"` + run.Pending[0].Digest + `"}`
-	run = server.Run{}
+	run = api.Run{}
 	v.do("POST", "/v1/runs/r/approve", body, 200, &run)
 	if run.State != "running" || run.Stop != "" || run.Cause != "" {
 		t.Errorf("got state %q, stop %q, cause %q", run.State, run.Stop, run.Cause)
@@ -231,7 +232,7 @@ func (v *serving) do(method, path, body string, want int, out any, headers ...st
 
 func (v *serving) code(method, path, body string, want int, code string, headers ...string) {
 	v.t.Helper()
-	var e struct{ Error server.Error }
+	var e struct{ Error api.Error }
 	v.do(method, path, body, want, &e, headers...)
 	if e.Error.Code != code || e.Error.Message == "" {
 		v.t.Errorf("%s %s %s: got %+v, want the code %s", method, path, body, e.Error, code)
@@ -289,13 +290,13 @@ func names(all []sent) string {
 
 func TestARunIsBegunWatchedAndShown(t *testing.T) {
 	v := serve(t, nil)
-	var run server.Run
+	var run api.Run
 	v.do("POST", "/v1/runs", `{"id":"one","input":"look Oslo","wait":true}`, 201, &run)
 	if run.ID != "one" || run.Agent != "clerk" || run.State != "over" || run.Stop != pawl.StopAnswer ||
 		run.Answer != "Done: found Oslo" || run.Spent.Calls != 1 {
 		t.Errorf("got %+v", run)
 	}
-	var again server.Run
+	var again api.Run
 	v.do("POST", "/v1/runs", `{"id":"one","input":"look Oslo"}`, 200, &again)
 	if again.Answer != run.Answer || !again.Created.Equal(run.Created) {
 		t.Errorf("the same request again: got %+v", again)
@@ -311,7 +312,7 @@ func TestARunIsBegunWatchedAndShown(t *testing.T) {
 	if !strings.HasPrefix(names(all), "run_started step_started request_started") || !strings.HasSuffix(names(all), "run_ended") {
 		t.Errorf("events: %s", names(all))
 	}
-	var list server.Runs
+	var list api.Runs
 	v.do("GET", "/v1/runs?state=over", "", 200, &list)
 	if len(list.Runs) != 1 || list.Runs[0].ID != "one" || list.After != "" {
 		t.Errorf("list: %+v", list)
@@ -359,7 +360,7 @@ func TestAStreamIsGoneOnWith(t *testing.T) {
 
 func TestACallIsApprovedDeniedAnsweredAndSteered(t *testing.T) {
 	v := serve(t, nil)
-	var run server.Run
+	var run api.Run
 	begin := func(id, input string) pawl.PendingCall {
 		t.Helper()
 		v.do("POST", "/v1/runs", `{"id":"`+id+`","input":"`+input+`","wait":true}`, 201, &run)
@@ -376,7 +377,7 @@ func TestACallIsApprovedDeniedAnsweredAndSteered(t *testing.T) {
 		}
 	}
 	w := begin("yes", "pay 7")
-	var inbox server.Inbox
+	var inbox api.Inbox
 	v.do("GET", "/v1/pending", "", 200, &inbox)
 	if len(inbox.Waiting) != 1 || inbox.Waiting[0].Run.ID != "yes" || inbox.Waiting[0].Pending[0].Digest != w.Digest {
 		t.Errorf("inbox: %+v", inbox)
@@ -410,7 +411,7 @@ func TestACallIsApprovedDeniedAnsweredAndSteered(t *testing.T) {
 	if run.Answer != "Done: blue" {
 		t.Errorf("answered: %+v", run)
 	}
-	var effects server.Effects
+	var effects api.Effects
 	v.do("GET", "/v1/runs/yes/effects", "", 200, &effects)
 	if len(effects.Effects) != 1 || effects.Effects[0].State != "completed" {
 		t.Errorf("effects: %+v", effects)
@@ -435,9 +436,9 @@ func TestARunIsDeleted(t *testing.T) {
 	v.events(v.request("GET", "/v1/runs/c/events", "").Body, func(e sent) bool { return e.name == "call_started" })
 	v.code("DELETE", "/v1/runs/c", "", 409, "conflict")
 	v.do("POST", "/v1/runs/c/cancel", "", 200, nil)
-	var gone server.Deleted
+	var gone api.Deleted
 	v.do("DELETE", "/v1/runs/c", "", 200, &gone)
-	if gone != (server.Deleted{ID: "c", Deleted: true}) {
+	if gone != (api.Deleted{ID: "c", Deleted: true}) {
 		t.Errorf("got %+v", gone)
 	}
 	v.code("GET", "/v1/runs/c", "", 404, "not_found")
@@ -448,7 +449,7 @@ func TestARunIsCancelled(t *testing.T) {
 	v := serve(t, nil)
 	v.do("POST", "/v1/runs", `{"id":"c","input":"wait"}`, 201, nil)
 	v.events(v.request("GET", "/v1/runs/c/events", "").Body, func(e sent) bool { return e.name == "call_started" })
-	var run server.Run
+	var run api.Run
 	v.do("POST", "/v1/runs/c/cancel", "", 200, &run)
 	if run.State != "over" || run.Stop != pawl.StopCancelled {
 		t.Errorf("got %+v", run)
@@ -464,12 +465,12 @@ func TestARunIsCancelled(t *testing.T) {
 
 func TestAToolIsCalled(t *testing.T) {
 	v := serve(t, nil)
-	var tools server.Tools
+	var tools api.Tools
 	v.do("GET", "/v1/tools", "", 200, &tools)
 	if len(tools.Tools) != 4 || tools.Tools[0].Name != "pay" || tools.Tools[0].Agent != "clerk" {
 		t.Errorf("tools: %+v", tools)
 	}
-	var got server.ToolCalled
+	var got api.ToolCalled
 	v.do("POST", "/v1/tools/look/call", `{"id":"l","args":{"at":"Oslo"}}`, 200, &got)
 	if got.Outcome != pawl.OutcomeOK || got.Result.Text() != "found Oslo" {
 		t.Errorf("got %+v", got)
@@ -478,7 +479,7 @@ func TestAToolIsCalled(t *testing.T) {
 	if got.Outcome != pawl.OutcomeInvalid || got.Result == nil || !got.Result.IsError {
 		t.Errorf("got %+v", got)
 	}
-	got = server.ToolCalled{}
+	got = api.ToolCalled{}
 	v.do("POST", "/v1/tools/pay/call", `{"id":"p","args":{"invoice":4}}`, 202, &got)
 	if got.Outcome != pawl.OutcomePending || len(got.Pending) != 1 || v.world.paid.Load() != 0 {
 		t.Fatalf("got %+v", got)
@@ -496,7 +497,7 @@ func TestAToolIsCalled(t *testing.T) {
 // A server that stops parks its runs, and the next one resumes them.
 func TestRunsOutliveTheServer(t *testing.T) {
 	journal := new(store.MemoryJournal)
-	v := serve(t, func(o *server.Options) { o.Journal = journal })
+	v := serve(t, func(o *options) { o.Journal = journal })
 	v.do("POST", "/v1/runs", `{"id":"long","input":"wait"}`, 201, nil)
 	stream := v.request("GET", "/v1/runs/long/events", "")
 	started := make(chan struct{})
@@ -518,13 +519,13 @@ func TestRunsOutliveTheServer(t *testing.T) {
 	}
 	v.code("POST", "/v1/runs", `{"input":"hello"}`, 503, "busy")
 
-	next := serve(t, func(o *server.Options) { o.Journal = journal })
+	next := serve(t, func(o *options) { o.Journal = journal })
 	close(next.world.gate)
 	seen := next.events(next.request("GET", "/v1/runs/long/events", "", "Last-Event-ID", "old-5").Body, nil)
 	if got := names(seen); !strings.HasPrefix(got, "notice run_started") || !strings.HasSuffix(got, "run_ended") {
 		t.Errorf("the next server sends: %s", got)
 	}
-	var run server.Run
+	var run api.Run
 	next.do("GET", "/v1/runs/long", "", 200, &run)
 	if run.Answer != "Done: waited" {
 		t.Errorf("got %+v", run)
@@ -533,8 +534,17 @@ func TestRunsOutliveTheServer(t *testing.T) {
 
 // An agent without a Model is refused before its first run.
 func TestNewRefusesAnAgentWithoutAModel(t *testing.T) {
-	_, err := server.New(server.Options{Journal: new(store.MemoryJournal), Agents: []*pawl.Agent{{Name: "x"}}})
+	_, err := server.New([]*pawl.Agent{{Name: "x"}}, new(store.MemoryJournal), nil)
 	if want := `agent "x": Model: the agent has no model; set one`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// options are the arguments of server.New.
+type options struct {
+	Agents  []*pawl.Agent
+	Journal store.Journal
+	server.Options
+}
+
+func newServer(o options) (*server.Server, error) { return server.New(o.Agents, o.Journal, &o.Options) }

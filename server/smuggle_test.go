@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/test/soak"
-	"github.com/pawl-go/pawl/server"
 )
 
 // raw sends bytes. It returns the statuses and the bodies of all responses until the connection is
@@ -50,7 +49,7 @@ func raw(t *testing.T, addr, bytes string) (statuses, bodies string) {
 // Unusual addresses, requests within requests, and other protocols have no effect: without a token,
 // a client learns only that it needs one.
 func TestTricksOfTheWire(t *testing.T) {
-	s := listen(t, func(o *server.Options) { o.Tokens, o.MCP = tokens(), http.NotFoundHandler() })
+	s := listen(t, func(o *options) { o.Access.Tokens, o.MCP = tokens(), http.NotFoundHandler() })
 	const host, end = "\r\nHost: localhost", "\r\nConnection: close\r\n\r\n"
 	good := "\r\nAuthorization: Bearer " + allToken
 	inner := "GET /v1/runs HTTP/1.1" + host + end
@@ -111,7 +110,7 @@ func TestTricksOfTheWire(t *testing.T) {
 // answered, memory stays bounded, and the slow clients are disconnected.
 func TestManySlowConnections(t *testing.T) {
 	many := soak.N(200, 1000)
-	s := listen(t, func(o *server.Options) { o.Wait = 2 * time.Second })
+	s := listen(t, func(o *options) { o.Times.Wait = 2 * time.Second })
 	before, routines := heap(), runtime.NumGoroutine()
 	began := time.Now()
 	var there, gone sync.WaitGroup

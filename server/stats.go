@@ -1,5 +1,7 @@
 package server
 
+// stats.go: the state of the runs as metrics, after the metrics of Options.Metrics.
+
 import (
 	"cmp"
 	"context"
@@ -21,14 +23,34 @@ const (
 	statsAge  = 15 * time.Second // the state of the runs is not read again so soon
 	statsTime = 10 * time.Second // limits the time of a read
 	statsRuns = 20_000           // limits the runs of a read
+
+	stuckAfter = 2 * time.Minute
 )
 
 // stats is the state of all runs that have not ended.
 type stats struct {
-	mu                              sync.Mutex
-	at                              time.Time
-	runs                            map[[2]string]int // by agent and state
-	up, waits, unknown, stuck, idle float64
+	mu      sync.Mutex
+	at      time.Time
+	runs    map[agentState]int
+	up      float64       // 1 if the journal could be read
+	waits   int           // pending calls
+	unknown int           // those of which it is unknown whether they happened
+	stuck   int           // open runs that no process has worked on for stuckAfter
+	idle    time.Duration // since the last change of the run that waits longest
+}
+
+// agentState is what runs are counted by.
+type agentState struct{ agent, state string }
+
+func (a agentState) compare(b agentState) int {
+	return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.state, b.state))
+}
+
+// metric is a line of the page.
+type metric struct {
+	name  string
+	help  string
+	value float64
 }
 
 // metrics handles GET /metrics.
@@ -39,34 +61,30 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		return
 	}
-	h := s.Hub
+
+	now := s.runs.Counts()
 	c := &s.stats
-	working := 0
-	h.Mu.Lock()
-	for _, n := range h.Working {
-		working += n
-	}
-	waiting := h.Queue.Total
-	h.Mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read(r.Context(), s)
-	var out []byte
-	for _, m := range []struct {
-		name, help string
-		value      float64
-	}{
-		{"runs_working", "Runs that this process executes.", float64(working)},
-		{"runs_queued", "Runs that wait for room in this process.", float64(waiting)},
-		{"runs_limit", "Runs that this process may execute at once.", float64(s.O.MaxRuns)},
-		{"leases_lost_total", "Runs that another process has taken over.", float64(h.Lost.Load())},
-		{"journal_errors_total", "Writes that failed, also if repeated.", float64(h.Unstored.Load())},
+	list := []metric{
+		{"runs_working", "Runs that this process executes.", float64(now.Working)},
+		{"runs_queued", "Runs that wait for room in this process.", float64(now.Queued)},
+		{"runs_limit", "Runs that this process may execute at once.", float64(s.o.Limits.Runs)},
+		{"leases_lost_total", "Runs that another process has taken over.", float64(now.LeasesLost)},
+		{"journal_errors_total", "Writes that failed, also if repeated.", float64(now.Unstored)},
 		{"journal_up", "1 if the journal could be read.", c.up},
-		{"questions_open", "Calls that wait for a person.", c.waits},
-		{"question_age_seconds", "Time since the last change of the run that waits longest.", c.idle},
-		{"effects_unknown", "Waiting calls of which it is unknown whether they happened.", c.unknown},
-		{"runs_stuck", "Open runs that no process has worked on for two minutes.", c.stuck},
-	} {
+		{"questions_open", "Calls that wait for a person.", float64(c.waits)},
+		{"question_age_seconds", "Time since the last change of the run that waits longest.", c.idle.Seconds()},
+		{"effects_unknown", "Waiting calls of which it is unknown whether they happened.", float64(c.unknown)},
+		{"runs_stuck", "Open runs that no process has worked on for two minutes.", float64(c.stuck)},
+	}
+	_, _ = w.Write(c.page(list)) // the client may have disconnected
+}
+
+// page returns the metrics in the form of Prometheus.
+func (c *stats) page(list []metric) (out []byte) {
+	for _, m := range list {
 		kind := "gauge"
 		if strings.HasSuffix(m.name, "_total") {
 			kind = "counter"
@@ -75,59 +93,65 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 			m.name, m.help, kind, m.value)
 	}
 	out = append(out, "# HELP pawl_runs Durable runs that have not ended.\n# TYPE pawl_runs gauge\n"...)
-	for _, of := range slices.SortedFunc(maps.Keys(c.runs), func(a, b [2]string) int {
-		return slices.Compare(a[:], b[:])
-	}) {
-		out = fmt.Appendf(out, "pawl_runs{agent=%q,state=%q} %d\n", of[0], of[1], c.runs[of])
+	for _, of := range slices.SortedFunc(maps.Keys(c.runs), agentState.compare) {
+		out = fmt.Appendf(out, "pawl_runs{agent=%q,state=%q} %d\n", of.agent, of.state, c.runs[of])
 	}
-	_, _ = w.Write(out) // the client may have disconnected
+	return out
 }
 
 // read reads the journal, at most once in statsAge. The caller holds mu.
 func (c *stats) read(ctx context.Context, s *Server) {
-	now := s.O.Now()
+	now := s.o.Now()
 	if c.runs != nil && now.Sub(c.at) < statsAge {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statsTime)
 	defer cancel()
+
 	c.at = now
-	c.runs = map[[2]string]int{}
+	c.runs = map[agentState]int{}
 	c.up = 1
 	c.waits = 0
 	c.unknown = 0
 	c.stuck = 0
 	c.idle = 0
-	all := 0
-	for r, err := range s.O.Journal.UnendedRuns(ctx) {
+	n := 0
+	for r, err := range s.journal.UnendedRuns(ctx) {
 		if err != nil {
 			c.up = 0
-		}
-		all++
-		if err != nil || all > statsRuns {
 			return
 		}
-		var sum durable.Summary
-		_ = json.Unmarshal(r.Summary, &sum) // package durable wrote it; a run that works has none
-		state := r.State
+		n++
+		if n > statsRuns {
+			return
+		}
 		agent := runs.BaseName(r.Agent)
-		idle := now.Sub(r.Updated)
-		if s.Newest(agent) == nil {
+		if !s.runs.Serves(agent) {
 			agent = "other"
 		}
-		switch {
-		case state == store.JournalOpen && r.Owner != "" && r.Until.After(now):
-			state = "running"
-		case r.Queued():
-			state = runs.Queued
-		case state == store.JournalOpen && idle > 2*time.Minute:
-			c.stuck++
-		case state == store.JournalWaiting:
-			c.idle, c.waits = max(c.idle, idle.Seconds()), c.waits+float64(sum.Pending)
-			c.unknown += float64(sum.Unknown)
-		case state == store.JournalFailed:
-			state = cmp.Or(sum.Code, state)
-		}
-		c.runs[[2]string{agent, state}]++
+		c.runs[agentState{agent, c.count(r, now)}]++
 	}
+}
+
+// count adds a run to the numbers, and returns its state.
+func (c *stats) count(r store.JournalRun, now time.Time) string {
+	var sum durable.Summary
+	_ = json.Unmarshal(r.Summary, &sum) // package durable wrote it; a run that works has none
+	idle := now.Sub(r.Updated)
+	open := r.State == store.JournalOpen
+	switch {
+	case open && r.Owner != "" && r.Until.After(now):
+		return runs.StateRunning
+	case r.Queued():
+		return runs.StateQueued
+	case open && idle > stuckAfter:
+		c.stuck++
+	case r.State == store.JournalWaiting:
+		c.idle = max(c.idle, idle)
+		c.waits += sum.Pending
+		c.unknown += sum.Unknown
+	case r.State == store.JournalFailed:
+		return cmp.Or(sum.Code, r.State)
+	}
+	return r.State
 }

@@ -14,7 +14,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -54,7 +53,7 @@ func TestStateMetrics(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "other 1\n")
 	})
-	v := serve(t, func(o *server.Options) {
+	v := serve(t, func(o *options) {
 		o.Journal, o.Metrics, o.Now = j, none, func() time.Time { return now }
 	})
 	v.do("POST", "/v1/runs", `{"id":"p","input":"pay 1","wait":true}`, 201, nil)
@@ -78,7 +77,7 @@ func TestStateMetrics(t *testing.T) {
 	if page := v.metrics(); !strings.Contains(page, `pawl_runs{agent="clerk",state="open"} 1`) {
 		t.Errorf("%s", page)
 	}
-	away := serve(t, func(o *server.Options) { o.Journal, o.Metrics = unread{j}, none })
+	away := serve(t, func(o *options) { o.Journal, o.Metrics = unread{j}, none })
 	if page := away.metrics(); !strings.Contains(page, "pawl_journal_up 0") {
 		t.Errorf("%s", page)
 	}
@@ -102,7 +101,7 @@ func TestAlerts(t *testing.T) {
 		t.Fatalf("%v, %+v", err, rules)
 	}
 	j := new(store.MemoryJournal)
-	v := serve(t, func(o *server.Options) { o.Journal, o.Metrics = j, http.NotFoundHandler() })
+	v := serve(t, func(o *options) { o.Journal, o.Metrics = j, http.NotFoundHandler() })
 	v.do("POST", "/v1/runs", `{"id":"p","input":"pay 1","wait":true}`, 201, nil)
 	page := v.metrics()
 	for _, r := range rules.Groups[0].Rules {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -44,10 +44,10 @@ func (v *serving) post(token, path, body string) string {
 func TestAChatGoesOnBehindARestart(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	w := &world{gate: make(chan struct{})}
-	options := func(o *server.Options) {
+	options := func(o *options) {
 		o.Agents, o.Journal = []*pawl.Agent{uiAgent(w)}, journal
-		o.Tokens = []server.Token{{Name: "all", Token: uiAdmin, Scopes: []server.Scope{server.ScopeAll}},
-			{Name: "run", Token: uiRunner, Scopes: []server.Scope{server.ScopeRun, server.ScopeRead}}}
+		o.Access.Tokens = []api.Token{{Name: "all", Token: uiAdmin, Scopes: []api.Scope{api.ScopeAll}},
+			{Name: "run", Token: uiRunner, Scopes: []api.Scope{api.ScopeRun, api.ScopeRead}}}
 	}
 	first := serve(t, options)
 	const said = `{"id":"u1","role":"user","parts":[{"type":"text","text":"call pay 1"}]}`
@@ -96,11 +96,11 @@ func TestAnAGUIRunGoesOnBehindARestart(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	w := &world{gate: make(chan struct{})}
 	const other = "a-token-of-another-user"
-	options := func(o *server.Options) {
+	options := func(o *options) {
 		o.Agents, o.Journal = []*pawl.Agent{uiAgent(w)}, journal
-		o.Tokens = []server.Token{{Name: "all", Token: uiAdmin, Scopes: []server.Scope{server.ScopeAll}},
-			{Name: "run", Token: uiRunner, Scopes: []server.Scope{server.ScopeRun, server.ScopeRead}},
-			{Name: "other", Token: other, Scopes: []server.Scope{server.ScopeAll}, User: "other"}}
+		o.Access.Tokens = []api.Token{{Name: "all", Token: uiAdmin, Scopes: []api.Scope{api.ScopeAll}},
+			{Name: "run", Token: uiRunner, Scopes: []api.Scope{api.ScopeRun, api.ScopeRead}},
+			{Name: "other", Token: other, Scopes: []api.Scope{api.ScopeAll}, User: "other"}}
 	}
 	body := func(run, thread, more string) string {
 		return `{"threadId":"` + thread + `","runId":"` + run + `","messages":[{"id":"u1","role":"user","content":"call pay 1"}],"tools":[],"context":[]` + more + `}`

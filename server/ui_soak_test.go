@@ -20,7 +20,6 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -204,12 +203,12 @@ func TestSlowReadersBehindARestart(t *testing.T) {
 		}
 		return script.Together(script.Say(story(run, 1)), script.Call("pay", map[string]string{"run": run}))
 	}
-	options := func(gate chan struct{}) (*held, func(*server.Options)) {
+	options := func(gate chan struct{}) (*held, func(*options)) {
 		script := &script.Model{Turns: []script.Turn{script.Loop(script.Func(turn))}}
 		model := &held{gate: gate, waits: make(chan struct{}, n), Model: script}
-		return model, func(o *server.Options) {
+		return model, func(o *options) {
 			o.Agents = []*pawl.Agent{{Name: "clerk", Model: model, Tools: []pawl.Toolset{pay}}}
-			o.Journal, o.Fragments, o.Wait = journal, 2<<10, time.Minute
+			o.Journal, o.Limits.Fragments, o.Times.Wait = journal, 2<<10, time.Minute
 		}
 	}
 	model, change := options(make(chan struct{}))

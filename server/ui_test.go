@@ -19,7 +19,6 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
 )
 
 // uiTurn answers the scenarios of the clients in testdata/ui: "call pay 1, look Oslo then pay 2"
@@ -128,7 +127,7 @@ func node(t *testing.T, script string, args ...string) map[string]json.RawMessag
 // many requests it makes, and each payment once.
 func TestUseChat(t *testing.T) {
 	w := &world{gate: make(chan struct{}, 100)}
-	v := serve(t, func(o *server.Options) { o.Agents = []*pawl.Agent{uiAgent(w)} })
+	v := serve(t, func(o *options) { o.Agents = []*pawl.Agent{uiAgent(w)} })
 	front := http.NewServeMux()
 	front.Handle("/", v.s)
 	front.HandleFunc("POST /test/release", func(http.ResponseWriter, *http.Request) { w.gate <- struct{}{} })

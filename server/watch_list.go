@@ -1,5 +1,7 @@
 package server
 
+// watch_list.go: streams the list of runs and its changes.
+
 import (
 	"crypto/sha256"
 	"encoding/json"
@@ -13,9 +15,10 @@ import (
 // lister sends a list of runs and its changes.
 type lister struct {
 	*call
-	w    *web.Sender
-	sent map[string][sha256.Size]byte // digest of the last sent state of each run, by ID
-	seen map[string]bool              // runs seen in the current scan
+	w     *web.Sender
+	watch *runs.Watch
+	sent  map[string][sha256.Size]byte // digest of the last sent state of each run, by ID
+	seen  map[string]bool              // runs seen in the current scan
 }
 
 // watchRuns streams the list of runs. Changes in this process are sent at once. Changes by other
@@ -25,65 +28,82 @@ func (c *call) watchRuns(state string, p store.Page) error {
 	if state != "" || p != (store.Page{}) {
 		return runs.BadRequest("the list that is streamed is the whole one", "leave state, after and limit out")
 	}
-	leave, err := c.EnterStream()
+	release, err := c.AcquireStream()
 	if err != nil {
 		return err
 	}
-	defer leave()
-	l := c.S.Hub.WatchList(c.Client.Scope())
-	defer c.S.Hub.LeaveList(l)
-	s := &lister{call: c, w: c.Events(), sent: map[string][sha256.Size]byte{}}
-	took, ok := s.look()
-	if !ok {
-		return nil
-	}
-	s.w.Event("", "listed", []byte("{}"))
-	look, beat := time.NewTimer(pause(took)), time.NewTicker(c.S.O.Beat)
-	defer look.Stop()
-	defer beat.Stop()
-	for s.w.Flush() {
-		select {
-		case <-l.More:
-			for _, id := range c.S.Hub.Changed(l) {
-				if head, err := c.S.O.Journal.JournalRun(c.Ctx(), c.Client.Scope(), id); err == nil && !s.run(head) {
-					return nil
-				}
-			}
-		case <-look.C:
-			took, ok = s.look()
-			if !ok {
-				return nil
-			}
-			look.Reset(pause(took))
-		case <-beat.C:
-			if !s.w.Beat() {
-				return nil
-			}
-		case <-c.R.Context().Done():
-			return nil
-		case <-c.S.Hub.Closing:
-			return nil
-		}
+	defer release()
+	watch := c.Runs.Watch(c.Client.Scope)
+	defer watch.Close()
+
+	s := &lister{call: c, w: c.Events(), watch: watch, sent: map[string][sha256.Size]byte{}}
+	took, ok := s.scan()
+	if ok {
+		s.w.Event("", "listed", []byte("{}"))
+		s.follow(took)
 	}
 	return nil
+}
+
+// follow sends changes until the client has disconnected, the journal fails or the server stops.
+func (s *lister) follow(took time.Duration) {
+	scan := time.NewTimer(pause(took))
+	defer scan.Stop()
+	beat := time.NewTicker(s.Beat)
+	defer beat.Stop()
+
+	for s.w.Flush() {
+		select {
+		case <-s.watch.More:
+			if !s.sendChanged() {
+				return
+			}
+		case <-scan.C:
+			took, ok := s.scan()
+			if !ok {
+				return
+			}
+			scan.Reset(pause(took))
+		case <-beat.C:
+			if !s.w.Beat() {
+				return
+			}
+		case <-s.Request.Context().Done():
+			return
+		case <-s.Runs.Closing():
+			return
+		}
+	}
 }
 
 // pause returns the time between scans of duration took.
 func pause(took time.Duration) time.Duration { return max(2*time.Second, 20*took) }
 
-// look sends what is new in the whole list and returns the duration of the scan. False means that
+// sendChanged sends the runs that changed in this process. False means that the client has
+// disconnected.
+func (s *lister) sendChanged() bool {
+	for _, id := range s.watch.Changed() {
+		head, err := s.Runs.Head(s.Context(), s.Caller(), id)
+		if err == nil && !s.send(head) {
+			return false
+		}
+	}
+	return true
+}
+
+// scan sends what is new in the whole list and returns the duration of the scan. False means that
 // the client has disconnected or the journal failed.
-func (s *lister) look() (time.Duration, bool) {
+func (s *lister) scan() (time.Duration, bool) {
 	began := time.Now()
 	s.seen = make(map[string]bool, len(s.sent))
 	for p := (store.Page{Limit: 1000}); ; {
-		heads, err := s.S.O.Journal.JournalRuns(s.Ctx(), s.Client.Scope(), "", p)
+		heads, err := s.Runs.Heads(s.Context(), s.Caller(), "", p)
 		if err != nil {
 			return 0, false
 		}
 		for _, head := range heads {
 			s.seen[head.ID] = true
-			if !s.run(head) {
+			if !s.send(head) {
 				return 0, false
 			}
 		}
@@ -92,6 +112,7 @@ func (s *lister) look() (time.Duration, bool) {
 		}
 		p.After = heads[len(heads)-1].ID
 	}
+
 	for id := range s.sent {
 		if !s.seen[id] {
 			delete(s.sent, id)
@@ -102,9 +123,9 @@ func (s *lister) look() (time.Duration, bool) {
 	return time.Since(began), true
 }
 
-// run sends the state of a run if it is new. False means that the client has disconnected.
-func (s *lister) run(head store.JournalRun) bool {
-	data, err := s.S.Marshal(s.S.ToRun(head))
+// send sends the state of a run if it is new. False means that the client has disconnected.
+func (s *lister) send(head store.JournalRun) bool {
+	data, err := s.Marshal(s.Runs.Describe(head))
 	if err != nil {
 		return true
 	}
@@ -114,5 +135,5 @@ func (s *lister) run(head store.JournalRun) bool {
 	}
 	s.sent[head.ID] = sum
 	s.w.Event("", "run", data)
-	return s.w.Buf.Len() < runs.BatchBytes || s.w.Flush()
+	return s.w.FlushFull()
 }

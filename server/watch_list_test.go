@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -40,7 +40,7 @@ func (v *serving) watchList(ctx context.Context) func() string {
 				name = s
 			}
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				var run server.Run
+				var run api.Run
 				if err := json.Unmarshal([]byte(data), &run); err != nil {
 					v.t.Fatal(err)
 				}
@@ -75,7 +75,7 @@ func until(t *testing.T, next func() string, want string) (before []string) {
 // other processes, and of deleted runs. Each state is sent once.
 func TestWatchTheList(t *testing.T) {
 	stored := new(store.MemoryJournal)
-	v := serve(t, func(o *server.Options) { o.Journal = stored })
+	v := serve(t, func(o *options) { o.Journal = stored })
 	v.do("POST", "/v1/runs", `{"id":"old","input":"hello","wait":true}`, 201, nil)
 	next := v.watchList(t.Context())
 	if before := until(t, next, "listed"); len(before) != 1 || before[0] != "old over answer" {
@@ -109,9 +109,9 @@ func TestWatchTheList(t *testing.T) {
 
 // The list of one user contains no runs of another.
 func TestWatchTheListOfOne(t *testing.T) {
-	v := serve(t, func(o *server.Options) {
-		o.Tokens = []server.Token{{Name: "a", Token: strings.Repeat("a", 16), Scopes: []server.Scope{server.ScopeAll},
-			User: "a"}, {Name: "b", Token: strings.Repeat("b", 16), Scopes: []server.Scope{server.ScopeAll}, User: "b"}}
+	v := serve(t, func(o *options) {
+		o.Access.Tokens = []api.Token{{Name: "a", Token: strings.Repeat("a", 16), Scopes: []api.Scope{api.ScopeAll},
+			User: "a"}, {Name: "b", Token: strings.Repeat("b", 16), Scopes: []api.Scope{api.ScopeAll}, User: "b"}}
 	})
 	v.token = strings.Repeat("a", 16)
 	next := v.watchList(t.Context())

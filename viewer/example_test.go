@@ -15,8 +15,8 @@ import (
 
 func Example() {
 	agent := &pawl.Agent{Name: "clerk", Model: script.New(script.Say("It rains."))}
-	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: new(store.MemoryJournal),
-		Pages: viewer.Handler()})
+	agents := []*pawl.Agent{agent}
+	s, err := server.New(agents, new(store.MemoryJournal), &server.Options{Pages: viewer.Handler()})
 	if err != nil {
 		panic(err)
 	}

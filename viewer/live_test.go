@@ -12,7 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl/internal/test/browser"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 )
 
 // line is a connection to a server that can be broken.
@@ -75,7 +75,7 @@ func broken(w *shop) *line {
 // Missed fragments are counted. An unreachable server is reported and found again.
 func TestReconnect(t *testing.T) {
 	ctx, p := page(t)
-	w := open(t, func(o *server.Options) { o.Fragments = 1 })
+	w := open(t, func(o *options) { o.Limits.Fragments = 1 })
 	l := broken(w)
 	must(t, p.Open(ctx, w.URL+"/"))
 	until(ctx, t, p, `document.querySelector(".link.open")`)
@@ -117,9 +117,9 @@ func TestReconnect(t *testing.T) {
 func TestLogin(t *testing.T) {
 	ctx, p := page(t)
 	const token = "correct-horse-battery"
-	w := open(t, func(o *server.Options) {
-		o.Tokens = []server.Token{{Name: "ann", Token: token, Scopes: []server.Scope{server.ScopeAll}},
-			{Name: "bob", Token: "only-reading-here", Scopes: []server.Scope{server.ScopeRead}}}
+	w := open(t, func(o *options) {
+		o.Access.Tokens = []api.Token{{Name: "ann", Token: token, Scopes: []api.Scope{api.ScopeAll}},
+			{Name: "bob", Token: "only-reading-here", Scopes: []api.Scope{api.ScopeRead}}}
 	})
 	must(t, p.Look(ctx, 1280, 860, "light"))
 	must(t, p.Open(ctx, w.URL+"/"))

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
@@ -28,7 +27,7 @@ func remembers(t *testing.T, texts ...string) (*shop, *sqlite.DB) {
 		_, _, err := db.AddMemory(t.Context(), store.Scope{}, store.Memory{Text: text, Source: from})
 		must(t, err)
 	}
-	return open(t, func(o *server.Options) { o.Memories = db }), db
+	return open(t, func(o *options) { o.Memories = db }), db
 }
 
 // A person sees, confirms and forgets memories, with the keyboard alone. Nothing is forgotten by

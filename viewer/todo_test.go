@@ -6,7 +6,6 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/tools/todo"
 )
 
@@ -19,7 +18,7 @@ func TestTodoPage(t *testing.T) {
 	}
 	planner := &pawl.Agent{Name: "planner", Tools: []pawl.Toolset{todo.New()}, Middleware: []pawl.Middleware{todo.Middleware()},
 		Model: script.New(list("doing", "open"), list("done", "doing"), script.Say("Half done."))}
-	w := open(t, func(o *server.Options) { o.Agents = append(o.Agents, planner) })
+	w := open(t, func(o *options) { o.Agents = append(o.Agents, planner) })
 	w.post("/v1/runs", `{"agent":"planner","input":"Mend the mill.","id":"planned"}`)
 	w.post("/v1/runs", `{"agent":"support","input":"say Hello.","id":"plain"}`)
 	must(t, p.Open(ctx, w.URL+"/#/run/planned"))

@@ -3,7 +3,7 @@
 // and tools. They are plain HTML, CSS and JavaScript modules, embedded unchanged: there is no build
 // step, and nothing is loaded from other servers.
 //
-//	s, err := server.New(server.Options{Agents: agents, Journal: db, Pages: viewer.Handler()})
+//	s, err := server.New(agents, db, &server.Options{Pages: viewer.Handler()})
 //
 // The pages use only the API of the server, with the permissions of the reader's token. Text of
 // models and tools is treated as hostile. It is inserted into a page as text only, through one

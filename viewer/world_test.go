@@ -88,7 +88,14 @@ type shop struct {
 	refunded []string
 }
 
-func open(t *testing.T, change func(*server.Options)) *shop {
+// options are the arguments of server.New.
+type options struct {
+	Agents  []*pawl.Agent
+	Journal store.Journal
+	server.Options
+}
+
+func open(t *testing.T, change func(*options)) *shop {
 	t.Helper()
 	w := &shop{t: t, gate: make(chan struct{})}
 	var worlds []*pawltest.Simulator
@@ -112,12 +119,12 @@ func open(t *testing.T, change func(*server.Options)) *shop {
 			&pawl.Tool{Name: "ask_customer", Description: "Asks the customer.", Input: json.RawMessage(fmt.Sprintf(object, `"question":{"type":"string"}`, `"question"`)), Passive: true},
 			auditor.Tool("Checks figures."),
 		}}
-	o := server.Options{Agents: []*pawl.Agent{support, auditor}, Journal: new(store.MemoryJournal),
-		Pages: viewer.Handler()}
+	o := options{Agents: []*pawl.Agent{support, auditor}, Journal: new(store.MemoryJournal)}
+	o.Pages = viewer.Handler()
 	if change != nil {
 		change(&o)
 	}
-	s, err := server.New(o)
+	s, err := server.New(o.Agents, o.Journal, &o.Options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func site(pages string, model llm.Model, paid func(invoice int)) (http.Handler, 
 	agent := &pawl.Agent{Name: "clerk", Model: model, Tools: []pawl.Toolset{look, pay},
 		Instructions: "You pay invoices. Look at an invoice before you pay it.",
 		Middleware:   []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
-	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: new(store.MemoryJournal)})
+	s, err := server.New([]*pawl.Agent{agent}, new(store.MemoryJournal), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func Example_deployment() {
 	}
 	defer db.Close()
 	agent := &pawl.Agent{Name: "clerk", Model: script.New(script.Say("It rains."))}
-	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: db})
+	s, err := server.New([]*pawl.Agent{agent}, db, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/uistream"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -39,13 +40,13 @@ func application(agent *pawl.Agent, db store.Store) (*http.ServeMux, error) {
 	mux := http.NewServeMux()
 	// begin embedded
 	// The whole API of pawl serve, behind the application's sessions.
-	s, err := server.New(server.Options{
-		Agents: []*pawl.Agent{agent}, Journal: db, Hosts: []string{"shop.example.com"},
-		Authenticate: func(r *http.Request) (server.Token, error) {
+	s, err := server.New([]*pawl.Agent{agent}, db, &server.Options{Access: server.Access{
+		Hosts: []string{"shop.example.com"},
+		Authenticate: func(r *http.Request) (api.Token, error) {
 			user, err := signedIn(r)
-			return server.Token{Name: user, User: user, Scopes: []server.Scope{server.ScopeRun, server.ScopeRead}}, err
+			return api.Token{Name: user, User: user, Scopes: []api.Scope{api.ScopeRun, api.ScopeRead}}, err
 		},
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}

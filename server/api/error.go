@@ -1,17 +1,22 @@
-// Package api has the JSON forms of the server's API, for programs in Go that speak to it. They are
-// what GET /openapi.json describes, and docs/http.md.
 package api
 
-// Error is the error response of all API requests: {"error":{"code","message","hint"}}. Codes are
-// for programs and form a closed list, which is in docs/server.md.
-type Error struct {
-	Status  int    `json:"-"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitzero"`
+// error.go: Error, the form of all failures.
 
-	RetryAfter int   `json:"-"` // seconds until a retry; 0 means not stated
-	Cause      error `json:"-"` // for the server's log; nil means that the message says all
+// Error is the error response of all API requests: {"error":{"code","message","hint"}}.
+type Error struct {
+	// Status is the HTTP status of the response.
+	Status int `json:"-"`
+	// Code is for programs. The codes form a closed list, which is in docs/server.md.
+	Code string `json:"code"`
+	// Message says what is wrong.
+	Message string `json:"message"`
+	// Hint says what would be right. Empty means that there is nothing to say.
+	Hint string `json:"hint,omitzero"`
+
+	// RetryAfter is the number of seconds until a retry. 0 means not stated.
+	RetryAfter int `json:"-"`
+	// Cause is for the server's log and is never sent. Nil means that the message says all.
+	Cause error `json:"-"`
 }
 
 // Error returns the message.

@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/client"
 	"github.com/pawl-go/pawl/store"
 )
@@ -28,9 +29,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serving starts a server and returns its URL and the functions that stop it.
-func serving(a *pawl.Agent, j store.Journal, tokens []server.Token,
+func serving(a *pawl.Agent, j store.Journal, tokens []api.Token,
 	change func(http.Handler) http.Handler) (url string, carry http.RoundTripper, end func() error, err error) {
-	s, err := server.New(server.Options{Agents: []*pawl.Agent{a}, Journal: j, Tokens: tokens})
+	s, err := server.New([]*pawl.Agent{a}, j, &server.Options{Access: server.Access{Tokens: tokens}})
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -75,7 +76,7 @@ func TestConformance(t *testing.T) {
 		j := new(store.MemoryJournal)
 		// the name of the person who decides in the suite
 		url, carry, end, err := serving(c.Agent(w), j,
-			[]server.Token{{Name: "somebody", Token: token, Scopes: []server.Scope{server.ScopeAll}}}, nil)
+			[]api.Token{{Name: "somebody", Token: token, Scopes: []api.Scope{api.ScopeAll}}}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -282,7 +283,7 @@ func TestCancelling(t *testing.T) {
 
 func Example() {
 	agent := &pawl.Agent{Name: "clerk", Model: script.New(script.Say("It rains."))}
-	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: new(store.MemoryJournal)})
+	s, err := server.New([]*pawl.Agent{agent}, new(store.MemoryJournal), nil)
 	if err != nil {
 		panic(err)
 	}

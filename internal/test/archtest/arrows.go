@@ -153,17 +153,21 @@ var arrows = []arrow{
 	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
 		"github.com/prometheus/client_golang", "github.com/prometheus/otlptranslator")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
-	// the server: server → openai, ui, a2a → conversation → web → runs → access, api; no protocol knows another
-	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "durable/journal", "internal/gate", "server/api", "server/internal/a2a", "server/internal/access",
-		"server/internal/openai", "server/internal/runs", "server/internal/ui", "server/internal/web"}},
-	{from: "server/api", to: []string{".", "llm", "durable/journal"}}, // programs have it without a server
-	{from: "server/internal/access", to: []string{"store"}},
-	{from: "server/internal/runs", to: []string{".", "llm", "redact", "store", "durable", "durable/journal", "internal/schema", "server/api", "server/internal/access"}},
-	{from: "server/internal/web", to: []string{"store", "internal/gate", "server/api", "server/internal/access", "server/internal/runs"}},
+	// The server: server → openai, ui, a2a → conversation → web → runs → access → api. No protocol
+	// knows another, and runs does not import net/http.
+	{from: "server", to: join(toWeb, ".", "llm", "redact", "store", "durable", "durable/journal", "internal/gate",
+		"server/internal/a2a", "server/internal/access", "server/internal/openai", "server/internal/ui")},
+	{from: "server/api", to: []string{".", "llm", "store", "durable/journal"}}, // programs have it without a server
+	{from: "server/internal/access", to: []string{"store", "server/api"}},
+	{from: "server/internal/runs", to: []string{".", "llm", "redact", "store", "durable", "durable/journal",
+		"internal/schema", "server/api", "server/internal/access"}},
+	{from: "server/internal/web", to: []string{"redact", "store", "internal/gate", "server/api",
+		"server/internal/access", "server/internal/runs"}},
 	{from: "server/internal/conversation", to: join(toWeb, ".", "llm", "store", "server/uistream")},
-	{from: "server/internal/openai", to: join(toWeb, ".", "llm", "redact", "store", "durable", "durable/journal", "server/api", "server/uistream")},
+	{from: "server/internal/openai", to: join(toWeb, ".", "llm", "redact", "store", "durable", "durable/journal",
+		"server/uistream")},
 	{from: "server/internal/ui", to: join(toWeb, ".", "llm", "store", "server/internal/conversation", "server/uistream")},
-	{from: "server/internal/a2a", to: join(toWeb, ".", "llm", "store", "server/api", "server/internal/conversation", "server/uistream"),
+	{from: "server/internal/a2a", to: join(toWeb, ".", "llm", "store", "server/internal/conversation", "server/uistream"),
 		modules: []string{a2aModule}},
 	{from: "thread", to: []string{".", "llm", "store", "internal/text"}},
 	{from: "server/uistream", to: []string{".", "llm"}}, // applications have it without a server
@@ -192,18 +196,18 @@ var arrows = []arrow{
 	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "internal/agentfile", "durable", "durable/journal", "durable/temporal", "history", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},
 	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "internal/agentfile", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
 	{from: "cmd/pawl/internal/demo", to: []string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text", "cmd/pawl/internal/cli", "cmd/pawl/internal/show"}},
-	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "internal/agentfile", "durable/temporal", "mcp", "provider/...", "server", "store", "telemetry/...",
+	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "internal/agentfile", "durable/temporal", "mcp", "provider/...", "server", "server/api", "store", "telemetry/...",
 		"tools/schedule", "viewer"}, toAssemble...)},
 	{from: "cmd/pawl/demo", to: []string{"cmd/pawl/internal/cli", "cmd/pawl/internal/demo"}, modules: []string{"github.com/alecthomas/kong"}}, // at most 300 packages
 	{from: "cmd/pawl", to: append([]string{".", "llm", "team", "internal/agentfile", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect", "internal/nearest",
 		"tools/knowledge", "tools/outside", "cmd/pawl/internal/demo", "cmd/pawl/internal/doctor", "cmd/pawl/internal/runs", "cmd/pawl/internal/serve"}, toTUI...),
 		modules: []string{"github.com/alecthomas/kong"}},
-	{from: "examples/...", to: []string{".", "llm", "provider/...", "policy", "server", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest",
+	{from: "examples/...", to: []string{".", "llm", "provider/...", "policy", "server", "server/api", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest",
 		"observe", "durable", "durable/journal", "sandbox", "store", "store/sqlite", "telemetry", "telemetry/export"}},
 }
 
 // toWeb is what a protocol of the server stands on.
-var toWeb = []string{"server/internal/access", "server/internal/runs", "server/internal/web"}
+var toWeb = []string{"server/api", "server/internal/runs", "server/internal/web"}
 
 // The lower layers of the program.
 var (

@@ -1,5 +1,7 @@
 package openai
 
+// responses.go: Responses.
+
 import (
 	"encoding/json"
 	"net/http"
@@ -49,56 +51,78 @@ type inputItem struct {
 }
 
 // asked converts the request. item finds the items that it refers to.
-func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in runs.Asked, err error) {
+func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in asked, err error) {
 	if r.Background {
 		return in, runs.BadRequest("background: not supported", "POST /v1/runs begins a run and does not wait for it")
 	}
-	in.Model, in.Stream, in.Dress.System, in.Dress.Forget = r.Model, r.Stream, r.Instructions, !r.stored()
+
+	in.Agent = r.Model
+	in.Stream = r.Stream
+	in.Extras.System = r.Instructions
+	in.Extras.Forget = !r.stored()
 	in.Previous, _ = runOfResponse(r.Previous)
-	in.Dress.Settings = llm.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP,
-		Effort: r.Reasoning.Effort, Parallel: r.Parallel}
+	in.Extras.Settings = llm.Settings{
+		MaxTokens:   r.MaxTokens,
+		Temperature: r.Temperature,
+		TopP:        r.TopP,
+		Effort:      r.Reasoning.Effort,
+		Parallel:    r.Parallel,
+	}
 	for _, t := range r.Tools {
 		if t.Type != "function" {
 			return in, runs.BadRequest("tools of the type "+t.Type+" are not taken", "functions are")
 		}
-		in.Dress.Tools = append(in.Dress.Tools, t.ClientTool)
+		in.Extras.Tools = append(in.Extras.Tools, t.ClientTool)
 	}
-	in.Dress.Choice, err = choiceOf(r.ToolChoice)
+	in.Extras.Choice, err = choiceOf(r.ToolChoice)
 	if err != nil {
 		return in, err
 	}
-	in.Dress.Output, err = outputOf(r.Text.Format.Type, r.Text.Format.Schema)
+	in.Extras.Output, err = outputOf(r.Text.Format.Type, r.Text.Format.Schema)
 	if err != nil {
 		return in, err
 	}
+	return in, r.addInput(&in, item)
+}
+
+// addInput adds the conversation of the request: a text or items. item finds the items that it refers
+// to.
+func (r *responsesRequest) addInput(in *asked, item func(id string) (inputItem, error)) error {
 	var text string
 	if json.Unmarshal(r.Input, &text) == nil {
 		in.Messages = []llm.Message{llm.User(text)}
-		return in, nil
+		return nil
 	}
 	var items []inputItem
 	if err := json.Unmarshal(r.Input, &items); err != nil {
-		return in, runs.BadRequest("input is neither text nor a list of items", "")
+		return runs.BadRequest("input is neither text nor a list of items", "")
 	}
+
 	for _, i := range items {
-		if i.Type == "item_reference" || i.Type == "" && i.Role == "" {
+		if i.isReference() {
 			if i.ID == "" {
-				return in, runs.BadRequest("an item has neither type nor role, or refers to nothing", "")
+				return runs.BadRequest("an item has neither type nor role, or refers to nothing", "")
 			}
+			var err error
 			i, err = item(i.ID)
 			if err != nil {
-				return in, err
+				return err
 			}
 		}
-		if err := i.add(&in); err != nil {
-			return in, err
+		if err := i.add(in); err != nil {
+			return err
 		}
 	}
-	return in, nil
+	return nil
+}
+
+// isReference reports whether the item refers to another one.
+func (i *inputItem) isReference() bool {
+	return i.Type == "item_reference" || i.Type == "" && i.Role == ""
 }
 
 // add adds an item to the conversation. The items of a reply become one message.
-func (i *inputItem) add(in *runs.Asked) error {
+func (i *inputItem) add(in *asked) error {
 	switch i.Type {
 	case "", "message":
 		m := chatMessage{Role: i.Role, Content: i.Content}
@@ -109,15 +133,15 @@ func (i *inputItem) add(in *runs.Asked) error {
 		if err != nil {
 			return err
 		}
-		in.Join(llm.RoleAssistant, parts...)
+		in.Append(llm.RoleAssistant, parts...)
 	case "function_call":
-		in.Join(llm.RoleAssistant, llm.ToolCall{ID: i.CallID, Name: i.Name, Args: json.RawMessage(i.Arguments)})
+		in.Append(llm.RoleAssistant, llm.ToolCall{ID: i.CallID, Name: i.Name, Args: json.RawMessage(i.Arguments)})
 	case "function_call_output":
 		parts, err := contentOf(i.Output)
 		if err != nil {
 			return err
 		}
-		in.Join(llm.RoleTool, llm.ToolResult{CallID: i.CallID, Parts: parts})
+		in.Append(llm.RoleTool, llm.ToolResult{CallID: i.CallID, Parts: parts})
 	case "reasoning": // the agent stores its own reasoning
 	default:
 		return runs.BadRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output, item_reference and reasoning")
@@ -125,16 +149,22 @@ func (i *inputItem) add(in *runs.Asked) error {
 	return nil
 }
 
-// Responses handles POST /v1/responses.
-func (c *call) Responses() error {
+// responses handles POST /v1/responses.
+func (c *call) responses() error {
 	var r responsesRequest
-	t, leave, err := c.accept("resp", &r, func() (runs.Asked, error) { return r.asked(c.item) })
+	t, leave, err := c.accept("resp", &r, func() (asked, error) { return r.asked(c.item) })
 	if err != nil {
 		return err
 	}
 	defer leave()
-	v := &response{id: responseID(t.Id, t.skip), agent: t.Agent, previous: r.Previous, created: time.Now(),
-		store: r.stored()}
+
+	v := &response{
+		id:       responseID(t.id, t.skip),
+		agent:    t.agent,
+		previous: r.Previous,
+		created:  time.Now(),
+		store:    r.stored(),
+	}
 	if !r.Stream {
 		out, err := c.follow(t, nil, func(string) {}, nil)
 		if err != nil {
@@ -142,20 +172,16 @@ func (c *call) Responses() error {
 		}
 		return c.Write(http.StatusOK, v.whole(out))
 	}
+
 	v.send = c.Events()
-	v.json = c.Json
-	v.tell("response.created", Object{"response": v.form("in_progress", []any{})})
-	v.tell("response.in_progress", Object{"response": v.form("in_progress", []any{})})
+	v.encode = c.encode
+	v.event("response.created", object{"response": v.form("in_progress", []any{})})
+	v.event("response.in_progress", object{"response": v.form("in_progress", []any{})})
 	out, err := c.follow(t, v.send, v.word, nil)
-	t.failed = err != nil
-	if t.failed {
+	if err != nil {
+		t.failed = true
 		e := runs.ToError(err)
-		m := v.form("failed", []any{})
-		m["error"] = Object{"code": e.Code, "message": c.S.O.Secrets.String(e.Message)}
-		v.tell("response.failed", Object{"response": m})
-		// OpenAI's agents SDK takes a failed response for an empty one and asks again; clients of
-		// OpenAI throw an event with the member error
-		v.tell("error", Object{"code": e.Code, "message": c.S.O.Secrets.String(e.Message), "param": nil, "error": m["error"]})
+		v.fail(e.Code, c.Secrets.String(e.Message))
 		return nil
 	}
 	v.end(out)
@@ -164,20 +190,39 @@ func (c *call) Responses() error {
 
 // response is a response in progress.
 type response struct {
-	id, previous string
-	agent        string
-	created      time.Time
-	store        bool
-	send         *web.Sender
-	json         func(any) []byte
-	n            int  // number of the next event
-	text         bool // the message has begun
+	id       string
+	previous string
+	agent    string
+	created  time.Time
+	store    bool
+
+	send   *web.Sender // of a stream
+	encode func(any) []byte
+	n      int  // number of the next event
+	begun  bool // the message has begun
 }
 
 // form returns the current state of the response.
-func (v *response) form(status string, output []any) Object {
-	m := Object{"id": v.id, "object": "response", "created_at": v.created.Unix(), "status": status, "model": v.agent, "store": v.store, "output": output, "error": nil, "incomplete_details": nil, "instructions": nil,
-		"metadata": Object{}, "parallel_tool_calls": true, "temperature": nil, "top_p": nil, "tool_choice": "auto", "tools": []any{}, "previous_response_id": nil}
+func (v *response) form(status string, output []any) object {
+	m := object{
+		"id":                   v.id,
+		"object":               "response",
+		"created_at":           v.created.Unix(),
+		"status":               status,
+		"model":                v.agent,
+		"store":                v.store,
+		"output":               output,
+		"error":                nil,
+		"incomplete_details":   nil,
+		"instructions":         nil,
+		"metadata":             object{},
+		"parallel_tool_calls":  true,
+		"temperature":          nil,
+		"top_p":                nil,
+		"tool_choice":          "auto",
+		"tools":                []any{},
+		"previous_response_id": nil,
+	}
 	if v.previous != "" {
 		m["previous_response_id"] = v.previous
 	}
@@ -185,7 +230,7 @@ func (v *response) form(status string, output []any) Object {
 }
 
 // whole returns the complete response.
-func (v *response) whole(out reply) Object {
+func (v *response) whole(out reply) object {
 	items := []any{}
 	if out.text != "" {
 		items = append(items, v.message(out.text, "completed"))
@@ -193,26 +238,38 @@ func (v *response) whole(out reply) Object {
 	for _, call := range out.calls {
 		items = append(items, item(call, "completed", string(call.Args)))
 	}
+
 	m := v.form("completed", items)
 	switch out.finish {
 	case "length":
 		m["status"] = "incomplete"
-		m["incomplete_details"] = Object{"reason": "max_output_tokens"}
+		m["incomplete_details"] = object{"reason": "max_output_tokens"}
 	case "content_filter":
 		m["status"] = "incomplete"
-		m["incomplete_details"] = Object{"reason": "content_filter"}
+		m["incomplete_details"] = object{"reason": "content_filter"}
 	}
-	m["usage"] = Object{"input_tokens": out.usage.Input, "output_tokens": out.usage.Output, "total_tokens": out.usage.Total(),
-		"input_tokens_details": Object{"cached_tokens": out.usage.CacheRead}, "output_tokens_details": Object{"reasoning_tokens": out.usage.Reasoning}}
+	m["usage"] = object{
+		"input_tokens":          out.usage.Input,
+		"output_tokens":         out.usage.Output,
+		"total_tokens":          out.usage.Total(),
+		"input_tokens_details":  object{"cached_tokens": out.usage.CacheRead},
+		"output_tokens_details": object{"reasoning_tokens": out.usage.Reasoning},
+	}
 	return m
 }
 
-func (v *response) message(text, status string) Object {
+func (v *response) message(text, status string) object {
 	content := []any{}
 	if status == "completed" {
 		content = append(content, part(text))
 	}
-	return Object{"id": v.messageID(), "type": "message", "role": "assistant", "status": status, "content": content}
+	return object{
+		"id":      v.messageID(),
+		"type":    "message",
+		"role":    "assistant",
+		"status":  status,
+		"content": content,
+	}
 }
 
 func (v *response) messageID() string { return messageID(v.id) }
@@ -221,57 +278,108 @@ func messageID(response string) string { return "msg_" + strings.TrimPrefix(resp
 
 func itemID(call llm.ToolCall) string { return "fc_" + strings.TrimPrefix(call.ID, "call_") }
 
-func part(text string) Object {
-	return Object{"type": "output_text", "text": text, "annotations": []any{}}
+func part(text string) object {
+	return object{"type": "output_text", "text": text, "annotations": []any{}}
 }
 
-func item(call llm.ToolCall, status, args string) Object {
-	return Object{"id": itemID(call), "type": "function_call", "status": status, "call_id": call.ID, "name": call.Name, "arguments": args}
+func item(call llm.ToolCall, status, args string) object {
+	return object{
+		"id":        itemID(call),
+		"type":      "function_call",
+		"status":    status,
+		"call_id":   call.ID,
+		"name":      call.Name,
+		"arguments": args,
+	}
 }
 
-// tell sends an event.
-func (v *response) tell(kind string, m Object) {
+// event sends an event.
+func (v *response) event(kind string, m object) {
 	m["type"] = kind
 	m["sequence_number"] = v.n
 	v.n++
-	v.send.Event("", kind, v.json(m))
+	v.send.Event("", kind, v.encode(m))
 	v.send.Flush()
 }
 
 // word sends a piece of the text.
 func (v *response) word(text string) {
-	if !v.text {
-		v.text = true
-		v.tell("response.output_item.added", Object{"output_index": 0, "item": v.message("", "in_progress")})
-		m := v.ofText("part", part(""))
+	if !v.begun {
+		v.begun = true
+		v.event("response.output_item.added", object{"output_index": 0, "item": v.message("", "in_progress")})
+		m := v.textEvent("part", part(""))
 		delete(m, "logprobs")
-		v.tell("response.content_part.added", m)
+		v.event("response.content_part.added", m)
 	}
-	v.tell("response.output_text.delta", v.ofText("delta", text))
+	v.event("response.output_text.delta", v.textEvent("delta", text))
 }
 
-// ofText returns an event about the text.
-func (v *response) ofText(name string, value any) Object {
-	return Object{"item_id": v.messageID(), "output_index": 0, "content_index": 0, name: value, "logprobs": []any{}}
+// textEvent returns an event about the text.
+func (v *response) textEvent(name string, value any) object {
+	return object{
+		"item_id":       v.messageID(),
+		"output_index":  0,
+		"content_index": 0,
+		name:            value,
+		"logprobs":      []any{},
+	}
 }
 
 // end sends the final events.
 func (v *response) end(out reply) {
 	index := 0
-	if v.text {
-		v.tell("response.output_text.done", v.ofText("text", out.text))
-		v.tell("response.content_part.done", v.ofText("part", part(out.text)))
-		v.tell("response.output_item.done", Object{"output_index": 0, "item": v.message(out.text, "completed")})
+	if v.begun {
+		v.event("response.output_text.done", v.textEvent("text", out.text))
+		v.event("response.content_part.done", v.textEvent("part", part(out.text)))
+		v.event("response.output_item.done", object{"output_index": 0, "item": v.message(out.text, "completed")})
 		index++
 	}
 	for _, call := range out.calls {
-		id := itemID(call)
-		v.tell("response.output_item.added", Object{"output_index": index, "item": item(call, "in_progress", "")})
-		v.tell("response.function_call_arguments.delta", Object{"item_id": id, "output_index": index, "delta": string(call.Args)})
-		v.tell("response.function_call_arguments.done", Object{"item_id": id, "output_index": index, "name": call.Name, "arguments": string(call.Args)})
-		v.tell("response.output_item.done", Object{"output_index": index, "item": item(call, "completed", string(call.Args))})
+		v.callEvents(index, call)
 		index++
 	}
 	m := v.whole(out)
-	v.tell("response."+m["status"].(string), Object{"response": m})
+	v.event("response."+m["status"].(string), object{"response": m})
+}
+
+// callEvents sends the events of a call for the client.
+func (v *response) callEvents(index int, call llm.ToolCall) {
+	id := itemID(call)
+	args := string(call.Args)
+	v.event("response.output_item.added", object{
+		"output_index": index,
+		"item":         item(call, "in_progress", ""),
+	})
+	v.event("response.function_call_arguments.delta", object{
+		"item_id":      id,
+		"output_index": index,
+		"delta":        args,
+	})
+	v.event("response.function_call_arguments.done", object{
+		"item_id":      id,
+		"output_index": index,
+		"name":         call.Name,
+		"arguments":    args,
+	})
+	v.event("response.output_item.done", object{
+		"output_index": index,
+		"item":         item(call, "completed", args),
+	})
+}
+
+// fail sends the events of a response that failed.
+func (v *response) fail(code, message string) {
+	e := object{"code": code, "message": message}
+	m := v.form("failed", []any{})
+	m["error"] = e
+	v.event("response.failed", object{"response": m})
+
+	// OpenAI's agents SDK takes a failed response for an empty one and asks again; clients of
+	// OpenAI throw an event with the member error.
+	v.event("error", object{
+		"code":    code,
+		"message": message,
+		"param":   nil,
+		"error":   e,
+	})
 }

@@ -1,5 +1,7 @@
 package openai
 
+// speech.go: the text of a turn as it arrives, and its outcome.
+
 import (
 	"bytes"
 	"strings"
@@ -29,7 +31,7 @@ type speech struct {
 	held bool // the rest of the reply is sent when it is complete
 }
 
-func (s *speech) tell(text string) {
+func (s *speech) write(text string) {
 	if text != "" {
 		s.all.WriteString(text)
 		s.say(text)
@@ -38,32 +40,36 @@ func (s *speech) tell(text string) {
 
 // begin begins the reply of step n, unless it has begun.
 func (s *speech) begin(n int) {
-	if n != s.step {
-		s.step = n
-		s.sent = 0
-		s.held = false
-		if s.all.Len() > 0 {
-			s.sent = -1
-		}
+	if n == s.step {
+		return
+	}
+	s.step = n
+	s.sent = 0
+	s.held = false
+	if s.all.Len() > 0 {
+		s.sent = -1
 	}
 }
 
+// word sends a piece of the reply.
 func (s *speech) word(text string) {
 	if s.sent < 0 && text != "" {
-		s.tell("\n\n")
+		s.write("\n\n")
 		s.sent = 0
 	}
-	s.tell(text)
+	s.write(text)
 	s.sent += len(text)
 }
 
-// whole sends the rest of a complete reply.
-func (s *speech) whole(n int, text string) {
+// complete sends the rest of a reply, of which text is the whole.
+func (s *speech) complete(n int, text string) {
 	gap := s.held
 	s.begin(n)
 	s.held = gap
-	if n := max(s.sent, 0); n <= len(text) && strings.HasSuffix(s.all.String(), text[:n]) {
-		s.word(text[n:])
+
+	sent := max(s.sent, 0)
+	if sent <= len(text) && strings.HasSuffix(s.all.String(), text[:sent]) {
+		s.word(text[sent:])
 	}
 	s.held = false
 }
@@ -71,40 +77,52 @@ func (s *speech) whole(n int, text string) {
 // follow sends text as it arrives and returns the outcome. An error is meant for the client. An
 // agent with structured output says that output alone. w gets heartbeats; nil means none. think
 // gets the reasoning; nil means that it is dropped.
-func (c *call) follow(t *Turn, w *web.Sender, say func(text string), think *thoughts) (reply, error) {
-	beat := time.NewTicker(c.S.O.Beat)
+func (c *call) follow(t *turn, w *web.Sender, say func(text string), think *thoughts) (reply, error) {
+	beat := time.NewTicker(c.Beat)
 	defer beat.Stop()
+	how := runs.Reading{Tick: beat.C, Beat: func() { w.Beat() }}
+
 	var out reply
 	s := speech{say: say}
-	for ev, err := range t.Live.Events(c.R.Context(), true, beat.C, w.Beat) {
+	for ev, err := range t.live.Events(c.Request.Context(), how) {
 		if err == runs.ErrElsewhere {
 			break
-		} else if err != nil {
+		}
+		if err != nil {
 			return out, err
 		}
-		if think != nil && ev.Run == "run" && ev.Step > t.skip {
-			think.hear(&c.S.O, &ev)
+		if ev.Kind == pawl.EventGap {
+			s.held = true
+			continue
+		}
+		if ev.Run != "run" {
+			continue
+		}
+		if ev.Kind == pawl.EventRunEnded && ev.Result != nil {
+			if s.all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
+				s.write(ev.Result.Text())
+			}
+			out.text = s.all.String()
+			return out, t.stopped(ev, &out)
+		}
+		if ev.Step <= t.skip { // an earlier turn had it
+			continue
+		}
+
+		if think != nil {
+			think.addEvent(&c.h.Options, &ev)
 			out.reasoning = think.all.String()
 		}
 		switch {
-		case ev.Kind == pawl.EventGap:
-			s.held = true
-		case ev.Run != "run" || ev.Step <= t.skip && ev.Kind != pawl.EventRunEnded:
-		case ev.Kind == pawl.EventText && !s.held && !t.Live.Structured:
+		case ev.Kind == pawl.EventText && !s.held && !t.live.Structured():
 			s.begin(ev.Step)
 			s.word(ev.Text)
 		case ev.Kind == pawl.EventResponseReceived && ev.Response != nil:
-			if !t.Live.Structured {
-				s.whole(ev.Step, ev.Response.Message.Text())
+			if !t.live.Structured() {
+				s.complete(ev.Step, ev.Response.Message.Text())
 			}
 			out.finish = finishOf(ev.Response.Finish)
-		case ev.Kind == pawl.EventRunEnded && ev.Result != nil:
-			if s.all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
-				s.tell(ev.Result.Text())
-			}
-			out.text = s.all.String()
-			return out, c.stopped(t, ev, &out)
 		}
 	}
-	return out, runs.Fault("busy", "the server is stopping", "the run "+t.Id+" is resumed by the next one")
+	return out, runs.Fault("busy", "the server is stopping", "the run "+t.id+" is resumed by the next one")
 }

@@ -1,5 +1,7 @@
 package openai
 
+// stored_response.go: responses that the journal has.
+
 import (
 	"cmp"
 	"encoding/json"
@@ -31,38 +33,59 @@ func runOfResponse(id string) (run string, skip int) {
 	return run, skip
 }
 
-// ShowResponse handles GET /v1/responses/{id}.
-func (c *call) ShowResponse() error {
-	id := c.R.PathValue("id")
+// showResponse handles GET /v1/responses/{id}.
+func (c *call) showResponse() error {
+	id := c.Request.PathValue("id")
 	head, skip, err := c.responseRun(id)
 	if err != nil {
 		return err
 	}
-	x, d, err := c.StoredRun(head.ID)
+	x, extras, err := c.Runs.Stored(c.Context(), c.Caller(), head.ID)
 	if err != nil {
 		return err
 	}
-	out, ok := turnOf(x, d, head.ID, skip)
+	out, ok := turnOf(x, extras, head.ID, skip)
 	if !ok || id != responseID(head.ID, skip) {
 		return runs.Fault("not_found", "there is no response "+id, "")
 	}
-	v := &response{id: id, agent: head.Agent, created: head.Created, store: d == nil || !d.Forget}
+
+	v := &response{
+		id:      id,
+		agent:   head.Agent,
+		created: head.Created,
+		store:   extras == nil || !extras.Forget,
+	}
 	m := v.whole(out)
-	switch {
-	case len(out.calls) > 0:
-	case head.State == store.JournalFailed:
-		m["status"], m["error"] = "failed", Object{"code": "model_failed", "message": cmp.Or(endOf(x).Error, "the run failed")}
-	case head.State == store.JournalOver && endOf(x).Stop == pawl.StopCancelled:
-		m["status"] = "cancelled"
-	case head.State == store.JournalOver && endOf(x).Stop == pawl.StopLimit:
-		m["status"] = "incomplete"
-		m["incomplete_details"] = Object{"reason": "max_output_tokens"}
-	case head.State == store.JournalOver && endOf(x).Stop != pawl.StopAnswer && endOf(x).Stop != pawl.StopFinished:
-		m["status"], m["error"] = "failed", Object{"code": "model_failed", "message": cmp.Or(endOf(x).Cause, string(endOf(x).Stop))}
-	case head.State != store.JournalOver:
-		m["status"] = "in_progress"
+	if len(out.calls) == 0 {
+		setStatus(m, head.State, endOf(x))
 	}
 	return c.Write(http.StatusOK, m)
+}
+
+// setStatus sets the status of a response whose run is in that state.
+func setStatus(m object, state string, end journal.ExportedEnd) {
+	fail := func(message string) {
+		m["status"] = "failed"
+		m["error"] = object{"code": "model_failed", "message": message}
+	}
+	if state == store.JournalFailed {
+		fail(cmp.Or(end.Error, "the run failed"))
+		return
+	}
+	if state != store.JournalOver {
+		m["status"] = "in_progress"
+		return
+	}
+	switch end.Stop {
+	case pawl.StopAnswer, pawl.StopFinished:
+	case pawl.StopCancelled:
+		m["status"] = "cancelled"
+	case pawl.StopLimit:
+		m["status"] = "incomplete"
+		m["incomplete_details"] = object{"reason": "max_output_tokens"}
+	default:
+		fail(cmp.Or(end.Cause, string(end.Stop)))
+	}
 }
 
 // item returns an item of a response. A client refers to it by its ID instead of sending it again.
@@ -77,17 +100,22 @@ func (c *call) item(id string) (inputItem, error) {
 	if store.CheckID(run) != nil {
 		return inputItem{}, none
 	}
-	x, d, err := c.StoredRun(run)
+	x, extras, err := c.Runs.Stored(c.Context(), c.Caller(), run)
 	if err != nil {
 		return inputItem{}, none
 	}
-	if out, ok := turnOf(x, d, run, skip); isMessage && ok && id == messageID(responseID(run, skip)) && out.text != "" {
+
+	if isMessage {
+		out, ok := turnOf(x, extras, run, skip)
+		if !ok || out.text == "" || id != messageID(responseID(run, skip)) {
+			return inputItem{}, none
+		}
 		text, err := json.Marshal(out.text)
 		return inputItem{Type: "message", Role: "assistant", Content: text}, err
 	}
 	for _, r := range x.Replies {
 		for i, call := range r.Response.Message.Calls() {
-			if !isMessage && d.Has(call) && id == callID(run, callKey(r.Key, i)) {
+			if extras.Executes(call) && id == callID(run, callKey(r.Key, i)) {
 				return inputItem{Type: "function_call", CallID: id, Name: call.Name, Arguments: string(call.Args)}, nil
 			}
 		}
@@ -109,7 +137,7 @@ func (c *call) responseRun(id string) (store.JournalRun, int, error) {
 	if !strings.HasPrefix(run, "resp_") || store.CheckID(run) != nil {
 		return store.JournalRun{}, 0, runs.Fault("not_found", "there is no response "+strconv.Quote(id), "")
 	}
-	head, err := c.S.O.Journal.JournalRun(c.Ctx(), c.Client.Scope(), run)
+	head, err := c.Runs.Head(c.Context(), c.Caller(), run)
 	return head, skip, err
 }
 
@@ -122,23 +150,23 @@ func endOf(x *journal.Export) journal.ExportedEnd {
 
 // turnOf returns the part of a run that one response contains: the replies after the first skip
 // ones, up to the first reply with calls for the client. ok means that a response begins there.
-func turnOf(x *journal.Export, d *runs.Dress, run string, skip int) (out reply, ok bool) {
+func turnOf(x *journal.Export, d *runs.Extras, run string, skip int) (out reply, ok bool) {
 	ok = skip == 0
 	out.finish = "stop"
 	var texts []string
 	n := 0
 	for _, r := range x.Replies {
-		if strings.Count(string(r.Key), "/") == 2 {
+		if runs.IsOwn(r.Key) {
 			n++
 			if n <= skip {
-				ok = ok || n == skip && slices.ContainsFunc(r.Response.Message.Calls(), d.Has)
+				ok = ok || n == skip && slices.ContainsFunc(r.Response.Message.Calls(), d.Executes)
 				continue
 			}
 		} else if n < skip {
 			continue
 		}
 		out.usage.Add(r.Response.Usage)
-		if strings.Count(string(r.Key), "/") != 2 { // a reply of a nested agent
+		if !runs.IsOwn(r.Key) { // a reply of a nested agent
 			continue
 		}
 		if text := r.Response.Message.Text(); text != "" {
@@ -146,7 +174,7 @@ func turnOf(x *journal.Export, d *runs.Dress, run string, skip int) (out reply, 
 		}
 		out.finish = finishOf(r.Response.Finish)
 		for i, call := range r.Response.Message.Calls() {
-			if d.Has(call) {
+			if d.Executes(call) {
 				call.ID = callID(run, callKey(r.Key, i))
 				out.calls = append(out.calls, call)
 			}
@@ -162,15 +190,25 @@ func turnOf(x *journal.Export, d *runs.Dress, run string, skip int) (out reply, 
 	return out, ok && (skip == 0 || n > skip)
 }
 
-// DeleteResponse handles DELETE /v1/responses/{id}.
-func (c *call) DeleteResponse() error {
-	id := c.R.PathValue("id")
+// deleteResponse handles DELETE /v1/responses/{id}.
+func (c *call) deleteResponse() error {
+	id := c.Request.PathValue("id")
 	head, _, err := c.responseRun(id)
 	if err != nil {
 		return err
 	}
-	if err := c.Erase(head); err != nil {
+	if err := c.Runs.Delete(c.Context(), c.Caller(), head.ID); err != nil {
 		return err
 	}
-	return c.Write(http.StatusOK, Object{"id": id, "object": "response", "deleted": true})
+	return c.Write(http.StatusOK, object{"id": id, "object": "response", "deleted": true})
+}
+
+// replies counts the replies of the run itself, without nested agents.
+func replies(x *journal.Export) (n int) {
+	for _, r := range x.Replies {
+		if runs.IsOwn(r.Key) {
+			n++
+		}
+	}
+	return n
 }

@@ -44,7 +44,7 @@ func TestWindowEnter(t *testing.T) {
 		{"an error in the stream, too late", retry{}, failed, 15 * time.Second, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var w Window
+			var w window
 			start := time.Unix(1_000_000, 0)
 			first, fresh := w.enter(&sent{at: start}, retry{})
 			if !fresh {
@@ -68,7 +68,7 @@ func TestWindowEnter(t *testing.T) {
 
 // A request is forgotten after ten minutes.
 func TestWindowForgets(t *testing.T) {
-	var w Window
+	var w window
 	start := time.Unix(1_000_000, 0)
 	first, _ := w.enter(&sent{at: start}, retry{})
 	w.leave(first, true, false, start)

@@ -1,5 +1,7 @@
 package runs
 
+// change.go: cancels, deletes, steers and forks runs.
+
 import (
 	"context"
 	"errors"
@@ -7,119 +9,82 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
-// GiveUp cancels a run. It returns a nil live if the run has ended, or if another process executes
-// it.
-func (c *Caller) GiveUp(id string) (*Live, error) {
-	p := Place{c.Client.Scope(), id}
-	head, err := c.S.O.Journal.JournalRun(c.Ctx(), p.Who, id)
-	if err != nil || head.State == store.JournalOver {
+// settleTime is how long Settle waits for a run.
+const settleTime = 2 * time.Second
+
+// Cancel cancels a run. It returns a nil Live if the run has ended, or if another process executes
+// it. It is idempotent.
+func (s *Service) Cancel(ctx context.Context, c Caller, id string) (*Live, error) {
+	head, err := s.Head(ctx, c, id)
+	if err != nil || isOver(head) {
 		return nil, err
 	}
-	if err := c.S.Engine.Cancel(c.Ctx(), id); err != nil {
+	if err := s.engine.Cancel(c.in(ctx), id); err != nil {
 		return nil, err
 	}
-	l := c.S.Hub.Find(p)
-	if l.Works() {
-		if !c.S.Hub.hurry(l) {
+
+	l := s.hub.find(place{c.Scope, id})
+	if l.works() {
+		if !s.hub.startQueued(l) {
 			l.cancel(pawl.ErrCancelled)
 		}
 		return l, nil
 	}
-	// the process that executes it, or will, sees the cancellation
-	var busy *api.Error
-	l, err = c.TakeUp(p, head.Agent)
-	if errors.Is(err, durable.ErrLost) || errors.As(err, &busy) && busy.Code == "busy" {
+
+	// The process that executes it, or will, sees the cancellation.
+	l, err = s.resume(ctx, c, head)
+	if errors.Is(err, durable.ErrLost) || isBusy(err) {
 		return nil, nil
 	}
 	return l, err
 }
 
-// Settle waits until a run has stopped, up to a time limit.
-func (c *Caller) Settle(l *Live) {
-	ctx, cancel := context.WithTimeout(c.Context, 2*time.Second)
+// Settle waits until a run has stopped, up to two seconds. l may be nil.
+func Settle(ctx context.Context, l *Live) {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	_ = l.Await(ctx)
+	_ = l.Wait(ctx)
 }
 
-// Await waits until a run has stopped, and the journal has its end. l may be nil.
-func (l *Live) Await(ctx context.Context) error {
-	if l == nil {
-		return nil
-	}
-	select {
-	case <-l.Done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// Erase deletes a run that no process executes.
-func (c *Caller) Erase(head store.JournalRun) error {
-	p := Place{c.Client.Scope(), head.ID}
-	if c.S.Hub.Find(p).Works() || head.State == store.JournalOpen {
-		return Fault("conflict", "the run "+head.ID+" is at work", "POST /v1/runs/"+head.ID+"/cancel ends it")
-	}
-	if err := c.S.O.Journal.DeleteJournal(c.Ctx(), p.Who, p.Id); err != nil {
+// Delete deletes a run with all its data. A run that is executing must be cancelled first.
+func (s *Service) Delete(ctx context.Context, c Caller, id string) error {
+	head, err := s.Head(ctx, c, id)
+	if err != nil {
 		return err
 	}
-	c.S.Hub.Drop(p)
-	c.S.Hub.Compact()
+	p := place{c.Scope, id}
+	if s.hub.find(p).works() || head.State == store.JournalOpen {
+		return Fault("conflict", "the run "+id+" is at work", "POST /v1/runs/"+id+"/cancel ends it")
+	}
+	if err := s.o.Journal.DeleteJournal(c.in(ctx), p.scope, p.id); err != nil {
+		return err
+	}
+	s.hub.drop(p)
+	s.Compact()
 	return nil
 }
 
-const (
-	compactEvery = time.Minute
-	compactTime  = 5 * time.Second // writes wait meanwhile: less than a third of a lease
-)
+// Steer sends messages of the user to a run, which adds them to its next request.
+func (s *Service) Steer(ctx context.Context, c Caller, id string, msgs ...llm.Message) error {
+	if _, err := s.Head(ctx, c, id); err != nil {
+		return err
+	}
+	err := s.engine.Steer(c.in(ctx), id, msgs...)
+	if err == nil || errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	return BadRequest(err.Error(), "")
+}
 
-// Compact removes the remains of deleted runs and memories from the files of their stores, if these
-// can do so: now, and at most once in compactEvery.
-func (h *Hub) Compact() {
-	type compacter interface{ Compact(context.Context) error }
-	db, ok := h.s.O.Journal.(compacter)
-	other, has := h.s.O.Memories.(compacter)
-	if !ok {
-		db, ok, has = other, has, false
+// Fork starts the run to with the first steps of the run from.
+func (s *Service) Fork(ctx context.Context, c Caller, from, to string, steps int) error {
+	if err := s.engine.Fork(c.in(ctx), from, to, steps, nil); err != nil {
+		return err
 	}
-	h.Mu.Lock()
-	defer h.Mu.Unlock()
-	h.remains++
-	if !ok || h.remains > 1 || Closed(h.Drained) {
-		return // the goroutine of the first one sees the others
-	}
-	h.wg.Go(func() {
-		for last, done := false, false; !done; {
-			h.Mu.Lock()
-			n := h.remains
-			h.Mu.Unlock()
-			ctx, cancel := context.WithTimeout(context.Background(), compactTime)
-			err := db.Compact(ctx)
-			if has && other != db {
-				err = errors.Join(err, other.Compact(ctx))
-			}
-			cancel()
-			if err != nil {
-				h.s.O.Log.Warn("remains of deleted data are in the files of the store: pawl runs prune removes them", "error", err)
-			}
-			if last {
-				return
-			}
-			select {
-			case <-h.Drained:
-				last = true
-			case <-time.After(compactEvery):
-			}
-			h.Mu.Lock()
-			done = err == nil && h.remains == n
-			if done {
-				h.remains = 0
-			}
-			h.Mu.Unlock()
-		}
-	})
+	s.hub.notify(place{c.Scope, to})
+	return nil
 }

@@ -1,5 +1,7 @@
 package runs
 
+// error.go: the table of error codes, and the errors that clients get.
+
 import (
 	"context"
 	"errors"
@@ -12,8 +14,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// errorCodes lists the error codes with their meanings.
-// ErrorCodes lists the codes.
+// ErrorCodes lists the codes of api.Error, with their HTTP statuses and meanings.
 var ErrorCodes = []struct {
 	Code   string
 	Status int
@@ -53,6 +54,7 @@ func Fault(code, message, hint string) *api.Error {
 	panic("server: no error has the code " + code)
 }
 
+// BadRequest returns an Error with the code bad_request.
 func BadRequest(message, hint string) *api.Error { return Fault("bad_request", message, hint) }
 
 // ToError converts err for a client. Internal errors reveal as little as possible.

@@ -1,5 +1,7 @@
 package runs
 
+// feed.go: feed, the events of a run, encoded once for all readers.
+
 import (
 	"crypto/rand"
 	"encoding/json"
@@ -12,8 +14,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// entry is an encoded event of a feed.
-type entry struct {
+// Entry is an encoded event of a feed.
+type Entry struct {
 	N    int64 // position, from 1
 	Kind pawl.EventKind
 	Data []byte // immutable JSON
@@ -34,8 +36,8 @@ type feed struct {
 	bound int    // limit for the bytes of fragments
 
 	mu        sync.Mutex
-	lasting   []entry // all events except fragments
-	fragments []entry // the latest fragments
+	lasting   []Entry // all events except fragments
+	fragments []Entry // the latest fragments
 	// for each position an index in droppable, so that dropped events can be counted for every
 	// reader
 	kinds []uint8
@@ -53,8 +55,15 @@ func newFeed(bound int) *feed {
 func (f *feed) put(e pawl.Event) {
 	data, err := json.Marshal(e)
 	if err != nil { // the kind has no JSON form: a custom Runner created it
-		data, _ = json.Marshal(pawl.Event{Kind: pawl.EventNotice, Run: e.Run, Step: e.Step, Seq: e.Seq, Code: "unreadable", Text: "an event could not be written"})
-		e.Kind = pawl.EventNotice
+		e = pawl.Event{
+			Kind: pawl.EventNotice,
+			Run:  e.Run,
+			Step: e.Step,
+			Seq:  e.Seq,
+			Code: "unreadable",
+			Text: "an event could not be written",
+		}
+		data, _ = json.Marshal(e) // its members always marshal
 	}
 	f.add(e.Kind, data)
 }
@@ -66,8 +75,9 @@ func (f *feed) add(kind pawl.EventKind, data []byte) {
 	if i < 0 {
 		i = 0
 	}
+
 	f.kinds = append(f.kinds, uint8(i))
-	e := entry{int64(len(f.kinds)), kind, data}
+	e := Entry{int64(len(f.kinds)), kind, data}
 	if i == 0 {
 		f.lasting = append(f.lasting, e)
 		f.whole += len(data)
@@ -105,25 +115,29 @@ func (f *feed) end() {
 	}
 }
 
-// Read returns the events after a position, up to about max bytes: entries, and a gap where some
+// read returns the events after a position, up to about max bytes: entries, and a gap where some
 // were dropped. ended means that nothing follows them. If there is nothing to return, more is
 // closed when there is.
-func (f *feed) Read(after int64, max int) (batch []entry, ended bool, more <-chan struct{}) {
+func (f *feed) read(after int64, max int) (batch []Entry, ended bool, more <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	total := int64(len(f.kinds))
 	if after < 0 || after > total {
 		after = 0
 	}
-	k, g := from(f.lasting, after), from(f.fragments, after)
+
+	// The two lists are merged by position. Positions that neither has are a gap.
+	k := from(f.lasting, after)
+	g := from(f.fragments, after)
 	for size := 0; size < max && after < total; {
-		next := entry{N: total + 1}
+		next := Entry{N: total + 1}
 		if k < len(f.lasting) {
 			next = f.lasting[k]
 		}
 		if g < len(f.fragments) && f.fragments[g].N < next.N {
 			next = f.fragments[g]
 		}
+
 		switch {
 		case next.N > after+1: // the events between were dropped
 			next = f.gap(after, next.N-1)
@@ -140,19 +154,19 @@ func (f *feed) Read(after int64, max int) (batch []entry, ended bool, more <-cha
 }
 
 // from returns the index of the first entry after a position.
-func from(list []entry, after int64) int {
+func from(list []Entry, after int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].N > after })
 }
 
 // gap returns a gap event that counts, by kind, the events dropped between two positions.
-func (f *feed) gap(after, to int64) entry {
+func (f *feed) gap(after, to int64) Entry {
 	lost := map[pawl.EventKind]int{}
 	for _, k := range f.kinds[after:to] {
 		lost[droppable[k]]++
 	}
 	// names and numbers always marshal
 	data, _ := json.Marshal(pawl.Event{Kind: pawl.EventGap, Run: "run", Lost: lost})
-	return entry{to, pawl.EventGap, data}
+	return Entry{to, pawl.EventGap, data}
 }
 
 // last returns the position of the last event.
@@ -169,15 +183,18 @@ func (f *feed) bytes() int {
 	return f.whole + f.size + len(f.kinds)
 }
 
-// Id returns the ID of a position for clients: Last-Event-ID.
-func (f *feed) Id(n int64) string { return f.epoch + "-" + strconv.FormatInt(n, 10) }
+// id returns the ID of a position for clients: Last-Event-ID.
+func (f *feed) id(n int64) string { return f.epoch + "-" + strconv.FormatInt(n, 10) }
 
-// Place returns the position that an ID refers to. It returns 0 for an ID of another feed: the
+// position returns the position that an ID refers to. It returns 0 for an ID of another feed: the
 // reader then gets all events, beginning with a notice about this.
-func (f *feed) Place(id string) int64 {
-	epoch, n, ok := strings.Cut(id, "-")
-	at, err := strconv.ParseInt(n, 10, 64)
-	if !ok || epoch != f.epoch || err != nil || at < 0 || at > f.last() {
+func (f *feed) position(id string) int64 {
+	number, ours := strings.CutPrefix(id, f.epoch+"-")
+	if !ours {
+		return 0
+	}
+	at, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || at < 0 || at > f.last() {
 		return 0
 	}
 	return at

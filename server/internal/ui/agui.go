@@ -1,7 +1,8 @@
 package ui
 
+// agui.go: the endpoints of AG-UI.
+
 import (
-	"cmp"
 	"net/http"
 	"strings"
 
@@ -12,63 +13,80 @@ import (
 	"github.com/pawl-go/pawl/server/uistream"
 )
 
-// Agui handles POST /v1/agui/{agent}.
-func (c *call) Agui() error {
-	if strings.TrimSpace(c.R.Header.Get("Accept")) == "application/vnd.ag-ui.event+proto" {
+// agui handles POST /v1/agui/{agent}.
+func (c *call) agui() error {
+	if strings.TrimSpace(c.Request.Header.Get("Accept")) == "application/vnd.ag-ui.event+proto" {
 		return runs.Fault("not_acceptable", "the answer is text/event-stream", "send Accept: text/event-stream")
 	}
-	var r uistream.RunInput
 	q, err := c.Params("inner")
-	if err := cmp.Or(err, c.Read(&r)); err != nil {
-		return err
-	} else if r.ThreadID == "" || r.RunID == "" {
-		return runs.BadRequest("threadId or runId is missing", "an AG-UI client sends both")
-	}
-	in := &conversation.Front{Key: r.RunID, O: r.Options()}
-	in.O.Inner = q.Get("inner") == "1"
-	in.Model, in.Prefix, err = c.Conversation("agui", "", r.ThreadID)
 	if err != nil {
 		return err
 	}
-	var messages []uistream.RunMessage // without the messages of this run
-	for _, m := range r.Messages {
-		if run, _ := uistream.RunOf(m.ID); run != in.Prefix+runs.Short(20, r.RunID) {
-			messages = append(messages, m)
-		}
-		if m.Role == "user" {
-			in.Dress.Message = m.ID
-		}
-	}
-	n := len(messages)
-	run := func(i int) string { id, _ := uistream.RunOf(messages[i].ID); return id }
-	if err := c.Follows(in, n, run, func(i int) (llm.Message, error) { return messages[i].LLM() }); err != nil {
+	var r uistream.RunInput
+	if err := c.Read(&r); err != nil {
 		return err
 	}
-	if len(r.Resume) > 0 || n > 0 && messages[n-1].Role != "user" {
-		in.Run = in.Dress.Before
+	if r.ThreadID == "" || r.RunID == "" {
+		return runs.BadRequest("threadId or runId is missing", "an AG-UI client sends both")
+	}
+
+	in := &conversation.Request{Key: r.RunID, Stream: r.Options()}
+	in.Stream.Inner = q.Get("inner") == "1"
+	in.Agent, in.Prefix, err = c.Identify("agui", "", r.ThreadID)
+	if err != nil {
+		return err
+	}
+	answers, err := c.addMessages(in, &r)
+	if err != nil {
+		return err
+	}
+	if answers || len(r.Resume) > 0 {
+		in.Run = in.Extras.Before
 		if in.Run == "" && len(r.Resume) > 0 { // it sends no history
 			in.Run, _ = uistream.RunOf(r.Resume[0].InterruptID)
 			in.Messages = nil
 		}
-		in.Answers = r.Answers(in.Run, &in.O)
-		return c.AnswerFront(in)
+		in.Answers = r.Answers(in.Run, &in.Stream)
+		return c.Respond(in)
 	}
+
 	for _, about := range r.Context {
-		in.System([]llm.Part{llm.Text{Text: "The application states: " + about.Description + ": " + about.Value}})
+		text := "The application states: " + about.Description + ": " + about.Value
+		in.Extras.AddSystem([]llm.Part{llm.Text{Text: text}})
 	}
 	for _, t := range r.Tools {
-		in.Dress.Tools = append(in.Dress.Tools, runs.ClientTool(t))
+		in.Extras.Tools = append(in.Extras.Tools, runs.ClientTool(t))
 	}
-	return c.AnswerFront(in)
+	return c.Respond(in)
 }
 
-// AguiAbout handles GET /v1/agui/{agent}.
-func (c *call) AguiAbout() error {
-	a, err := c.S.Agent(c.R.PathValue("agent"))
+// addMessages adds the messages of r, without those of its own run. answers reports whether they end
+// with the results of calls, and not with a message of the user.
+func (c *call) addMessages(in *conversation.Request, r *uistream.RunInput) (answers bool, err error) {
+	own := in.Prefix + conversation.Hash(20, r.RunID)
+	var items []conversation.Item
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if m.Role == "user" {
+			in.Extras.Message = m.ID
+		}
+		run, _ := uistream.RunOf(m.ID)
+		if run == own {
+			continue
+		}
+		items = append(items, conversation.Item{Run: run, Read: m.LLM})
+		answers = m.Role != "user"
+	}
+	return answers, c.AddHistory(in, items)
+}
+
+// capabilities handles GET /v1/agui/{agent}.
+func (c *call) capabilities() error {
+	a, err := c.Runs.Agent(c.Request.PathValue("agent"))
 	if err != nil {
 		return err
 	}
-	list, err := pawl.Toolsets(a.Tools).Tools(c.Ctx())
+	list, err := pawl.Toolsets(a.Tools).Tools(c.Context())
 	if err != nil {
 		return err
 	}
@@ -76,9 +94,23 @@ func (c *call) AguiAbout() error {
 	for _, t := range list {
 		tools = append(tools, runs.ClientTool{Name: t.Name, Description: t.Description, Parameters: t.Input})
 	}
+
 	return c.Write(http.StatusOK, object{
-		"identity":       object{"name": a.Name, "description": c.S.O.About[a.Name].Description},
-		"tools":          object{"supported": true, "items": tools, "parallelCalls": true, "clientProvided": true},
-		"humanInTheLoop": object{"supported": true, "approvals": true, "interrupts": true, "approveWithEdits": true},
+		"identity": object{
+			"name":        a.Name,
+			"description": c.About[a.Name].Description,
+		},
+		"tools": object{
+			"supported":      true,
+			"items":          tools,
+			"parallelCalls":  true,
+			"clientProvided": true,
+		},
+		"humanInTheLoop": object{
+			"supported":        true,
+			"approvals":        true,
+			"interrupts":       true,
+			"approveWithEdits": true,
+		},
 	})
 }

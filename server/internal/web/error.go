@@ -1,13 +1,26 @@
 package web
 
+// error.go: writes errors and JSON.
+
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
 	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/server/internal/runs"
 )
 
+// toError converts err for a client, with the errors of HTTP itself.
+func toError(err error) *api.Error {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return runs.Fault("too_large", "the body has more than "+strconv.FormatInt(large.Limit, 10)+" bytes", "")
+	}
+	return runs.ToError(err)
+}
+
+// WriteError answers with an error, in the form of this API.
 func WriteError(w http.ResponseWriter, e *api.Error) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))

@@ -1,9 +1,10 @@
 package web
 
+// stream.go: sends the events of a run to a client (server-sent events).
+
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -12,108 +13,100 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
+// batchBytes is the approximate number of bytes sent at once.
+const batchBytes = 64 << 10
+
 // WantsEvents reports whether the client requests a stream.
 func (c *Call) WantsEvents() bool {
-	return strings.Contains(strings.Join(c.R.Header.Values("Accept"), ","), "text/event-stream")
+	return strings.Contains(strings.Join(c.Request.Header.Values("Accept"), ","), "text/event-stream")
 }
 
 // Stream sends the events of a run after a position as they occur. It ends when the run has
 // stopped, the client has disconnected or is too slow, or the server stops. With follow, it waits
 // for a pending run and also sends its later events.
 func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
-	leave, err := c.EnterStream()
+	release, err := c.AcquireStream()
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	w := c.Events()
-	beat := time.NewTimer(c.S.O.Beat)
+	beat := time.NewTimer(c.Beat)
 	defer beat.Stop()
+
 	for {
-		batch, ended, more := l.Feed.Read(after, runs.BatchBytes)
+		batch, ended, more := l.Read(after, batchBytes)
 		for _, e := range batch {
-			w.Event(l.Feed.Id(e.N), string(e.Kind), e.Data)
+			w.Event(l.EventID(e.N), string(e.Kind), e.Data)
 			after = e.N
 		}
 		if len(batch) > 0 && !w.Flush() {
 			return nil
 		}
+
 		if ended {
-			if !follow || !l.Waits.Load() {
+			if !follow || !l.Pending() {
 				return nil
 			}
-			l = c.next(w, l, beat)
+			l = c.awaitResumed(w, l, beat)
 			if l == nil {
 				return nil
 			}
 			after = 0
-		}
-		if len(batch) > 0 || ended {
 			continue
 		}
-		beat.Reset(c.S.O.Beat)
-		select {
-		case <-more:
-		case <-beat.C:
-			if !w.Beat() {
-				return nil
-			}
-		case <-c.R.Context().Done():
+		if len(batch) > 0 {
+			continue
+		}
+		if !c.awaitMore(w, more, beat) {
 			return nil
-		case <-c.S.Hub.Closing:
-			select {
-			case <-more: // the last events of a run
-			default:
-				return nil
-			}
 		}
 	}
 }
 
-// EnterStream counts a stream until leave is called.
-func (c *Call) EnterStream() (leave func(), err error) {
-	e := runs.Fault("too_many", "the token has reached its limit of streams", "end one")
-	all := c.Web.Everyone
-	if !all.Enter(&all.ActiveStreams, c.S.O.MaxStreams) {
-		e = runs.Fault("busy", fmt.Sprintf("at most %d concurrent streams are allowed", c.S.O.MaxStreams), "try again later")
-	} else if c.Client.Enter(&c.Client.ActiveStreams, c.Client.Streams) {
-		return func() { c.Client.Leave(&c.Client.ActiveStreams); all.Leave(&all.ActiveStreams) }, nil
-	} else {
-		all.Leave(&all.ActiveStreams)
+// awaitMore waits for events, with heartbeats. False means that the stream ends.
+func (c *Call) awaitMore(w *Sender, more <-chan struct{}, beat *time.Timer) bool {
+	beat.Reset(c.Beat)
+	select {
+	case <-more:
+		return true
+	case <-beat.C:
+		return w.Beat()
+	case <-c.Request.Context().Done():
+		return false
+	case <-c.Runs.Closing():
+		select {
+		case <-more: // the last events of a run
+			return true
+		default:
+			return false
+		}
 	}
-	e.RetryAfter = 1
-	return nil, e
 }
 
-// next waits until a pending run is executed again, here or in another process, and returns it. Nil
-// means that the client has disconnected. A run that another process resumed is found with the next
+// awaitResumed waits until a pending run is executed again, here or in another process, and returns
+// it. Nil means that the stream ends. A run that another process resumed is found with the next
 // heartbeat and sent when it has stopped.
-func (c *Call) next(w *Sender, l *runs.Live, beat *time.Timer) *runs.Live {
-	on, leave := c.S.Hub.GoesOn(l)
+func (c *Call) awaitResumed(w *Sender, l *runs.Live, beat *time.Timer) *runs.Live {
+	on, leave := c.Runs.Resumed(l)
 	defer leave()
 	for {
-		beat.Reset(c.S.O.Beat)
+		beat.Reset(c.Beat)
 		select {
 		case <-on:
-			if now := c.S.Hub.Find(l.Place); now != nil && now != l {
-				return now
-			}
-			// it has stopped since then and was dropped: the next request gets everything
-			return nil
+			// If it has stopped since then and was dropped, the next request gets everything.
+			return c.Runs.Successor(l)
 		case <-beat.C:
-			head, err := c.S.O.Journal.JournalRun(c.Ctx(), l.Who, l.Id)
-			if err == nil && head.State != store.JournalWaiting && head.State != store.JournalOpen {
-				c.S.Hub.Drop(l.Place)
-				if now, err := c.Look(l.Place); err == nil {
-					return now
-				}
+			now, err := c.Runs.Refresh(c.Context(), c.Caller(), l)
+			if now != nil {
+				return now
 			}
 			if errors.Is(err, store.ErrNotFound) || !w.Beat() {
 				return nil
 			}
-		case <-c.R.Context().Done():
+		case <-c.Request.Context().Done():
 			return nil
-		case <-c.S.Hub.Closing:
+		case <-c.Runs.Closing():
 			return nil
 		}
 	}
@@ -124,16 +117,16 @@ type Sender struct {
 	w    http.ResponseWriter
 	rc   *http.ResponseController
 	wait time.Duration
-	Buf  bytes.Buffer
+	buf  bytes.Buffer
 }
 
 // Events begins a response that is a stream.
 func (c *Call) Events() *Sender {
-	h := c.W.Header()
+	h := c.Writer.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
-	c.W.WriteHeader(http.StatusOK)
-	w := &Sender{w: c.W, rc: http.NewResponseController(c.W), wait: c.S.O.Wait}
+	c.Writer.WriteHeader(http.StatusOK)
+	w := &Sender{w: c.Writer, rc: http.NewResponseController(c.Writer), wait: c.Wait}
 	w.Flush()
 	return w
 }
@@ -141,22 +134,22 @@ func (c *Call) Events() *Sender {
 // Event adds an event. id and name may be empty. data contains no line breaks.
 func (w *Sender) Event(id, name string, data []byte) {
 	if id != "" {
-		w.Buf.WriteString("id: " + id + "\n")
+		w.buf.WriteString("id: " + id + "\n")
 	}
 	if name != "" {
-		w.Buf.WriteString("event: " + name + "\n")
+		w.buf.WriteString("event: " + name + "\n")
 	}
-	w.Buf.WriteString("data: ")
-	w.Buf.Write(data)
-	w.Buf.WriteString("\n\n")
+	w.buf.WriteString("data: ")
+	w.buf.Write(data)
+	w.buf.WriteString("\n\n")
 }
 
-// Beat sends a heartbeat, and reports as flush does. A nil w has none.
+// Beat sends a heartbeat, and reports as Flush does. A nil Sender sends none.
 func (w *Sender) Beat() bool {
 	if w == nil {
 		return true
 	}
-	w.Buf.WriteString(": still here\n\n")
+	w.buf.WriteString(": still here\n\n")
 	return w.Flush()
 }
 
@@ -164,7 +157,10 @@ func (w *Sender) Beat() bool {
 func (w *Sender) Flush() bool {
 	// if deadlines are not supported, the connection's limits apply
 	_ = w.rc.SetWriteDeadline(time.Now().Add(w.wait))
-	_, err := w.w.Write(w.Buf.Bytes())
-	w.Buf.Reset()
+	_, err := w.w.Write(w.buf.Bytes())
+	w.buf.Reset()
 	return err == nil && w.rc.Flush() == nil
 }
+
+// FlushFull sends the added events if they are enough for a packet, and reports as Flush does.
+func (w *Sender) FlushFull() bool { return w.buf.Len() < batchBytes || w.Flush() }

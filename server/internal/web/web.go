@@ -1,41 +1,165 @@
-// Package web has what all endpoints share: the client of a request, its body, its answer, its
-// stream.
+// Package web has what all endpoints share: the client of a request, its body, its query, its answer
+// and its stream.
+//
+//	Server.Serve(w, r, route)
+//	    who      access.Client of the request, or 401, 403, 429
+//	    route.Do(call)
+//	        call.Read(&in)                  the body
+//	        call.Runs.Start(call.Context(), call.Caller(), …)
+//	        call.Write(200, out)            the answer, without secrets
+//	    an error becomes api.Error, in the form of the route
+//
+// A protocol is a package with Routes() []Route.
 package web
 
-import (
-	"errors"
-	"net/http"
-	"strconv"
+// web.go: Server, Route and Call.
 
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/access"
 	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/store"
 )
 
-// Server knows the clients.
+// Server is what requests need. Everything is set before the first one.
 type Server struct {
-	*runs.Service
-	Clients           []*access.Client
-	Anybody, Everyone *access.Client
-	SignedIn          access.SignedIn
-	Authenticate      func(*http.Request) (access.Token, error)
+	Runs     *runs.Service
+	Clients  *access.Clients
+	Everyone *access.Client   // counts the streams of all clients
+	Secrets  *redact.Redactor // nil means none
+	Log      *slog.Logger
+	Now      func() time.Time
+
+	// Authenticate returns the client of a request, in place of Clients' tokens. Nil means the
+	// tokens.
+	Authenticate func(*http.Request) (api.Token, error)
+
+	MaxStreams   int               // limits the concurrent streams of all clients
+	Beat         time.Duration     // interval of heartbeats in silent streams
+	Wait         time.Duration     // time for a client to receive data
+	Reconnect    time.Duration     // time for a client to repeat its request
+	OnDisconnect map[string]string // by agent: see DisconnectCancels
+	About        map[string]About  // what clients are shown of an agent, by its name
+}
+
+// About describes an agent to clients. The zero value says nothing.
+type About struct {
+	Title       string // for people; empty means the agent's name
+	Description string // what the agent is for
+	Window      int    // context window of its model in tokens; 0 means unknown
+}
+
+// Route is an endpoint. The OpenAPI document is generated from the table of routes.
+type Route struct {
+	Method string // empty means any
+	Path   string
+	Scope  api.Scope // empty means that no token is required
+	Or     api.Scope // an alternative scope; the handler checks further
+	Does   string    // description for the document
+	Query  []Param
+	In     any  // a value of the request's type; nil means no body
+	Out    any  // a value of the response's type; nil means no body
+	Status int  // status of success; 0 means 200
+	Stream bool // may answer with events
+	Lax    bool // another protocol: unknown fields of the body are ignored
+	Hidden bool // another protocol, which the document does not describe
+
+	Do func(c *Call) error
+	// Fail writes an error in the form of a protocol. Nil means in the form of this API.
+	Fail func(c *Call, e *api.Error)
+}
+
+// Param is a parameter of the query.
+type Param struct {
+	Name string
+	Does string // description for the document
 }
 
 // Call is a request in progress.
 type Call struct {
-	*runs.Caller
-	Web   *Server
-	W     http.ResponseWriter
-	R     *http.Request
-	Route *Route
-	Body  [32]byte
+	*Server
+	Writer  http.ResponseWriter
+	Request *http.Request
+	Client  *access.Client
+	RunID   string   // the ID in the path of a run; "" in other paths
+	Body    [32]byte // SHA-256 of the body that Read has read
+
+	lax bool
 }
 
-// toError converts err for a client, with the errors of HTTP itself.
-func toError(err error) *api.Error {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return runs.Fault("too_large", "the body has more than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes", "")
+// Context returns the request's context with the scope of the client.
+func (c *Call) Context() context.Context {
+	return store.WithScope(c.Request.Context(), c.Client.Scope)
+}
+
+// Caller returns the client as the one who acts on runs.
+func (c *Call) Caller() runs.Caller { return CallerOf(c.Client) }
+
+// NewCall returns a request of a client, for handlers without a Route.
+func (s *Server) NewCall(w http.ResponseWriter, r *http.Request, who *access.Client) *Call {
+	return &Call{Server: s, Writer: w, Request: r, Client: who}
+}
+
+// Serve authenticates the client of a request and calls the handler of its route.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, rt *Route) {
+	who, fail := s.Who(r, rt.Scope, rt.Or)
+	if rt.Scope == "" && fail != nil {
+		who = access.Everybody()
+		fail = nil // no token is required
 	}
-	return runs.ToError(err)
+	c := s.NewCall(w, r, who)
+	c.lax = rt.Lax
+	if strings.HasPrefix(rt.Path, "/v1/runs/{id}") && fail == nil {
+		c.RunID = r.PathValue("id")
+		if err := store.CheckID(c.RunID); err != nil {
+			fail = runs.BadRequest(err.Error(), "")
+		}
+	}
+
+	if fail == nil {
+		if err := rt.Do(c); err != nil {
+			fail = toError(err)
+		}
+	}
+	if fail == nil {
+		return
+	}
+	if rt.Fail != nil {
+		rt.Fail(c, fail)
+	} else {
+		fail.Message = s.Secrets.String(fail.Message)
+		WriteError(w, fail)
+	}
+	s.LogError(r, fail)
+}
+
+// LogError logs an error that is not the client's.
+func (s *Server) LogError(r *http.Request, e *api.Error) {
+	if e.Cause != nil || e.Status == http.StatusInternalServerError {
+		s.Log.Error("a request failed", "path", r.URL.Path, "error", cmp.Or(e.Cause, error(e)))
+	}
+}
+
+// Write sends v without secrets.
+func (c *Call) Write(status int, v any) error {
+	b, err := c.Marshal(v)
+	if err == nil {
+		WriteBytes(c.Writer, status, b)
+	}
+	return err
+}
+
+// Marshal returns v as JSON without secrets.
+func (s *Server) Marshal(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	return s.Secrets.JSON(b), err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
 	"github.com/pawl-go/pawl/viewer"
@@ -85,11 +86,27 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return assemble.Misconfigured(err)
 	}
-	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host,
-		Origins: c.Origin, Schedules: db, Memories: db, MaxRuns: c.MaxRuns, Lease: c.Lease, Pages: viewer.Handler(),
-		HideReasoning: c.Reasoning == "off", ShowCalls: c.ShowTools == "show",
-		Queue: c.Queue, TenantRuns: c.TenantRuns, AddressConns: cmp.Or(c.AddrConns, -1), Drain: cmp.Or(c.Drain, -1),
-		Log: slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	o := server.Options{
+		Access: server.Access{Tokens: tokens, Hosts: c.Host, Origins: c.Origin},
+		Limits: server.Limits{
+			AddressConns: cmp.Or(c.AddrConns, -1),
+			Runs:         c.MaxRuns,
+			TenantRuns:   c.TenantRuns,
+			Queue:        c.Queue,
+		},
+		Times: server.Times{Lease: c.Lease, Drain: cmp.Or(c.Drain, -1)},
+		Front: server.Front{
+			About:         map[string]server.About{},
+			OnDisconnect:  map[string]string{},
+			HideReasoning: c.Reasoning == "off",
+			ShowCalls:     c.ShowTools == "show",
+		},
+		Secrets:   all.secrets,
+		Schedules: db,
+		Memories:  db,
+		Pages:     viewer.Handler(),
+		Log:       slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
 	var s *server.Server // made below: it has the handler of the MCP service
@@ -100,18 +117,21 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if c.A2A {
 		o.A2A = &server.A2A{URL: c.PublicURL}
 	}
-	o.OnDisconnect, o.About = map[string]string{}, map[string]server.About{}
 	for i, a := range all.agents {
 		a.Artifacts = store.KeepArtifacts(db, nil)
 		f := all.files[i]
-		o.OnDisconnect[a.Name] = f.Disconnect
-		o.About[a.Name] = server.About{Title: f.Title, Description: f.Description, Window: all.built[i].Window,
-			Side: all.built[i].Side}
+		o.Front.OnDisconnect[a.Name] = f.Disconnect
+		o.Front.About[a.Name] = server.About{
+			Title:       f.Title,
+			Description: f.Description,
+			Window:      all.built[i].Window,
+			Side:        all.built[i].Side,
+		}
 	}
 	if err := c.tell(sys, all, &o); err != nil {
 		return err
 	}
-	s, err = server.New(o)
+	s, err = server.New(all.agents, db, &o)
 	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
@@ -139,11 +159,11 @@ func (c *Cmd) Run(sys *cli.System) error {
 // and of the client's runs. The agents have rules of their own.
 func (c *Cmd) mcp(ctx context.Context, all *served, db store.Store, s func() *server.Server) (http.Handler, error) {
 	service := &mcp.Service{Name: "pawl", Secrets: all.secrets, Resources: data(db, s),
-		Task: func(id string) mcp.Task { return s().Runner(id, "", "") }}
+		Task: func(id string) mcp.Task { return s().Runner(server.RunnerOptions{ID: id}) }}
 	for i, a := range all.agents {
 		does := cmp.Or(all.files[i].Description, offered)
 		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Title: all.files[i].Title, Description: does,
-			Runner: func(id string) pawl.Runner { return s().Runner(id, a.Name, "") }})
+			Runner: func(id string) pawl.Runner { return s().Runner(server.RunnerOptions{ID: id, Agent: a.Name}) }})
 		if err := all.files[i].Offer(service); err != nil {
 			return nil, err
 		}
@@ -202,15 +222,15 @@ func reader[T any](f func(context.Context, store.Scope, string) (T, error)) func
 }
 
 // tokens returns the tokens of the flags.
-func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
-	var all []server.Token
+func (c *Cmd) tokens(sys *cli.System) ([]api.Token, error) {
+	var all []api.Token
 	if c.TokenEnv != "" {
 		token := sys.Env(c.TokenEnv)
 		if len(token) < 16 {
 			return nil, cli.Usage("export "+c.TokenEnv+"=$(openssl rand -hex 32)",
 				"--token-env: the variable %s is empty, or too short for a token", c.TokenEnv)
 		}
-		all = append(all, server.Token{Name: c.TokenEnv, Token: token, Scopes: []server.Scope{server.ScopeAll}})
+		all = append(all, api.Token{Name: c.TokenEnv, Token: token, Scopes: []api.Scope{api.ScopeAll}})
 	}
 	if c.Tokens != "" {
 		f, err := os.Open(c.Tokens)
@@ -218,7 +238,7 @@ func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
 			return nil, cli.Usage("", "--tokens: %s", cli.Plain(err))
 		}
 		defer f.Close()
-		list, err := server.ReadTokens(f)
+		list, err := api.ReadTokens(f)
 		if err != nil {
 			return nil, cli.Usage("docs/server.md has the form", "--tokens %s: %v", c.Tokens, err)
 		}
@@ -302,7 +322,7 @@ func (c *Cmd) due(ctx context.Context, sys *cli.System, all *served, s *server.S
 		return nil
 	}
 	for i, w := range all.works {
-		w.Run = func(id string) pawl.Runner { return s.Runner(id, all.agents[i].Name, "") }
+		w.Run = func(id string) pawl.Runner { return s.Runner(server.RunnerOptions{ID: id, Agent: all.agents[i].Name}) }
 	}
 	do := func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		for i, a := range all.files { // a schedule of no file is for the first agent

@@ -1,0 +1,170 @@
+package conversation
+
+// run.go: starts and continues the run of a request.
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Start starts the run of a request, or finds the run of an equal one.
+func (c *Call) Start(in *Request) (*runs.Live, error) {
+	if !c.Client.May(api.ScopeRun) {
+		return nil, runs.Fault("wrong_scope", "the token of "+c.Client.Name+" may not start runs", "it needs the scope "+string(api.ScopeRun))
+	}
+	if n := len(in.Messages); n == 0 || in.Messages[n-1].Role != llm.RoleUser {
+		return nil, runs.BadRequest("the conversation does not end with a message of the user", "")
+	}
+	in.Extras.Thread = cmp.Or(in.Extras.Thread, strings.TrimSuffix(in.Prefix, "_"))
+	id, exists, err := c.runOf(in)
+	if err != nil {
+		return nil, err
+	}
+	if exists {
+		return c.attachTo(in, id)
+	}
+
+	before, err := c.settled(in.Extras.Before)
+	if err != nil {
+		return nil, err
+	}
+	in.ID = id
+	in.Messages = append(before, in.Messages...)
+	l, err := c.Runs.Create(c.Context(), c.Caller(), in.Request)
+	if l != nil {
+		return l, nil
+	}
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		return nil, err
+	}
+	return c.Runs.Attach(c.Context(), c.Caller(), id) // an equal request was faster
+}
+
+// runOf returns the ID of the run of a request, which an equal request finds again, and whether the
+// run exists. A request that asks for a new run gets the first ID that is free.
+func (c *Call) runOf(in *Request) (id string, exists bool, err error) {
+	said, err := json.Marshal(in.Messages)
+	if err != nil {
+		return "", false, err
+	}
+	first := in.Prefix + Hash(20, in.Extras.Before, "", string(said))
+	if in.Key != "" {
+		first = in.Prefix + Hash(20, in.Key)
+	}
+
+	id = first
+	for n := 2; ; n++ {
+		_, err := c.Runs.Head(c.Context(), c.Caller(), id)
+		free := errors.Is(err, store.ErrNotFound)
+		switch {
+		case err != nil && !free:
+			return "", false, err
+		case !in.Again:
+			return id, !free, nil
+		case free && id != first:
+			return id, false, nil
+		}
+		id = first + "-r" + strconv.Itoa(n)
+	}
+}
+
+// attachTo returns the existing run of a request. A run that the client names by its own ID must have
+// begun with the same message.
+func (c *Call) attachTo(in *Request, id string) (*runs.Live, error) {
+	x, err := c.Runs.Extras(c.Context(), c.Caller(), id)
+	if err != nil {
+		return nil, err
+	}
+	if x != nil && in.Key != "" {
+		same := x.Message == in.Extras.Message && bytes.Equal(x.Print, in.Extras.Print)
+		if !same {
+			return nil, runs.Fault("conflict", "the run "+in.Key+" was begun with another message", "take another ID")
+		}
+	}
+	return c.Runs.Attach(c.Context(), c.Caller(), id)
+}
+
+// settled returns the conversation of a run, which is cancelled if it has not ended: the user has
+// written another message, which is no approval of its calls. An empty ID has none.
+func (c *Call) settled(id string) ([]llm.Message, error) {
+	if id == "" {
+		return nil, nil
+	}
+	l, err := c.Runs.Cancel(c.Context(), c.Caller(), id)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Wait(c.Request.Context()); err != nil {
+		return nil, err
+	}
+	msgs, err := c.Runs.Transcript(c.Context(), c.Caller(), id)
+	if err != nil {
+		return nil, err
+	}
+
+	var results []llm.ToolResult
+	for _, open := range (&pawl.Result{Messages: msgs}).Calls() {
+		r := llm.ErrorResult("Not executed: the user wrote another message instead of approving.")
+		r.CallID = open.ID
+		results = append(results, r)
+	}
+	if len(results) > 0 {
+		msgs = append(msgs, llm.Results(results...))
+	}
+	return msgs, nil
+}
+
+// Continue passes the answers of a request to its run and continues it. Answers that the token may
+// not give, and answers to other questions, are dropped: the stream contains the questions again.
+func (c *Call) Continue(in *Request) (*runs.Live, error) {
+	if !strings.HasPrefix(in.Run, in.Prefix) {
+		return nil, runs.BadRequest("the last message belongs to no run of this conversation", "its id is the one that the server gave it")
+	}
+	_, open, err := c.Runs.Pending(c.Context(), c.Caller(), in.Run)
+	if err != nil {
+		return nil, err
+	}
+
+	var ds []llm.Decision
+	for _, d := range in.Answers {
+		for _, call := range open {
+			if !answers(d, call) {
+				continue
+			}
+			d.Digest = call.Digest
+			if d.Result != nil {
+				d.Result.CallID = call.Call.ID
+			}
+			signed := []llm.Decision{d}
+			if c.Caller().Sign(open, signed) == nil {
+				ds = append(ds, signed...)
+			}
+		}
+	}
+	if len(ds) == 0 {
+		return c.Runs.Attach(c.Context(), c.Caller(), in.Run)
+	}
+	return c.Runs.Answer(c.Context(), c.Caller(), in.Run, ds, in.Messages...)
+}
+
+// answers reports whether d answers a pending call: a passive call with a result, and any other call
+// with a decision about these arguments.
+func answers(d llm.Decision, call pawl.PendingCall) bool {
+	switch {
+	case d.Key != call.Key:
+		return false
+	case call.Passive:
+		return d.Result != nil
+	}
+	return d.Result == nil && d.Digest == call.Digest
+}

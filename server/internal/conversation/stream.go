@@ -1,0 +1,81 @@
+package conversation
+
+// stream.go: sends the stream of a run to a front end.
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/server/uistream"
+)
+
+// Respond begins or continues the run of a request and sends its stream.
+func (c *Call) Respond(in *Request) error {
+	release, err := c.AcquireStream()
+	if err != nil {
+		return err
+	}
+	defer release()
+
+	begin := c.Start
+	if in.Run != "" {
+		begin = c.Continue
+	}
+	l, err := begin(in)
+	if err != nil {
+		return err
+	}
+	c.Send(l, in.Stream)
+	return nil
+}
+
+// Send sends the stream of a run until it has ended or asks something. A run without a reader goes
+// on, unless it is to be cancelled.
+func (c *Call) Send(l *runs.Live, o uistream.Options) {
+	o.Beat = c.Beat
+	o.Wait = c.Wait
+	ctx := c.Request.Context()
+	leave := l.AddReader()
+	defer func() {
+		last := leave() == 0
+		if last && ctx.Err() != nil && c.DisconnectCancels(l.Agent(), false) {
+			c.CancelLater(l.ID(), func() bool { return l.Readers() == 0 })
+		}
+	}()
+
+	// an error means that the client has disconnected
+	_ = uistream.Write(c.Writer, events(ctx, l), c.Options(l, o))
+}
+
+// Options returns o for a run.
+func (c *Call) Options(l *runs.Live, o uistream.Options) uistream.Options {
+	list, err := l.Tools(c.Context())
+	if err != nil {
+		c.Log.Warn("listing the tools of a run", "run", l.ID(), "error", err)
+	}
+	o.Run = l.ID()
+	o.Agent = l.Agent()
+	o.Passive = func(name string) bool {
+		return slices.ContainsFunc(list, func(t *pawl.Tool) bool { return t.Name == name && t.Passive })
+	}
+	return o
+}
+
+// events yields the events of a run, and http.ErrAbortHandler in place of runs.ErrElsewhere: the
+// response must break off, since clients take its plain end for success.
+func events(ctx context.Context, l *runs.Live) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		for e, err := range l.Events(ctx, runs.Reading{}) {
+			if err == runs.ErrElsewhere {
+				err = http.ErrAbortHandler
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}

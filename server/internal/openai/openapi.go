@@ -1,7 +1,0 @@
-package openai
-
-import (
-	_ "embed"
-)
-
-type Object = map[string]any

@@ -1,0 +1,230 @@
+package openai
+
+// repeat.go: a request that a client repeats is attached to the run of the first.
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/store"
+)
+
+// open returns the turn of a request: the earlier one if the client repeats the request.
+func (c *call) open(prefix string, in asked) (*turn, error) {
+	how := c.retry(in.Stream)
+	for {
+		s, fresh := c.h.window.enter(&sent{
+			print:  c.print(how.key),
+			body:   c.Body,
+			at:     c.Now(),
+			opened: make(chan struct{}),
+		}, how)
+		if !fresh {
+			select {
+			case <-s.opened:
+			case <-c.Request.Context().Done():
+			}
+			t, err := c.attach(s)
+			if t == nil && err == nil {
+				continue // it could not begin
+			}
+			return t, err
+		}
+		t, err := c.begin(prefix, in, s, how)
+		if err != nil {
+			c.h.window.drop(s)
+			return nil, err
+		}
+		t.sent = s
+		mine := *t
+		s.turn = t
+		close(s.opened)
+		return &mine, nil
+	}
+}
+
+// retry reads what the request says about repeating an earlier one.
+func (c *call) retry(stream bool) retry {
+	count, err := strconv.Atoi(c.Request.Header.Get("X-Stainless-Retry-Count"))
+	counted := err == nil // OpenAI's own clients send it with every request
+
+	return retry{
+		key:    c.Request.Header.Get("Idempotency-Key"),
+		stated: counted && count > 0,
+		counts: counted && !c.isLangChain(), // LangChain's repetitions always have 0
+		page:   !stream && c.Request.Header.Get("Origin") != "",
+	}
+}
+
+// print returns the fingerprint of the request: equal ones are the same request.
+func (c *call) print(key string) [32]byte {
+	who := c.Client.Scope
+	body := string(c.Body[:])
+	if key != "" {
+		body = "key " + key
+	}
+	return sha256.Sum256([]byte(strings.Join([]string{who.Tenant, who.User, c.Request.URL.Path, body}, "\x00")))
+}
+
+// attach returns the turn of an earlier request. Nil means that it could not begin.
+func (c *call) attach(s *sent) (*turn, error) {
+	err := c.Request.Context().Err()
+	switch {
+	case err != nil || s.turn == nil:
+	case s.body != c.Body:
+		err = otherBody()
+	default:
+		mine := *s.turn
+		if !mine.forget { // its events may have left the memory, and are stored
+			mine.live, err = c.Runs.Attach(c.Context(), c.Caller(), mine.id)
+		}
+		if err == nil {
+			return &mine, nil
+		}
+	}
+	c.h.window.leave(s, s.lost, s.failed, c.Now())
+	return nil, err
+}
+
+// begin starts the run of a new request, unless an earlier process has started it.
+func (c *call) begin(prefix string, in asked, s *sent, how retry) (*turn, error) {
+	// Results at the end of the conversation continue the run that made the calls.
+	if id, results, more := trailing(in.Messages); id != "" {
+		t, err := c.resume(id, results, more, func(changed time.Time) bool {
+			return how.explicit() || c.afterRestart(s, how) && changed.Before(c.Runs.Started())
+		})
+		if t != nil || err != nil {
+			return t, err
+		}
+	}
+
+	// The journal has the request if an earlier process got it.
+	spans := spansOf(s.at, how)
+	if how.explicit() || c.afterRestart(s, how) {
+		for _, span := range spans {
+			head, err := c.last(prefix, s.print, span)
+			if err != nil {
+				return nil, err
+			}
+			if head != nil && c.answers(head, s, how) {
+				return c.found(head)
+			}
+		}
+	}
+
+	return c.startNew(prefix, in, s, spans[0])
+}
+
+// spansOf returns the spans of time whose requests a request may repeat, the present one first. A
+// key has no end, so that all its requests are in one span.
+func spansOf(at time.Time, how retry) []int64 {
+	if how.key != "" {
+		return []int64{0}
+	}
+	now := at.Unix() / int64(windowStated.Seconds())
+	return []int64{now, now - 1}
+}
+
+// afterRestart reports whether a request without a statement may be one that the process before
+// this one has lost.
+func (c *call) afterRestart(s *sent, how retry) bool {
+	return !how.counts && s.at.Sub(c.Runs.Started()) < windowLost
+}
+
+// answers reports whether the run of an earlier process answers the request s.
+func (c *call) answers(head *store.JournalRun, s *sent, how retry) bool {
+	age := s.at.Sub(head.Created)
+	switch {
+	case how.key != "":
+		return true
+	case how.stated && age < windowStated:
+		return true
+	}
+	return !how.counts && head.Created.Before(c.Runs.Started()) && age < windowLost
+}
+
+// startNew starts a run under the first free ID of the request. Another process may take an ID
+// between the look and the start.
+func (c *call) startNew(prefix string, in asked, s *sent, span int64) (*turn, error) {
+	in.Extras.Print = s.body[:]
+	for ; ; s.n++ {
+		id := derived(prefix, s.print, span, s.n)
+		_, err := c.Runs.Head(c.Context(), c.Caller(), id)
+		switch {
+		case err == nil: // another process had the same request
+			continue
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+
+		in.ID = id
+		l, err := c.Runs.Create(c.Context(), c.Caller(), in.Request)
+		if l != nil {
+			return &turn{id: id, agent: in.Agent, live: l, forget: in.Extras.Forget}, nil
+		}
+		taken := errors.Is(err, durable.ErrLost) || errors.Is(err, store.ErrConflict)
+		if err != nil && !taken {
+			return nil, err
+		}
+	}
+}
+
+// derived returns the ID of a run, which any process finds again: of the n-th run of equal requests
+// in a span of time.
+func derived(prefix string, print [32]byte, span int64, n int) string {
+	b := binary.BigEndian.AppendUint64(print[:], uint64(span))
+	b = binary.BigEndian.AppendUint64(b, uint64(n))
+	sum := sha256.Sum256(b)
+	return prefix + "_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:20])
+}
+
+// last returns the last run of equal requests in a span of time. Nil means that there is none.
+func (c *call) last(prefix string, print [32]byte, span int64) (last *store.JournalRun, err error) {
+	for n := 0; ; n++ {
+		head, err := c.Runs.Head(c.Context(), c.Caller(), derived(prefix, print, span, n))
+		if errors.Is(err, store.ErrNotFound) {
+			return last, nil
+		} else if err != nil {
+			return nil, err
+		}
+		last = &head
+	}
+}
+
+// foundEvery is the interval at which found looks for the end of a lease.
+const foundEvery = 500 * time.Millisecond
+
+// found returns the turn of a run that an earlier process started. It waits until that process has
+// released the run, or its lease has ended.
+func (c *call) found(head *store.JournalRun) (*turn, error) {
+	x, err := c.Runs.Extras(c.Context(), c.Caller(), head.ID)
+	if err != nil {
+		return nil, err
+	}
+	if x != nil && !bytes.Equal(x.Print, c.Body[:]) {
+		return nil, otherBody()
+	}
+	for {
+		l, err := c.Runs.Attach(c.Context(), c.Caller(), head.ID)
+		if !errors.Is(err, durable.ErrLost) {
+			return &turn{id: head.ID, agent: head.Agent, live: l}, err
+		}
+		select {
+		case <-time.After(foundEvery):
+		case <-c.Request.Context().Done():
+			return nil, c.Request.Context().Err()
+		}
+	}
+}
+
+func otherBody() error {
+	return runs.Fault("conflict", "this Idempotency-Key belongs to another request", "send another key with each request")
+}

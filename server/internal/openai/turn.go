@@ -1,0 +1,220 @@
+package openai
+
+// turn.go: turns, the parts of a run that answer one request each.
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/store"
+)
+
+// asked is the parsed request of either API form.
+type asked struct {
+	runs.Request
+	Stream bool
+}
+
+// turn is the part of a run that answers one request.
+type turn struct {
+	id     string // ID of the run
+	agent  string
+	live   *runs.Live
+	skip   int        // replies that were sent before
+	spent  pawl.Spent // usage before
+	forget bool       // the run is deleted when it has ended
+	failed bool       // the stream ended with an error
+	sent   *sent
+}
+
+// callID returns the ID of a run's open call for clients. It contains the ID of the run.
+func callID(run string, key llm.Key) string {
+	return "call_" + run + "_" + strings.ReplaceAll(strings.TrimPrefix(string(key), "run/"), "/", "-")
+}
+
+// runOf returns the run in a call's ID. Empty means that the ID was not created by callID.
+func runOf(id string) string {
+	rest, ok := strings.CutPrefix(id, "call_")
+	i := strings.LastIndexByte(rest, '_')
+	if !ok || i < 0 {
+		return ""
+	}
+	if !strings.HasPrefix(rest, "chat_") && !strings.HasPrefix(rest, "resp_") {
+		return ""
+	}
+	return rest[:i]
+}
+
+// accept decodes a request into r and opens its turn, which of converts. A streaming request is
+// counted as a stream first. The caller calls leave when the request is answered.
+func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, leave func(), err error) {
+	if err := c.Read(r); err != nil {
+		return nil, nil, err
+	}
+	in, err := of()
+	if err != nil {
+		return nil, nil, err
+	}
+	in.Extras.Thread = c.Request.Header.Get("X-OpenWebUI-Chat-Id")
+	if in.Extras.Thread != "" {
+		if err := store.CheckID(in.Extras.Thread); err != nil {
+			return nil, nil, runs.BadRequest("X-OpenWebUI-Chat-Id: "+err.Error(), "")
+		}
+	}
+
+	release := func() {}
+	if in.Stream {
+		release, err = c.AcquireStream()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	t, err = c.open(prefix, in)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return t, func() { release(); c.leave(t) }, nil
+}
+
+// trailing returns the run of the results at the end of a conversation, and the messages after
+// them. An empty ID means that they belong to no run of this server.
+func trailing(msgs []llm.Message) (id string, results []llm.ToolResult, more []llm.Message) {
+	for _, m := range slices.Backward(msgs) {
+		if m.Role == llm.RoleUser && results == nil {
+			more = append([]llm.Message{m}, more...)
+			continue
+		}
+		if m.Role != llm.RoleTool {
+			break
+		}
+		for _, p := range m.Parts {
+			r, ok := p.(llm.ToolResult)
+			if !ok {
+				continue
+			}
+			if run := runOf(r.CallID); run != "" {
+				id = run
+			}
+			results = append(results, r)
+		}
+	}
+	return id, results, more
+}
+
+// resume resumes a run whose passive calls got their results. Nil means that they had them before,
+// and a new run begins with the conversation: its user writes again, or the run is over. A run that
+// failed continues. old reports whether an earlier process may have answered the request, for the
+// time of the run's last change.
+func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
+	old func(time.Time) bool) (*turn, error) {
+	head, open, err := c.Runs.Pending(c.Context(), c.Caller(), id)
+	if err != nil {
+		return nil, err
+	}
+	x, _, err := c.Runs.Stored(c.Context(), c.Caller(), id)
+	if err != nil {
+		return nil, err
+	}
+	t := &turn{id: id, agent: head.Agent, skip: replies(x), spent: runs.SpentOf(head)}
+
+	ds, answered := decisionsOf(id, open, results)
+	again := answered != "" && len(ds) == 0 && !old(head.Updated)
+	switch {
+	case again && (len(more) > 0 || head.State == store.JournalOver):
+		return nil, nil
+	case again && head.State == store.JournalFailed:
+		t.live, err = c.Runs.Resume(c.Context(), c.Caller(), id)
+		return t, err
+	case answered != "":
+		return nil, runs.Fault("conflict", "the call "+answered+" does not wait for a result",
+			"it was answered before: wait for the end of its run, or send another message of the user")
+	}
+
+	if err := c.Caller().Sign(open, ds); err != nil {
+		return nil, err
+	}
+	t.live, err = c.Runs.Answer(c.Context(), c.Caller(), id, ds, more...)
+	return t, err
+}
+
+// decisionsOf returns the decisions that results of the client are, and the ID of a call that does
+// not wait for its result; "" means none.
+func decisionsOf(run string, open []pawl.PendingCall, results []llm.ToolResult) (ds []llm.Decision, answered string) {
+	for _, r := range results {
+		i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return callID(run, w.Key) == r.CallID })
+		if i < 0 {
+			answered = r.CallID
+			continue
+		}
+		r.CallID = open[i].Call.ID
+		ds = append(ds, open[i].Answer("", r))
+	}
+	return ds, answered
+}
+
+// finishOf returns the finish_reason of a reply without calls.
+func finishOf(f llm.FinishReason) string {
+	switch f {
+	case llm.FinishReasonLength, llm.FinishReasonContentFilter:
+		return string(f)
+	}
+	return "stop"
+}
+
+// stopped converts the end of a run for the client. An unsuccessful end is an error.
+func (t *turn) stopped(e pawl.Event, out *reply) error {
+	res := e.Result
+	out.usage = res.Spent.Usage
+	out.usage.Input -= t.spent.Usage.Input
+	out.usage.Output -= t.spent.Usage.Output
+	out.usage.Reasoning -= t.spent.Usage.Reasoning
+	out.usage.CacheRead -= t.spent.Usage.CacheRead
+
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopFinished:
+		out.finish = cmp.Or(out.finish, "stop")
+		return nil
+	case pawl.StopLimit:
+		out.finish = "length"
+		return nil
+	case pawl.StopPending:
+		return t.pending(res.Pending, out)
+	case pawl.StopFailed:
+		return runs.Fault("model_failed", "the run failed: "+cmp.Or(e.Error, res.Cause), "")
+	}
+	return runs.Fault("model_failed", "the run stopped without an answer: "+cmp.Or(res.Cause, string(res.Stop)), "")
+}
+
+// pending converts the pending calls of a run for the client, which executes them. A call that waits
+// for a person is an error.
+func (t *turn) pending(open []pawl.PendingCall, out *reply) error {
+	for _, w := range open {
+		if !w.Passive {
+			return runs.Fault("needs_decision", "the call of "+w.Call.Name+" waits for a decision",
+				"POST /v1/runs/"+t.id+"/approve, and watch the run there")
+		}
+		call := w.Call
+		call.ID = callID(t.id, w.Key)
+		out.calls = append(out.calls, call)
+	}
+	out.finish = "tool_calls"
+	return nil
+}
+
+// leave ends the connection of a turn. A run without a reader is cancelled, unless it goes on.
+func (c *call) leave(t *turn) {
+	lost := c.Request.Context().Err() != nil
+	deserted := c.h.window.leave(t.sent, lost, t.failed, c.Now())
+	if !deserted || c.Request.Header.Get("Idempotency-Key") != "" {
+		return
+	}
+	if c.DisconnectCancels(t.agent, true) {
+		c.CancelLater(t.id, func() bool { return c.h.window.deserted(t.sent) })
+	}
+}

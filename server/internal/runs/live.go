@@ -1,0 +1,192 @@
+package runs
+
+// live.go: Live, a run of this process, for any number of readers.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/store"
+)
+
+// ErrElsewhere ends the events of a run that another process continues.
+var ErrElsewhere = errors.New("another process continues the run")
+
+// readBytes is the approximate number of bytes that Events reads at once.
+const readBytes = 64 << 10
+
+// place identifies a run: its owner and its ID.
+type place struct {
+	scope store.Scope
+	id    string
+}
+
+// job describes how a run is executed.
+type job struct {
+	agent  *pawl.Agent
+	from   *pawl.Result    // a new run starts from it and executes its open calls; nil means none
+	meta   json.RawMessage // of a new run, for the process that resumes it
+	forget bool            // the run is deleted when it has ended
+	replay bool            // the stored events are replayed; the run is not resumed
+	thread string          // the conversation that the run continues; empty means none
+}
+
+// Live is a run that this process executes, or executed recently. Any number of readers may follow
+// it.
+type Live struct {
+	place
+	job     job
+	feed    *feed
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	release func() // of the caller's slot
+
+	begun    chan struct{} // closed when the run is in the journal, or could not be started
+	startErr error         // why the run could not start; set before begun is closed
+	done     chan struct{} // closed when the run has stopped
+
+	spent   atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
+	pending atomic.Bool                // the feed has the end of a pending run, which may now be answered
+	queued  atomic.Bool                // it waits for room: see queue
+	readers atomic.Int32
+}
+
+// ID returns the ID of the run.
+func (l *Live) ID() string { return l.id }
+
+// Agent returns the name of its agent.
+func (l *Live) Agent() string { return l.job.agent.Name }
+
+// Structured reports whether the agent has structured output.
+func (l *Live) Structured() bool { return len(l.job.agent.Output) > 0 }
+
+// Tools returns the tools of the run, with those of its client.
+func (l *Live) Tools(ctx context.Context) ([]*pawl.Tool, error) {
+	return pawl.Toolsets(l.job.agent.Tools).Tools(ctx)
+}
+
+// Done is closed when the run has stopped, and the journal has its end.
+func (l *Live) Done() <-chan struct{} { return l.done }
+
+// Pending reports whether the run has stopped with pending calls, so that it may continue.
+func (l *Live) Pending() bool { return l.pending.Load() }
+
+// works reports whether this process executes the run. l may be nil.
+func (l *Live) works() bool {
+	return l != nil && !l.job.replay && !isClosed(l.done)
+}
+
+// Wait returns when the run has stopped, and the journal has its end. l may be nil.
+func (l *Live) Wait(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// waitBegun returns when the run is in the journal, or with the reason why it is not.
+func (l *Live) waitBegun(ctx context.Context) error {
+	select {
+	case <-l.begun:
+		return l.startErr
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// AddReader counts a reader until leave is called, which returns the number of the others.
+func (l *Live) AddReader() (leave func() (others int)) {
+	l.readers.Add(1)
+	return func() int { return int(l.readers.Add(-1)) }
+}
+
+// Readers returns the number of readers.
+func (l *Live) Readers() int { return int(l.readers.Load()) }
+
+// Read returns the encoded events after a position, up to about max bytes. ended means that nothing
+// follows them. If there is nothing to return, more is closed when there is.
+func (l *Live) Read(after int64, max int) (batch []Entry, ended bool, more <-chan struct{}) {
+	return l.feed.read(after, max)
+}
+
+// EventID returns the ID of a position for clients: Last-Event-ID.
+func (l *Live) EventID(position int64) string { return l.feed.id(position) }
+
+// Position returns the position that an ID refers to. It returns 0 for an ID of another attempt or
+// process: the reader then gets all events, beginning with a notice about this.
+func (l *Live) Position(eventID string) int64 { return l.feed.position(eventID) }
+
+// Reading says how Events waits for events.
+type Reading struct {
+	Stored bool             // end with the last event so far; those of a replay end with the run
+	Tick   <-chan time.Time // while there are no events, each tick calls Beat; nil means none
+	Beat   func()
+}
+
+// Events yields the events of the run from its beginning, until it ends or asks something. The last
+// error is ErrElsewhere if another process continues the run; the run itself ends with its event.
+func (l *Live) Events(ctx context.Context, how Reading) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		for after := int64(0); ; {
+			batch, ended, more := l.feed.read(after, readBytes)
+			for _, e := range batch {
+				after = e.N
+				ev, err := e.event()
+				if !yield(ev, err) || err != nil {
+					return
+				}
+			}
+
+			switch {
+			case len(batch) > 0:
+				continue
+			case ended:
+				yield(pawl.Event{}, ErrElsewhere)
+				return
+			case how.Stored && !l.job.replay:
+				return
+			}
+			select {
+			case <-more:
+			case <-how.Tick:
+				how.Beat()
+			case <-ctx.Done():
+				yield(pawl.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+// event decodes an entry. It returns an error for an entry that says why the run could not
+// continue.
+func (e Entry) event() (ev pawl.Event, err error) {
+	if e.Kind != kindError {
+		return ev, json.Unmarshal(e.Data, &ev)
+	}
+	var f struct{ Error api.Error }
+	if err := json.Unmarshal(e.Data, &f); err != nil {
+		return ev, err
+	}
+	return ev, Fault(f.Error.Code, f.Error.Message, f.Error.Hint)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,92 @@
+package runs
+
+// progress.go: progress, which decides what becomes of each event of a run.
+
+import (
+	"errors"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+)
+
+// progress is how far the execution of a run has come, as its stream shows. It has no effects: the
+// hub does what next returns.
+type progress struct {
+	waited bool // the run was in the queue, so that another process may have taken it over
+
+	begun  bool // the run is in the journal, or could not be started
+	parked bool // another process continues the run
+	ended  bool // the stream contained the end of the run
+	plain  bool // that end had no error, and an error after it adds nothing
+}
+
+// signal is an item of the stream of a run, with what the server does at that time.
+type signal struct {
+	event    pawl.Event
+	err      error
+	stopping bool // the server has stopped the run
+	draining bool // the server starts no more calls
+}
+
+// action is what the hub does with an item.
+type action int
+
+const (
+	actionPublish action = iota // readers get the event
+	actionEnd                   // the same, and it is the end of the run
+	actionRefuse                // the error is why the run could not start
+	actionFail                  // readers get the error: the run cannot continue here
+	actionDrop                  // readers get nothing
+)
+
+// next returns what becomes of the next item.
+func (p *progress) next(s signal) action {
+	first := !p.begun
+	p.begun = true
+	p.parked = p.parked || p.parks(s)
+	end := isEnd(s.event)
+
+	switch {
+	case s.err != nil && first:
+		return actionRefuse
+
+	// The run continues in another process, so that this is not its end.
+	case p.parked && s.err != nil:
+		return actionDrop
+	case p.parked && end:
+		return actionDrop
+
+	case s.err != nil && p.plain:
+		return actionDrop
+	case s.err != nil:
+		return actionFail
+	case end:
+		p.ended = true
+		p.plain = s.event.Error == ""
+		return actionEnd
+	}
+	return actionPublish
+}
+
+// parks reports whether another process continues the run after an item.
+func (p *progress) parks(s signal) bool {
+	switch {
+	case s.stopping:
+		return true
+	case s.draining && isEnd(s.event) && interrupted(s.event):
+		return true
+	}
+	return p.waited && errors.Is(s.err, durable.ErrLost)
+}
+
+// broken reports whether the run stopped without an end, for no reason of the server: it would
+// immediately stop in the same way again.
+func (p *progress) broken(stopped bool) bool { return p.begun && !p.ended && !stopped }
+
+// isEnd reports whether e ends the run itself, and not a nested run.
+func isEnd(e pawl.Event) bool { return e.Run == "run" && e.Kind == pawl.EventRunEnded }
+
+// interrupted reports whether e, the end of a run, ends it only in this process.
+func interrupted(e pawl.Event) bool {
+	return e.Error != "" && e.Result != nil && e.Result.Stop == pawl.StopCancelled
+}

@@ -1,0 +1,226 @@
+package runs
+
+// start.go: starts, resumes and finds runs.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Request is a run to start.
+type Request struct {
+	ID    string
+	Agent string // empty means the only agent
+	// Messages begin the run. Of an existing run they are answers to its pending calls, or the
+	// messages that began it; none means to resume it.
+	Messages []llm.Message
+
+	// Execute makes a new run execute the open calls of Messages. Start alone reads it: Messages come
+	// from the client, and a client without the scope for tools may not call any.
+	Execute bool
+
+	// Extras are what the client adds to the agent; they are stored with the run. Create alone reads
+	// them, and Previous.
+	Extras   Extras
+	Previous string // run whose conversation precedes Messages; "" means none
+}
+
+// Append adds parts to the last message if it has that role: to the results or the items of the
+// same reply. Otherwise they are a message.
+func (r *Request) Append(role llm.Role, parts ...llm.Part) {
+	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == role {
+		r.Messages[n-1].Parts = append(r.Messages[n-1].Parts, parts...)
+		return
+	}
+	r.Messages = append(r.Messages, llm.Message{Role: role, Parts: parts})
+}
+
+// Start starts a run, resumes or answers it, or finds that an identical request has started it. It
+// returns a nil Live if nothing is to be done.
+func (s *Service) Start(ctx context.Context, c Caller, r Request) (l *Live, created bool, err error) {
+	head, err := s.Head(ctx, c, r.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound) && len(r.Messages) > 0:
+		l, err := s.startNew(ctx, c, r)
+		if l != nil || err != nil {
+			return l, l != nil, err
+		}
+		// another request was faster
+		head, err = s.Head(ctx, c, r.ID)
+		if err != nil {
+			return nil, false, err
+		}
+	case err != nil:
+		return nil, false, err
+	}
+
+	if r.Agent != "" && r.Agent != head.Agent {
+		return nil, false, Fault("conflict", "run "+r.ID+" is one of agent "+head.Agent, "")
+	}
+	if l := s.hub.find(place{c.Scope, r.ID}); l.works() {
+		switch {
+		case len(r.Messages) == 0:
+			return l, false, nil
+		case !IsAnswer(r.Messages):
+			return l, false, s.checkSame(ctx, c, r)
+		}
+	}
+	l, err = s.resumeWith(ctx, c, head, r)
+	return l, false, err
+}
+
+// startNew starts a run of Start. Nil means that it exists.
+func (s *Service) startNew(ctx context.Context, c Caller, r Request) (*Live, error) {
+	a, err := s.Agent(r.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if IsAnswer(r.Messages) {
+		return nil, Fault("not_found", "there is no run "+r.ID+" that could be answered", "")
+	}
+	if slices.ContainsFunc(r.Messages, decides) {
+		return nil, BadRequest("a new run has no calls to decide about", "send decisions to the run of the call")
+	}
+
+	j := job{agent: a}
+	msgs := r.Messages
+	if r.Execute {
+		j.from = &pawl.Result{Messages: msgs}
+		msgs = nil
+	}
+	l, started, err := s.hub.run(c.in(ctx), place{c.Scope, r.ID}, j, c.Slot, msgs...)
+	switch {
+	case err == nil && started:
+		return l, nil
+	case errors.Is(err, store.ErrConflict):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// resumeWith answers an existing run and executes it if there is work to do.
+func (s *Service) resumeWith(ctx context.Context, c Caller, head store.JournalRun, r Request) (*Live, error) {
+	resume := len(r.Messages) == 0
+	switch {
+	case resume:
+	case IsAnswer(r.Messages):
+		ds, err := s.decisions(ctx, c, r)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.engine.Decide(c.in(ctx), r.ID, ds...); err != nil {
+			return nil, err
+		}
+		resume = true
+	default:
+		if err := s.checkSame(ctx, c, r); err != nil {
+			return nil, err
+		}
+	}
+	if !resume || isOver(head) {
+		return s.hub.find(place{c.Scope, r.ID}), nil
+	}
+	return s.resume(ctx, c, head)
+}
+
+// checkSame returns an error for a run that was started with other messages.
+func (s *Service) checkSame(ctx context.Context, c Caller, r Request) error {
+	x, err := s.engine.Export(c.in(ctx), r.ID)
+	if err != nil {
+		return err
+	}
+	was, errWas := json.Marshal(x.Messages)
+	is, errIs := json.Marshal(r.Messages)
+	if err := errors.Join(errWas, errIs); err != nil {
+		return err
+	}
+	if !bytes.Equal(was, is) {
+		return Fault("conflict", "run "+r.ID+" was begun with other messages", "take another id, or steer the run")
+	}
+	return nil
+}
+
+// Create starts a new run with the extras of its client. A nil Live means that the run exists.
+func (s *Service) Create(ctx context.Context, c Caller, r Request) (*Live, error) {
+	if len(r.Messages) == 0 {
+		return nil, BadRequest("there is no message", "")
+	}
+	last := r.Messages[len(r.Messages)-1]
+	if last.Role == llm.RoleAssistant && !last.HasCalls() {
+		return nil, BadRequest("the conversation ends with the assistant's answer", "add a message of the user")
+	}
+
+	a, err := s.Agent(r.Agent)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := json.Marshal(r.Extras)
+	if err != nil {
+		return nil, err
+	}
+	a, err = r.Extras.apply(c.in(ctx), a)
+	if err != nil {
+		return nil, err
+	}
+	var before []llm.Message
+	if r.Previous != "" {
+		before, err = s.Transcript(ctx, c, r.Previous)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	from, msgs := r.Extras.begin(before, r.Messages)
+	j := job{agent: a, from: from, meta: meta, forget: r.Extras.Forget, thread: r.Extras.Thread}
+	l, started, err := s.hub.run(c.in(ctx), place{c.Scope, r.ID}, j, c.Slot, msgs...)
+	if err != nil || !started {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Resume executes an existing run.
+func (s *Service) Resume(ctx context.Context, c Caller, id string) (*Live, error) {
+	head, err := s.Head(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.resume(ctx, c, head)
+}
+
+func (s *Service) resume(ctx context.Context, c Caller, head store.JournalRun) (*Live, error) {
+	p := place{c.Scope, head.ID}
+	j, err := s.jobOf(c.in(ctx), p, head.Agent)
+	if err != nil {
+		return nil, err
+	}
+	l, _, err := s.hub.run(c.in(ctx), p, j, c.Slot)
+	return l, err
+}
+
+// Attach finds a run for a reader, and never starts one: a run that has stopped is replayed from the
+// journal. An interrupted run would be resumed anyway, so Attach resumes it at once.
+func (s *Service) Attach(ctx context.Context, c Caller, id string) (*Live, error) {
+	p := place{c.Scope, id}
+	if l := s.hub.find(p); l != nil {
+		return l, l.waitBegun(ctx)
+	}
+	head, err := s.Head(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	j, err := s.jobOf(c.in(ctx), p, head.Agent)
+	if err != nil {
+		return nil, err
+	}
+	j.replay = head.State != store.JournalOpen
+	l, _, err := s.hub.run(c.in(ctx), p, j, nil)
+	return l, err
+}

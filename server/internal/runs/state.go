@@ -1,0 +1,197 @@
+package runs
+
+// state.go: the state of runs, as clients see it.
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/journal"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/store"
+)
+
+const (
+	// StateQueued is the state of a run that waits for room to execute.
+	StateQueued = "queued"
+
+	// StateRunning is the state of a run that this process executes.
+	StateRunning = "running"
+)
+
+// Head returns the journal's entry of a run. The error is store.ErrNotFound if the caller has no
+// such run.
+func (s *Service) Head(ctx context.Context, c Caller, id string) (store.JournalRun, error) {
+	return s.o.Journal.JournalRun(c.in(ctx), c.Scope, id)
+}
+
+// Heads returns a page of the journal's entries of the caller's runs in a state; "" means any.
+func (s *Service) Heads(ctx context.Context, c Caller, state string, p store.Page) ([]store.JournalRun, error) {
+	return s.o.Journal.JournalRuns(c.in(ctx), c.Scope, state, p)
+}
+
+// HeadsWith returns the journal's entries of the caller's runs in a state whose IDs begin with a
+// prefix, by ID; the empty state means any.
+func (s *Service) HeadsWith(ctx context.Context, c Caller, prefix, state string) (all []store.JournalRun, err error) {
+	for p := (store.Page{After: prefix, Limit: 1000}); ; {
+		heads, err := s.Heads(ctx, c, state, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range heads {
+			if !strings.HasPrefix(h.ID, prefix) {
+				return all, nil
+			}
+			all = append(all, h)
+			p.After = h.ID
+		}
+		if len(heads) < p.Limit {
+			return all, nil
+		}
+	}
+}
+
+// State returns the state of a run.
+func (s *Service) State(ctx context.Context, c Caller, id string) (run api.Run, err error) {
+	head, open, err := s.Pending(ctx, c, id)
+	if err != nil {
+		return run, err
+	}
+	run = s.Describe(head)
+	if run.State == StateQueued {
+		run.Ahead = s.ahead(place{head.Scope, id})
+	}
+
+	x, extras, err := s.Stored(ctx, c, id)
+	if err != nil {
+		return run, err
+	}
+	switch run.State {
+	case store.JournalOver, store.JournalFailed, store.JournalWaiting:
+		run.Answer = AnswerOf(x)
+		if x.End != nil {
+			run.Output = x.End.Output
+		}
+	}
+	run.Pending, err = s.Show(ctx, c, id, open)
+	if err != nil {
+		return run, err
+	}
+	if extras != nil {
+		run.Thread = extras.Thread
+	}
+	run.Forked = x.Forked
+	run.Waits = len(run.Pending)
+	return run, nil
+}
+
+// ahead returns the number of runs that are before a run in the queue.
+func (s *Service) ahead(p place) int {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	l := s.hub.runs[p]
+	if l == nil {
+		return 0
+	}
+	return s.hub.queue.ahead(l)
+}
+
+// Describe converts a journal entry to the state of its run, as in a list.
+func (s *Service) Describe(head store.JournalRun) api.Run {
+	run := api.Run{
+		ID:      head.ID,
+		Agent:   head.Agent,
+		Task:    head.Task,
+		State:   head.State,
+		Created: head.Created,
+		Updated: head.Updated,
+	}
+	if sum, ok := summaryOf(head); ok {
+		run.Stop = sum.Stop
+		run.Code = sum.Code
+		run.Cause = s.o.Secrets.String(sum.Cause)
+		run.Spent = &sum.Spent
+		run.Waits = sum.Pending
+	}
+
+	l := s.hub.find(place{head.Scope, head.ID})
+	switch {
+	case !l.works():
+		if head.Queued() {
+			run.State = StateQueued
+		}
+	case l.queued.Load() && head.State == store.JournalOpen:
+		run.State = StateQueued
+	case !isOver(head):
+		run.State = StateRunning
+		run.Stop = "" // the summary is of the end before
+		run.Code = ""
+		run.Cause = ""
+		if spent := l.spent.Load(); spent != nil {
+			run.Spent = spent
+		}
+	}
+	return run
+}
+
+// summaryOf returns the summary in a journal entry. False means that there is none.
+func summaryOf(head store.JournalRun) (sum durable.Summary, ok bool) {
+	return sum, len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil
+}
+
+// SpentOf returns what a run had used when it stopped last. Zero means that it has not stopped.
+func SpentOf(head store.JournalRun) pawl.Spent {
+	sum, ok := summaryOf(head)
+	if !ok {
+		return pawl.Spent{}
+	}
+	return sum.Spent
+}
+
+// AnswerOf returns the final answer of a run.
+func AnswerOf(x *journal.Export) string {
+	if x.End != nil && x.End.Stop == pawl.StopFinished {
+		for _, call := range slices.Backward(x.Calls) {
+			if call.Execution.Ends == pawl.StopFinished && IsOwn(call.Key) {
+				return call.Execution.Result.Text()
+			}
+		}
+	}
+	for _, r := range slices.Backward(x.Replies) {
+		if IsOwn(r.Key) {
+			return r.Response.Message.Text()
+		}
+	}
+	return ""
+}
+
+// IsOwn reports whether a key is of the run itself, such as run/3/model, and not of a nested run.
+func IsOwn(key llm.Key) bool { return strings.Count(string(key), "/") == 2 }
+
+// mostWaiting is the number of runs that WaitingUsers reads.
+const mostWaiting = 20_000
+
+// WaitingUsers returns the users of a tenant who have runs with pending calls.
+func (s *Service) WaitingUsers(ctx context.Context, tenant string) ([]string, error) {
+	users := map[string]bool{}
+	n := 0
+	for head, err := range s.o.Journal.UnendedRuns(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if head.State == store.JournalWaiting && head.Scope.Tenant == tenant {
+			users[head.Scope.User] = true
+		}
+		n++
+		if n == mostWaiting {
+			break
+		}
+	}
+	return slices.Sorted(maps.Keys(users)), nil
+}

@@ -1,0 +1,142 @@
+package runs
+
+// work.go: the goroutine of a run.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"runtime/debug"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/store"
+)
+
+// work executes a run until it stops.
+func (h *hub) work(ctx context.Context, l *Live, msgs []llm.Message) {
+	defer l.cancel(nil)
+	waited := isClosed(l.begun)
+	if waited && !h.isOurs(ctx, l) {
+		h.rest(l, true)
+		return
+	}
+
+	p := progress{waited: waited, begun: waited}
+	for e, err := range h.guarded(l, redact.Runner(h.runner(l), h.s.o.Secrets).Stream(ctx, msgs...)) {
+		first := !p.begun
+		h.do(ctx, l, e, err, p.next(signal{
+			event:    e,
+			err:      err,
+			stopping: context.Cause(ctx) == errParked,
+			draining: isClosed(h.drained),
+		}))
+		if first {
+			close(l.begun)
+			h.notify(l.place)
+		}
+	}
+	if !p.begun {
+		close(l.begun)
+	}
+
+	if !l.job.replay && p.broken(context.Cause(ctx) != nil) {
+		h.delay(l.place)
+	}
+	h.rest(l, p.parked)
+	h.notify(l.place)
+	if l.Pending() && !l.job.replay { // an answer may have arrived in the meantime
+		h.wake()
+	}
+}
+
+// runner returns the Runner that executes or replays a run.
+func (h *hub) runner(l *Live) pawl.Runner {
+	if l.job.replay {
+		return h.s.engine.ReplayEvents(l.id, l.job.agent)
+	}
+	r := h.s.engine.Runner(l.id, l.job.agent)
+	r.Meta = l.job.meta
+	r.From = l.job.from
+	if h.s.o.Around != nil {
+		return h.s.o.Around(l.id, BaseName(l.Agent()), r)
+	}
+	return r
+}
+
+// do does what progress has decided about an item of the stream.
+func (h *hub) do(ctx context.Context, l *Live, e pawl.Event, err error, what action) {
+	switch what {
+	case actionRefuse:
+		l.startErr = err
+
+	case actionFail:
+		h.fail(l, err)
+
+	case actionEnd:
+		l.pending.Store(e.Result != nil && e.Result.Stop == pawl.StopPending)
+		if l.job.forget { // before its client knows the end
+			h.erase(ctx, l)
+		}
+		l.feed.put(e)
+
+	case actionPublish:
+		l.feed.put(e)
+		if e.Run == "run" && e.Kind == pawl.EventStep {
+			l.spent.Store(e.Spent)
+			h.notify(l.place)
+		}
+	}
+}
+
+// guarded yields the events of a run. A panic in it becomes the error of the run, with the stack in
+// the log, since the process serves other runs too. A panic of the consumer passes through.
+func (h *hub) guarded(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		ours := true
+		defer func() {
+			if !ours {
+				return
+			}
+			if v := recover(); v != nil {
+				h.s.o.Log.Error("a run panicked", "run", l.id, "panic", v, "stack", string(debug.Stack()))
+				yield(pawl.Event{}, errors.New("the run failed unexpectedly; the server's log has the reason"))
+			}
+		}()
+
+		for e, err := range events {
+			ours = false
+			if !yield(e, err) {
+				return
+			}
+			ours = true
+		}
+	}
+}
+
+// fail sends readers the reason why the run could not continue.
+func (h *hub) fail(l *Live, err error) {
+	e := *ToError(err)
+	if e.Cause != nil {
+		h.s.o.Log.Error("a run cannot be stored", "run", l.id, "error", e.Cause)
+	}
+	e.Message = h.s.o.Secrets.String(e.Message)
+	data, _ := json.Marshal(map[string]*api.Error{"error": &e}) // text always marshals
+	l.feed.add(kindError, data)
+}
+
+// erase deletes a run that has ended, for a client that wanted nothing stored.
+func (h *hub) erase(ctx context.Context, l *Live) {
+	ctx = context.WithoutCancel(ctx)
+	head, err := h.s.o.Journal.JournalRun(ctx, l.scope, l.id)
+	if err == nil && isOver(head) {
+		err = h.s.o.Journal.DeleteJournal(ctx, l.scope, l.id)
+		h.drop(l.place)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		h.s.o.Log.Error("a run that must not be stored", "run", l.id, "error", err)
+	}
+}
