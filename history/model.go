@@ -217,8 +217,8 @@ func (s *sending) receive(d llm.Delta) {
 	}
 }
 
-// withMark returns the last delta of a reply with the state as a part behind all others. It yields d
-// before, without the finish.
+// withMark returns the last delta of a reply with the state as a part behind all others. It yields
+// d before, without the finish.
 func (s *sending) withMark(ctx context.Context, d llm.Delta) (llm.Delta, error) {
 	counted := 0
 	if !s.reply.summarized { // its usage is the sum of two requests

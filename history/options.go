@@ -29,8 +29,8 @@ type WindowOptions struct {
 	// Window(*llm.Request) (window, output int), which llm.As finds; the models of package provider
 	// have it from the catalogue. If it is unknown, only a refusal of the provider teaches it.
 	Tokens int
-	// Reserve is for the reply, in tokens. 0 means Settings.MaxTokens, or else the longest reply of the model,
-	// at most a quarter of the window. The window without it is the room.
+	// Reserve is for the reply, in tokens. 0 means Settings.MaxTokens, or else the longest reply of
+	// the model, at most a quarter of the window. The window without it is the room.
 	Reserve int
 	// High is the share of the room above which requests are made shorter. 0 means 0.80.
 	High float64

@@ -297,8 +297,8 @@ func (p *planner) stored(d draft, before fold.Mark, counted int) (m fold.Mark, o
 	return m, !idle || size.tokens(d.bytes) >= least
 }
 
-// counted returns the input tokens of a usage if they can be those of the request d alone, otherwise
-// 0. more are the further requests that the usage includes: then it may be a sum.
+// counted returns the input tokens of a usage if they can be the tokens of the request d alone,
+// otherwise 0. more are the further requests that the usage includes: then it may be a sum.
 func (p *planner) counted(d draft, used llm.Usage, more int) int {
 	t := used.Input
 	guess := p.sizes(&d.mark).tokens(d.bytes)

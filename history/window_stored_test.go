@@ -125,7 +125,7 @@ func TestWindowStored(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			// The tools are those of an agent, so that Window finds what they say of themselves.
+			// The tools come from an agent, so that Window finds what they say of themselves.
 			var specs []*llm.ToolSpec
 			m := script.New(script.Say("ready"))
 			if _, err := (&pawl.Agent{Model: m, Tools: storedTools()}).Run(t.Context(), llm.User("Go.")); err != nil {

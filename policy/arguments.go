@@ -24,8 +24,10 @@ import (
 
 // condition is a condition on one argument: ARGUMENT OP VALUE.
 type condition struct {
-	arg, op, value string
-	number         *big.Rat
+	arg    string
+	op     string
+	value  string
+	number *big.Rat // of value, for an operator that compares numbers
 }
 
 // truth says whether an argument meets a condition. An argument for which that is not certain
@@ -58,32 +60,37 @@ func conditions(e string) (tools string, all []condition, err error) {
 			return tools, nil, wrong("a condition has an argument, an operator and a value")
 		}
 		c := condition{arg: f[0], op: f[1]}
-		_, c.value, _ = strings.Cut(one, " "+f[1]+" ")
-		c.value = strings.TrimSpace(c.value)
-		switch c.op {
-		case "=":
-		case "<", "<=", ">", ">=":
-			c.number = decimal(c.value)
-			if c.number == nil {
-				err = fmt.Errorf("%q: invalid syntax; want a decimal number", c.value)
-			}
-		case "in":
-			_, err = path.Match(c.value, "")
-			if strings.Contains(c.value, `\`) {
-				err = errors.New(`a path has / and no \`)
-			}
-			c.value = path.Clean(c.value)
-		case "host":
-			_, err = netguard.Matches(c.value, &url.URL{})
-		default:
-			err = fmt.Errorf("%q is no operator", c.op)
-		}
-		if err != nil {
+		_, value, _ := strings.Cut(one, " "+f[1]+" ")
+		if err := c.parseValue(strings.TrimSpace(value)); err != nil {
 			return tools, nil, wrong(err.Error())
 		}
 		all = append(all, c)
 	}
 	return tools, all, nil
+}
+
+// parseValue sets the value of c, as its operator needs it.
+func (c *condition) parseValue(value string) (err error) {
+	c.value = value
+	switch c.op {
+	case "=":
+	case "<", "<=", ">", ">=":
+		c.number = decimal(value)
+		if c.number == nil {
+			err = fmt.Errorf("%q: invalid syntax; want a decimal number", value)
+		}
+	case "in":
+		_, err = path.Match(value, "")
+		if strings.Contains(value, `\`) {
+			err = errors.New(`a path has / and no \`)
+		}
+		c.value = path.Clean(value)
+	case "host":
+		_, err = netguard.Matches(value, &url.URL{})
+	default:
+		err = fmt.Errorf("%q is no operator", c.op)
+	}
+	return err
 }
 
 // covers reports whether the entry e is about a call, for an entry that allows or that restricts.
@@ -148,13 +155,14 @@ func (c condition) meets(value json.RawMessage) truth {
 	if d.Decode(&v) != nil {
 		return unsure
 	}
+
 	list, ok := v.([]any)
 	if !ok {
-		return c.one(v)
+		return c.meetsOne(v)
 	}
 	seen := [3]int{}
 	for _, e := range list {
-		seen[c.one(e)]++
+		seen[c.meetsOne(e)]++
 	}
 	switch {
 	case len(list) == seen[no]:
@@ -165,66 +173,94 @@ func (c condition) meets(value json.RawMessage) truth {
 	return unsure
 }
 
-func (c condition) one(v any) truth {
+// meetsOne reports whether a value that is no list meets c.
+func (c condition) meetsOne(v any) truth {
 	text, isText := v.(string)
 	number, isNumber := v.(json.Number)
 	switch {
 	case c.op == "=" && (isText || isNumber):
-		return same(c.value, text+number.String())
+		return equal(c.value, text+number.String())
 	case c.op == "=":
 		if b, ok := v.(bool); ok {
-			return same(c.value, strconv.FormatBool(b))
+			return equal(c.value, strconv.FormatBool(b))
 		}
 	case c.op == "in" && isText:
 		return within(c.value, text)
 	case c.op == "host" && isText:
 		return hosted(c.value, text)
 	case isNumber && c.number != nil:
-		exact := decimal(number.String())
-		f, err := number.Float64()
-		if exact == nil || err != nil {
-			return unsure
-		}
-		limit, _ := c.number.Float64()
-		if met := c.compares(exact.Cmp(c.number)); met != c.compares(cmp.Compare(f, limit)) {
-			return unsure // a tool may read the number as a float
-		} else if met {
-			return yes
-		}
-		return no
+		return c.meetsNumber(number)
 	}
 	return unsure // another type
+}
+
+// meetsNumber reports whether a number meets c. A tool may read the number as a float, so that a
+// difference between both makes it unsure.
+func (c condition) meetsNumber(number json.Number) truth {
+	exact := decimal(number.String())
+	float, err := number.Float64()
+	if exact == nil || err != nil {
+		return unsure
+	}
+
+	limit, _ := c.number.Float64()
+	met := c.compares(exact.Cmp(c.number))
+	switch {
+	case met != c.compares(cmp.Compare(float, limit)):
+		return unsure
+	case met:
+		return yes
+	}
+	return no
 }
 
 // compares reports whether the operator of c holds for a number that compares to its own as order
 // says.
 func (c condition) compares(order int) bool {
-	return order < 0 && c.op[0] == '<' || order > 0 && c.op[0] == '>' || order == 0 && len(c.op) == 2
+	switch {
+	case order < 0:
+		return c.op[0] == '<'
+	case order > 0:
+		return c.op[0] == '>'
+	}
+	return len(c.op) == 2 // <= and >=
 }
 
 // decimal returns the exact value of a decimal number. nil means that s is none, or that its digits
 // or its exponent are above 400.
 func decimal(s string) *big.Rat {
+	if strings.Trim(s, "0123456789+-.eE") != "" {
+		return nil
+	}
 	_, exponent, _ := strings.Cut(strings.ToLower(s), "e")
-	if e, err := strconv.Atoi(cmp.Or(exponent, "0")); err != nil || max(e, -e, len(s)) > 400 ||
-		strings.Trim(s, "0123456789+-.eE") != "" {
+	e, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	if err != nil || max(e, -e, len(s)) > 400 {
 		return nil
 	}
 	r, _ := new(big.Rat).SetString(s)
 	return r
 }
 
-func same(want, got string) truth {
-	w, werr := strconv.ParseFloat(want, 64)
-	g, gerr := strconv.ParseFloat(got, 64)
+// equal reports whether got is want. Texts that differ in case alone, and forms of one number, are
+// equal for some tools.
+func equal(want, got string) truth {
+	w, wantIsNumber := float(want)
+	g, gotIsNumber := float(got)
 	switch {
 	case want == got:
 		return yes
-	case strings.EqualFold(want, got),
-		!errors.Is(werr, strconv.ErrSyntax) && !errors.Is(gerr, strconv.ErrSyntax) && w == g:
+	case strings.EqualFold(want, got):
+		return unsure
+	case wantIsNumber && gotIsNumber && w == g:
 		return unsure
 	}
 	return no
+}
+
+// float returns the number that s says. A number out of range is infinite.
+func float(s string) (f float64, ok bool) {
+	f, err := strconv.ParseFloat(s, 64)
+	return f, !errors.Is(err, strconv.ErrSyntax)
 }
 
 // within reports whether the path p, cleaned, matches glob: * stands for characters of one part, **
@@ -232,9 +268,13 @@ func same(want, got string) truth {
 func within(glob, p string) truth {
 	clean := path.Clean(p)
 	switch {
-	case p == "", strings.ContainsAny(p, "\\\x00"), strings.HasPrefix(p, "~"), clean == "..", strings.HasPrefix(clean, "../"),
-		path.IsAbs(glob) != path.IsAbs(clean):
+	// Tools differ in what they make of these.
+	case p == "", strings.ContainsAny(p, "\\\x00"), strings.HasPrefix(p, "~"):
 		return unsure
+	// The folder that the path begins in is not known.
+	case clean == "..", strings.HasPrefix(clean, "../"), path.IsAbs(glob) != path.IsAbs(clean):
+		return unsure
+
 	case globbed(strings.Split(glob, "/"), strings.Split(clean, "/")):
 		return yes
 	case globbed(strings.Split(strings.ToLower(glob), "/"), strings.Split(strings.ToLower(clean), "/")):
@@ -243,11 +283,12 @@ func within(glob, p string) truth {
 	return no
 }
 
+// globbed reports whether the parts of a path match the parts of a pattern.
 func globbed(glob, parts []string) bool {
-	star := -1
-	from := 0 // the last ** and the first part that it does not stand for
 	g := 0
 	p := 0
+	star := -1 // the last ** in glob
+	from := 0  // the first part that it does not stand for
 	for p < len(parts) {
 		if g < len(glob) && glob[g] == "**" {
 			star = g
@@ -257,10 +298,13 @@ func globbed(glob, parts []string) bool {
 		}
 		if g < len(glob) {
 			if ok, _ := path.Match(glob[g], parts[p]); ok {
-				g, p = g+1, p+1
+				g++
+				p++
 				continue
 			}
 		}
+
+		// The last ** stands for one part more.
 		if star < 0 {
 			return false
 		}
@@ -268,6 +312,7 @@ func globbed(glob, parts []string) bool {
 		g = star + 1
 		p = from
 	}
+
 	for g < len(glob) && glob[g] == "**" {
 		g++
 	}
@@ -278,22 +323,28 @@ func globbed(glob, parts []string) bool {
 // counts.
 func hosted(pattern, text string) truth {
 	u, err := url.Parse(text)
-	// programs differ in what they make of these characters
+	if err != nil || u.Host == "" || u.User != nil {
+		return unsure
+	}
+	// Programs differ in what they make of these characters.
 	odd := func(r rune) bool { return r <= ' ' || r == '\\' }
 	foreign := func(r rune) bool { return r > '~' || r == '%' }
-	if err != nil || u.Host == "" || u.User != nil || strings.ContainsFunc(text, odd) ||
-		strings.ContainsFunc(u.Host, foreign) {
+	if strings.ContainsFunc(text, odd) || strings.ContainsFunc(u.Host, foreign) {
 		return unsure
 	}
-	switch met, err := netguard.Matches(pattern, u); {
+
+	met, err := netguard.Matches(pattern, u)
+	switch {
 	case err != nil:
 		return unsure
-	case met && !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme):
-		return unsure // file: and javascript: do not ask the host
-	case met:
+	case !met:
+		return no
+	}
+	switch u.Scheme {
+	case "http", "https", "ws", "wss":
 		return yes
 	}
-	return no
+	return unsure // file: and javascript: do not ask the host
 }
 
 // checkArguments reports conditions that cannot be read, and arguments that no tool of an entry
@@ -303,28 +354,38 @@ func checkArguments(e string, tools []*pawl.Tool) error {
 	if err != nil {
 		return err
 	}
+	known, listed := argumentsOf(about, tools)
+	if !listed || len(known) == 0 {
+		return nil
+	}
 	for _, c := range all {
 		name, _, _ := strings.Cut(c.arg, ".")
-		known := map[string]bool{}
-		open := false
-		for _, t := range tools {
-			if !matches(about, t) {
-				continue
-			}
-			var s struct {
-				Properties map[string]json.RawMessage `json:"properties"`
-			}
-			if json.Unmarshal(t.Input, &s) != nil || len(s.Properties) == 0 {
-				open = true // a schema that lists no arguments
-			}
-			for p := range s.Properties {
-				known[p] = true
-			}
-		}
-		if len(known) > 0 && !known[name] && !open {
+		if !known[name] {
 			return fmt.Errorf("%q: no argument is named %q; there are: %s", e, name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 	return nil
+}
+
+// argumentsOf returns the names of the arguments of the tools that entry is about. listed is false
+// if one of them has a schema that lists no arguments.
+func argumentsOf(entry string, tools []*pawl.Tool) (names map[string]bool, listed bool) {
+	names = map[string]bool{}
+	listed = true
+	for _, t := range tools {
+		if !matches(entry, t) {
+			continue
+		}
+		var s struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		if json.Unmarshal(t.Input, &s) != nil || len(s.Properties) == 0 {
+			listed = false
+		}
+		for name := range s.Properties {
+			names[name] = true
+		}
+	}
+	return names, listed
 }

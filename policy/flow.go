@@ -45,7 +45,8 @@ type Flow struct {
 	Words string
 	// Unattended means that no person answers questions, so that mode on denies.
 	Unattended bool
-	ValidFor   time.Duration // from an approval to the start of the call; 0 means no limit
+	// ValidFor is the time from an approval to the start of the call. 0 means no limit.
+	ValidFor time.Duration
 
 	mu    sync.Mutex
 	tools map[*pawl.Tool]*origin.Conduct
@@ -70,10 +71,12 @@ func (f *Flow) Middleware() pawl.Middleware {
 	m.Check = f.Check
 	m.Tool = func(next pawl.ToolFunc) pawl.ToolFunc {
 		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-			if v := pawl.InvocationFrom(ctx); v != nil && v.Tool().Agent() != nil {
-				if ix := f.index(ctx, v); ix != nil {
-					ctx = context.WithValue(ctx, outerKey{}, ix)
-				}
+			v := pawl.InvocationFrom(ctx)
+			if v == nil || v.Tool().Agent() == nil {
+				return next(ctx, call)
+			}
+			if ix := f.index(ctx, v); ix != nil {
+				ctx = context.WithValue(ctx, outerKey{}, ix)
 			}
 			return next(ctx, call)
 		}
@@ -95,7 +98,8 @@ func (f *Flow) Check(tools []*pawl.Tool) error {
 		}
 		for _, l := range strings.Fields(f.Labels[entry]) {
 			if !slices.Contains(flowLabels, l) {
-				return fmt.Errorf("flow: %s: there is no label %q; there are %s", entry, l, strings.Join(flowLabels, ", "))
+				return fmt.Errorf("flow: %s: there is no label %q; there are %s",
+					entry, l, strings.Join(flowLabels, ", "))
 			}
 		}
 	}
@@ -106,29 +110,31 @@ func (f *Flow) Check(tools []*pawl.Tool) error {
 const (
 	maxIndexes    = 32
 	maxIndexBytes = 64 << 20
+	maxTools      = 4096 // tools may be made anew for each run
 )
 
 // conduct returns what the policy knows of t.
 func (f *Flow) conduct(t *pawl.Tool) *origin.Conduct {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.tools[t]
-	if c == nil {
-		if len(f.tools) > 4096 { // tools that are made anew for each run
-			clear(f.tools)
-		}
-		var labels string
-		for _, entry := range slices.Sorted(maps.Keys(f.Labels)) {
-			if matches(entry, t) {
-				labels += " " + f.Labels[entry]
-			}
-		}
-		c = origin.NewConduct(t, strings.Fields(labels))
-		if f.tools == nil {
-			f.tools = map[*pawl.Tool]*origin.Conduct{}
-		}
-		f.tools[t] = c
+	if c := f.tools[t]; c != nil {
+		return c
 	}
+
+	var labels []string
+	for _, entry := range slices.Sorted(maps.Keys(f.Labels)) {
+		if matches(entry, t) {
+			labels = append(labels, strings.Fields(f.Labels[entry])...)
+		}
+	}
+	if len(f.tools) > maxTools {
+		clear(f.tools)
+	}
+	if f.tools == nil {
+		f.tools = map[*pawl.Tool]*origin.Conduct{}
+	}
+	c := origin.NewConduct(t, labels)
+	f.tools[t] = c
 	return c
 }
 
@@ -140,6 +146,7 @@ func (f *Flow) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 	if v == nil || f.Mode == "off" {
 		return allow, nil
 	}
+
 	c := f.conduct(tool)
 	if c.Exempt() {
 		return allow, nil
@@ -148,6 +155,7 @@ func (f *Flow) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 	if len(args) == 0 {
 		return allow, nil
 	}
+
 	ix := f.index(ctx, v)
 	if ix == nil {
 		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "the reply with this call is not complete"}, nil
@@ -156,15 +164,17 @@ func (f *Flow) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 	if why == "" {
 		return allow, nil
 	}
-	switch {
-	case f.Mode == "log":
+	if f.Mode == "log" {
 		v.Emit("flow: would ask before "+tool.Name+": "+why, nil)
 		return allow, nil
-	case f.Mode != "ask" && (f.Unattended || !topLevel(v.Key) && !v.CanWait()):
-		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: why + ". This needs the user's agreement, and nothing can be asked here. " +
-			"Do not repeat the call; report to the user what it would do."}, nil
 	}
-	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: why, ValidFor: f.ValidFor}, nil
+
+	canAsk := !f.Unattended && (topLevel(v.Key) || v.CanWait())
+	if f.Mode == "ask" || canAsk {
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: why, ValidFor: f.ValidFor}, nil
+	}
+	return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: why + ". This needs the user's agreement, and nothing can be " +
+		"asked here. Do not repeat the call; report to the user what it would do."}, nil
 }
 
 // reading is a conversation that a Flow has read.
@@ -178,22 +188,23 @@ type reading struct {
 // index returns the index of the conversation of v. nil means that the reply will not be complete.
 func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *origin.Index {
 	// The slice of the tools is made for a run, and identifies the run while a reading holds it.
-	tools, key := v.Tools(), ownKey(v.Key)
+	tools := v.Tools()
+	key := ownKey(v.Key)
 	at := step{&tools[0], key[:max(0, strings.LastIndexByte(string(key), '/'))]}
-	outer, _ := ctx.Value(outerKey{}).(*origin.Index)
 	inner := !topLevel(key)
-	if !inner {
-		outer = nil
+	var outer *origin.Index
+	if inner {
+		outer, _ = ctx.Value(outerKey{}).(*origin.Index)
 	}
+
 	f.recent.Lock()
 	defer f.recent.Unlock()
-	for i, c := range f.readings {
-		if c.at == at && c.outer == outer {
-			copy(f.readings[1:i+1], f.readings[:i])
-			f.readings[0] = c
-			return c.Index
-		}
+	r := f.takeReading(func(r *reading) bool { return r.at == at && r.outer == outer })
+	if r != nil {
+		f.readings = slices.Insert(f.readings, 0, r)
+		return r.Index
 	}
+
 	f.recent.Unlock()
 	msgs := v.Messages() // it may wait
 	f.recent.Lock()
@@ -204,37 +215,53 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *origin.Index {
 		msgs = conversation.Of(ctx)
 		at = step{}
 	}
-	var c *reading
-	for i, known := range f.readings {
-		if known.outer == outer && known.inner == inner && known.Begins(msgs) {
-			c = known
-			f.readings = slices.Delete(f.readings, i, i+1)
-			break
-		}
-	}
-	if c == nil {
-		c = &reading{Index: origin.NewIndex(outer, inner, f.Words), outer: outer, inner: inner}
-		if len(msgs) == 0 {
-			c.Distrust()
-		}
-	}
-	c.Read(msgs, func(name string) *origin.Conduct {
-		if i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == name }); i >= 0 {
-			return f.conduct(tools[i])
-		}
-		return origin.NewConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
+
+	r = f.takeReading(func(r *reading) bool {
+		return r.outer == outer && r.inner == inner && r.Begins(msgs)
 	})
-	c.at = at
-	f.readings = slices.Insert(f.readings, 0, c)
+	if r == nil {
+		r = &reading{Index: origin.NewIndex(outer, inner, f.Words), outer: outer, inner: inner}
+		if len(msgs) == 0 {
+			r.Distrust()
+		}
+	}
+	r.Read(msgs, func(name string) *origin.Conduct { return f.conductOf(name, tools) })
+	r.at = at
+	f.addReading(r)
+	return r.Index
+}
+
+// takeReading removes and returns the first reading for which is holds, or nil. f.recent is locked.
+func (f *Flow) takeReading(is func(*reading) bool) *reading {
+	i := slices.IndexFunc(f.readings, is)
+	if i < 0 {
+		return nil
+	}
+	r := f.readings[i]
+	f.readings = slices.Delete(f.readings, i, i+1)
+	return r
+}
+
+// addReading adds r as the one used last, and drops readings beyond the bounds. f.recent is locked.
+func (f *Flow) addReading(r *reading) {
+	f.readings = slices.Insert(f.readings, 0, r)
 	total := 0
-	for i, x := range f.readings {
-		total += x.Bytes()
+	for i, known := range f.readings {
+		total += known.Bytes()
 		if i > 0 && (i >= maxIndexes || total > maxIndexBytes) {
 			f.readings = slices.Delete(f.readings, i, len(f.readings))
-			break
+			return
 		}
 	}
-	return c.Index
+}
+
+// conductOf returns the conduct of the tool with this name. A tool that is gone only reads.
+func (f *Flow) conductOf(name string, tools []*pawl.Tool) *origin.Conduct {
+	i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return origin.NewConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
+	}
+	return f.conduct(tools[i])
 }
 
 // step is a step of a run.
@@ -251,8 +278,8 @@ func ownKey(k llm.Key) llm.Key {
 	}
 	parts := strings.Split(string(k), "/")
 	for len(parts) > 3 {
-		last := parts[len(parts)-1]
-		if last[:min(1, len(last))] != "s" || strings.Trim(last[1:], "0123456789") != "" {
+		number, nested := strings.CutPrefix(parts[len(parts)-1], "s")
+		if !nested || strings.Trim(number, "0123456789") != "" {
 			break
 		}
 		parts = parts[:len(parts)-1]

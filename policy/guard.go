@@ -36,14 +36,17 @@ import (
 // A notice with the code "guard" reports each stop and replacement, and the progress of the call
 // does so for a result.
 type Guard struct {
-	Name   string       // in events and errors; "" means guard
-	Places []GuardPlace // nil means all
+	// Name stands in events and errors. "" means guard.
+	Name string
+	// Places are where the guard checks. Nil means everywhere.
+	Places []GuardPlace
 	// Check rules on a text. It must be safe for concurrent use. Rulings on input are remembered.
 	Check func(context.Context, Guarded) (Ruling, error)
 	// Open passes a text whose check fails, with a notice. Otherwise a request fails with the error
 	// and can be resumed, and a result is withheld from the model.
-	Open    bool
-	Timeout time.Duration // of a check; 0 means 30 s
+	Open bool
+	// Timeout bounds one check. 0 means 30 s.
+	Timeout time.Duration
 }
 
 // GuardPlace is where a Guard checks.
@@ -58,9 +61,12 @@ const (
 
 // Guarded is a text to check.
 type Guarded struct {
+	// Place is where the text stands.
 	Place GuardPlace `json:"place"`
-	Tool  string     `json:"tool,omitzero"` // that gave the result
-	Text  string     `json:"text"`
+	// Tool is the name of the tool that returned a result. "" means that the text is no result.
+	Tool string `json:"tool,omitzero"`
+	// Text is what to check. It is never empty.
+	Text string `json:"text"`
 }
 
 // GuardAction is what happens to a checked text.
@@ -75,32 +81,26 @@ const (
 
 // Ruling is the outcome of a check.
 type Ruling struct {
+	// Action is what happens to the text.
 	Action GuardAction
-	Text   string
-	// The usage of the check. For input and output it counts in the usage of the run.
-	Usage    llm.Usage
+	// Text is the text in place of the checked text, or the reason of a stop.
+	Text string
+	// Usage is the usage of the check. For input and output it counts in the usage of the run.
+	Usage llm.Usage
+	// Requests is the number of model requests of the check. 0 means that it asked no model.
 	Requests int
 }
 
 // Middleware returns the middleware that enforces g.
 func (g Guard) Middleware() pawl.Middleware {
-	g.Name, g.Timeout = cmp.Or(g.Name, "guard"), cmp.Or(max(g.Timeout, 0), 30*time.Second)
+	g.Name = cmp.Or(g.Name, "guard")
+	g.Timeout = cmp.Or(max(g.Timeout, 0), 30*time.Second)
 	s := &guard{Guard: g, known: map[[sha256.Size]byte]Ruling{}}
-	m := pawl.Middleware{Check: func([]*pawl.Tool) error {
-		if g.Check == nil {
-			return fmt.Errorf("guard %s: Check is nil; set it, for example to ModelCheck", g.Name)
-		}
-		for _, p := range g.Places {
-			if p != GuardInput && p != GuardOutput && p != GuardResult {
-				return fmt.Errorf("guard %s: there is no place %q; there are input, output and result", g.Name, p)
-			}
-		}
-		return nil
-	}}
-	if s.at(GuardInput) || s.at(GuardOutput) {
+	m := pawl.Middleware{Check: func([]*pawl.Tool) error { return g.check() }}
+	if s.guards(GuardInput) || s.guards(GuardOutput) {
 		m.Model = func(inner llm.Model) llm.Model { return &guarded{inner, s} }
 	}
-	if s.at(GuardResult) {
+	if s.guards(GuardResult) {
 		m.Approved = func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				res, err := next(ctx, call)
@@ -109,6 +109,21 @@ func (g Guard) Middleware() pawl.Middleware {
 		}
 	}
 	return m
+}
+
+// check reports settings that guard nothing.
+func (g Guard) check() error {
+	if g.Check == nil {
+		return fmt.Errorf("guard %s: Check is nil; set it, for example to ModelCheck", g.Name)
+	}
+	for _, p := range g.Places {
+		switch p {
+		case GuardInput, GuardOutput, GuardResult:
+		default:
+			return fmt.Errorf("guard %s: there is no place %q; there are input, output and result", g.Name, p)
+		}
+	}
+	return nil
 }
 
 // guard is a Guard with its rulings on input.
@@ -120,7 +135,8 @@ type guard struct {
 
 const mostRulings = 4096
 
-func (g *guard) at(p GuardPlace) bool { return g.Places == nil || slices.Contains(g.Places, p) }
+// guards reports whether g checks at the place p.
+func (g *guard) guards(p GuardPlace) bool { return g.Places == nil || slices.Contains(g.Places, p) }
 
 // rule checks a text. An error is returned with the usage of the check.
 func (g *guard) rule(ctx context.Context, what Guarded) (r Ruling, err error) {
@@ -134,15 +150,21 @@ func (g *guard) rule(ctx context.Context, what Guarded) (r Ruling, err error) {
 			err = fmt.Errorf("guard %s: the %s could not be checked: %w", g.Name, what.Place, err)
 		}
 		if err != nil && g.Open && ctx.Err() != context.Canceled {
-			r.Action, r.Text, err = GuardAllow, err.Error(), nil
+			r.Action = GuardAllow
+			r.Text = err.Error()
+			err = nil
 		}
 	}()
+
 	r, err = g.Check(ctx, what)
-	if err == nil && r.Action != GuardAllow && r.Action != GuardReplace && r.Action != GuardStop {
-		err = fmt.Errorf("%q is no action; there are allow, replace and stop", r.Action)
-	}
-	if r.Action == GuardAllow {
+	switch r.Action {
+	case GuardAllow:
 		r.Text = ""
+	case GuardReplace, GuardStop:
+	default:
+		if err == nil {
+			err = fmt.Errorf("%q is no action; there are allow, replace and stop", r.Action)
+		}
 	}
 	return r, err
 }
@@ -164,7 +186,8 @@ func (g *guard) notice(p GuardPlace, r Ruling) *llm.Notice {
 
 // result checks what a tool returned.
 func (g *guard) result(ctx context.Context, res llm.ToolResult, err error) (llm.ToolResult, error) {
-	v, text := pawl.InvocationFrom(ctx), res.Text()
+	v := pawl.InvocationFrom(ctx)
+	text := res.Text()
 	if err != nil {
 		// Only a tool that ran has words of its own. A composing call may wait for its calls, and
 		// their results are checked.
@@ -176,6 +199,7 @@ func (g *guard) result(ctx context.Context, res llm.ToolResult, err error) (llm.
 	if text == "" || ctx.Err() != nil {
 		return res, err
 	}
+
 	what := Guarded{Place: GuardResult, Text: text}
 	if v != nil {
 		what.Tool = v.Tool().Name
@@ -184,6 +208,7 @@ func (g *guard) result(ctx context.Context, res llm.ToolResult, err error) (llm.
 	if failed != nil {
 		return llm.ErrorResult("The result is withheld, because it could not be checked."), nil
 	}
+
 	n := g.notice(GuardResult, r)
 	if n != nil && v != nil {
 		v.Emit(n.Text, n.Data)
@@ -209,10 +234,11 @@ func (m *guarded) Unwrap() llm.Model { return m.Model }
 // Stream yields a reply that the guard has allowed.
 func (m *guarded) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		if !m.guard.at(GuardInput) {
+		if !m.guard.guards(GuardInput) {
 			m.reply(ctx, req, nil, yield)
 			return
 		}
+
 		view, stop, texts := m.guard.view(req, nil)
 		switch {
 		case stop != nil:
@@ -234,20 +260,19 @@ func (g *guard) view(req *llm.Request, given map[string]Ruling) (view *llm.Reque
 	for answered >= 0 && req.Messages[answered].Role != llm.RoleAssistant {
 		answered--
 	}
-	same := *req
-	view = &same
+
+	changed := *req
+	view = &changed
 	view.Messages = slices.Clone(req.Messages)
 	for i, m := range req.Messages {
 		text := m.Text()
 		if m.Role != llm.RoleUser || text == "" {
 			continue
 		}
+
 		r, known := given[text]
 		if !known {
-			digest := sha256.Sum256([]byte(text))
-			g.mu.Lock()
-			r, known = g.known[digest]
-			g.mu.Unlock()
+			r, known = g.remembered(text)
 		}
 		switch {
 		case !known:
@@ -261,6 +286,26 @@ func (g *guard) view(req *llm.Request, given map[string]Ruling) (view *llm.Reque
 		}
 	}
 	return view, stop, texts
+}
+
+// remembered returns the ruling on an input that was checked before.
+func (g *guard) remembered(text string) (r Ruling, ok bool) {
+	digest := sha256.Sum256([]byte(text))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r, ok = g.known[digest]
+	return r, ok
+}
+
+// remember stores the ruling on an input.
+func (g *guard) remember(text string, r Ruling) {
+	digest := sha256.Sum256([]byte(text))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.known) >= mostRulings {
+		clear(g.known)
+	}
+	g.known[digest] = r
 }
 
 // replaced returns parts with text in place of their texts.
@@ -291,22 +336,22 @@ func (g *guard) input(ctx context.Context, texts []string) *inputs {
 		in.spent.Usage.Add(r.Usage)
 		in.spent.Requests += r.Requests
 		if err != nil {
-			in.allow, in.err = false, err
+			in.allow = false
+			in.err = err
 			return in
 		}
+
 		if n := g.notice(GuardInput, r); n != nil {
 			in.notices = append(in.notices, n)
 		}
-		in.rulings[text], in.allow = r, in.allow && r.Action == GuardAllow
-		if r.Action == GuardAllow && r.Text != "" {
-			continue // its check failed
+		in.rulings[text] = r
+		if r.Action != GuardAllow {
+			in.allow = false
 		}
-		g.mu.Lock()
-		if len(g.known) >= mostRulings {
-			clear(g.known)
+		failed := r.Action == GuardAllow && r.Text != ""
+		if !failed {
+			g.remember(text, r)
 		}
-		g.known[sha256.Sum256([]byte(text))] = r
-		g.mu.Unlock()
 	}
 	return in
 }
@@ -317,66 +362,33 @@ func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []
 	yield func(llm.Delta, error) bool) {
 	ctx, done := context.WithCancel(ctx)
 	asked, cancel := context.WithCancel(ctx)
-	ruled := make(chan *inputs, 1)
+	h := &holding{ruled: make(chan *inputs, 1), yield: yield, requests: 1}
 	go func() {
 		in := m.guard.input(ctx, texts)
 		if !in.allow {
 			cancel()
 		}
-		ruled <- in
+		h.ruled <- in
 	}()
-	var in *inputs // nil until the ruling
 	defer func() {
 		done()
-		if in == nil {
-			<-ruled
+		if h.in == nil {
+			<-h.ruled
 		}
 	}()
-	var held []llm.Delta
-	var broken error
-	dropped := llm.Response{Requests: 1}
-	take := func(got *inputs) bool {
-		in = got
-		if in.allow {
-			yield = in.before(yield)
-			for _, d := range held {
-				yield(d, nil)
-			}
-		}
-		return in.allow
-	}
-	allowed := func() bool { return in != nil && in.allow || in == nil && take(<-ruled) }
-	m.reply(asked, view, allowed, func(d llm.Delta, err error) bool {
-		if in == nil {
-			select {
-			case got := <-ruled:
-				take(got)
-			default:
-			}
-		}
-		switch {
-		case in != nil && in.allow:
-			return yield(d, err)
-		case err == nil:
-			held = append(held, d)
-			return true
-		case asked.Err() == nil:
-			dropped.Requests-- // its failure has counted it
-		}
-		broken = err
-		return false
+
+	m.reply(asked, view, h.allowed, func(d llm.Delta, err error) bool {
+		return h.pass(d, err, asked.Err() != nil)
 	})
-	if allowed() {
-		if broken != nil {
-			yield(llm.Delta{}, broken)
+	if h.allowed() {
+		if h.broken != nil {
+			h.yield(llm.Delta{}, h.broken)
 		}
 		return
 	}
-	for _, d := range held {
-		_ = dropped.Add(d) // only its usage counts
-	}
-	in.spent.Usage.Add(dropped.Usage)
-	in.spent.Requests += dropped.Requests
+
+	in := h.in
+	h.addDropped()
 	yield = in.before(yield)
 	view, stop, _ := m.guard.view(req, in.rulings)
 	switch {
@@ -387,6 +399,70 @@ func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []
 	default:
 		m.reply(ctx, view, nil, yield)
 	}
+}
+
+// holding is a reply that is held back until its input is ruled on.
+type holding struct {
+	ruled chan *inputs
+	in    *inputs // nil until the ruling
+	yield func(llm.Delta, error) bool
+
+	held     []llm.Delta
+	broken   error // the error that ended the reply
+	requests int   // of the reply, if it is dropped
+}
+
+// allowed waits for the ruling, and reports whether the reply is passed on.
+func (h *holding) allowed() bool {
+	if h.in == nil {
+		h.rule(<-h.ruled)
+	}
+	return h.in.allow
+}
+
+// rule stores the ruling. If the input is allowed, what is held is passed on.
+func (h *holding) rule(in *inputs) {
+	h.in = in
+	if !in.allow {
+		return
+	}
+	h.yield = in.before(h.yield)
+	for _, d := range h.held {
+		h.yield(d, nil)
+	}
+}
+
+// pass passes a delta on, or holds it. cancelled means that the request was cancelled.
+func (h *holding) pass(d llm.Delta, err error, cancelled bool) bool {
+	if h.in == nil {
+		select {
+		case in := <-h.ruled:
+			h.rule(in)
+		default:
+		}
+	}
+
+	switch {
+	case h.in != nil && h.in.allow:
+		return h.yield(d, err)
+	case err == nil:
+		h.held = append(h.held, d)
+		return true
+	case !cancelled:
+		h.requests-- // its failure has counted it
+	}
+	h.broken = err
+	return false
+}
+
+// addDropped adds the usage of the dropped reply to the usage of the checks.
+func (h *holding) addDropped() {
+	dropped := llm.Response{Requests: h.requests}
+	for _, d := range h.held {
+		_ = dropped.Add(d) // only its usage counts
+	}
+	h.in.spent.Usage.Add(dropped.Usage)
+	h.in.spent.Requests += dropped.Requests
 }
 
 // before yields the notices and the usage of in, and returns yield with that usage added.
@@ -409,32 +485,18 @@ func (in *inputs) before(yield func(llm.Delta, error) bool) func(llm.Delta, erro
 // until the input is ruled on, and reports whether the reply is used; nil means that it is.
 func (m *guarded) reply(ctx context.Context, req *llm.Request, allowed func() bool,
 	yield func(llm.Delta, error) bool) {
-	if !m.guard.at(GuardOutput) {
+	if !m.guard.guards(GuardOutput) {
 		m.Model.Stream(ctx, req)(yield)
 		return
 	}
-	resp := new(llm.Response)
-	for d, err := range m.Model.Stream(ctx, req) {
-		if err == nil {
-			err = resp.Add(d)
+	resp, err := m.collect(ctx, req, yield)
+	if err != nil {
+		if err != errStopped && yield(llm.Delta{Requests: resp.Requests, Usage: &resp.Usage}, nil) {
+			yield(llm.Delta{}, err)
 		}
-		if err != nil {
-			if yield(llm.Delta{Requests: resp.Requests, Usage: &resp.Usage}, nil) {
-				yield(llm.Delta{}, err)
-			}
-			return
-		}
-		now := llm.Delta{Notice: d.Notice, Background: d.Background}
-		if (d.Notice != nil || d.Background != nil) && !yield(now, nil) {
-			return
-		}
+		return
 	}
-	text := resp.Message.Text()
-	for _, c := range resp.Message.Calls() {
-		if c.Name == answerTool {
-			text += string(c.Args)
-		}
-	}
+	text := answerOf(resp)
 	if text == "" || resp.Finish == "" {
 		resp.Deltas()(yield)
 		return
@@ -443,12 +505,12 @@ func (m *guarded) reply(ctx context.Context, req *llm.Request, allowed func() bo
 		yield(llm.Delta{Requests: resp.Requests, Usage: &resp.Usage}, nil)
 		return
 	}
+
 	r, err := m.guard.rule(ctx, Guarded{Place: GuardOutput, Text: text})
 	resp.Requests += r.Requests
 	if r.Requests > 0 {
 		resp.Usage.Add(r.Usage)
 	}
-	n := m.guard.notice(GuardOutput, r)
 	switch {
 	case err != nil:
 		if yield(llm.Delta{Requests: resp.Requests + 1, Usage: &resp.Usage}, nil) {
@@ -459,16 +521,53 @@ func (m *guarded) reply(ctx context.Context, req *llm.Request, allowed func() bo
 		m.guard.withhold(GuardOutput, r, resp, yield)
 		return
 	case r.Action == GuardReplace:
-		resp.Message.Parts = replaced(resp.Message.Parts, r.Text)
-		for i, p := range resp.Message.Parts {
-			if c, ok := p.(llm.ToolCall); ok && c.Name == answerTool {
-				c.Args = json.RawMessage(r.Text)
-				resp.Message.Parts[i] = c
-			}
-		}
+		replaceAnswer(resp, r.Text)
 	}
+	n := m.guard.notice(GuardOutput, r)
 	if n == nil || yield(llm.Delta{Notice: n}, nil) {
 		resp.Deltas()(yield)
+	}
+}
+
+var errStopped = errors.New("the consumer stopped")
+
+// collect returns the whole reply to req. It yields what is not held back.
+func (m *guarded) collect(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) (*llm.Response, error) {
+	resp := new(llm.Response)
+	for d, err := range m.Model.Stream(ctx, req) {
+		if err == nil {
+			err = resp.Add(d)
+		}
+		if err != nil {
+			return resp, err
+		}
+		now := llm.Delta{Notice: d.Notice, Background: d.Background}
+		if (d.Notice != nil || d.Background != nil) && !yield(now, nil) {
+			return resp, errStopped
+		}
+	}
+	return resp, nil
+}
+
+// answerOf returns the text of a reply, with the answer of an agent with Output.
+func answerOf(resp *llm.Response) string {
+	text := resp.Message.Text()
+	for _, c := range resp.Message.Calls() {
+		if c.Name == answerTool {
+			text += string(c.Args)
+		}
+	}
+	return text
+}
+
+// replaceAnswer puts text in place of what answerOf returns.
+func replaceAnswer(resp *llm.Response, text string) {
+	resp.Message.Parts = replaced(resp.Message.Parts, text)
+	for i, p := range resp.Message.Parts {
+		if c, ok := p.(llm.ToolCall); ok && c.Name == answerTool {
+			c.Args = json.RawMessage(text)
+			resp.Message.Parts[i] = c
+		}
 	}
 }
 
@@ -478,8 +577,14 @@ const answerTool = "final_answer"
 // withhold yields the reply of a stop, with the usage of resp.
 func (g *guard) withhold(p GuardPlace, r Ruling, resp *llm.Response, yield func(llm.Delta, error) bool) {
 	n := g.notice(p, r)
-	if yield(llm.Delta{Notice: n}, nil) && yield(llm.Delta{Part: llm.Text{Text: n.Text}, Done: true}, nil) {
-		yield(llm.Delta{Usage: &resp.Usage, Finish: llm.FinishReasonContentFilter, Model: resp.Model, ID: resp.ID,
-			Requests: resp.Requests}, nil)
+	if !yield(llm.Delta{Notice: n}, nil) || !yield(llm.Delta{Part: llm.Text{Text: n.Text}, Done: true}, nil) {
+		return
 	}
+	yield(llm.Delta{
+		Usage:    &resp.Usage,
+		Finish:   llm.FinishReasonContentFilter,
+		Model:    resp.Model,
+		ID:       resp.ID,
+		Requests: resp.Requests,
+	}, nil)
 }

@@ -25,8 +25,8 @@ const (
 	pathsShown  = 20
 )
 
-// Ledger is what is known of the folded replies. It grows with the transcript and depends on nothing
-// else; it is kept only to save time. A Ledger may be used concurrently.
+// Ledger is what is known of the folded replies. It grows with the transcript and depends on
+// nothing else; it is kept only to save time. A Ledger may be used concurrently.
 type Ledger struct {
 	mu sync.Mutex
 	entries
@@ -154,8 +154,8 @@ func callHash(c llm.ToolCall) uint64 {
 
 func clipLine(s string, n int) string { return strings.Join(strings.Fields(text.Clip(s, n)), " ") }
 
-// Repeats reports whether most of the results since the last edit of state m, in bytes, are of calls
-// that were made before.
+// Repeats reports whether most of the results since the last edit of state m, in bytes, are of
+// calls that were made before.
 func (l *Ledger) Repeats(r *Rounds, m *Mark) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

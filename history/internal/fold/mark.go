@@ -21,26 +21,37 @@ type Mark struct {
 	Tokens int `json:"tokens,omitzero"`
 	Bytes  int `json:"bytes,omitzero"` // the size of the same request
 
-	// What the request has in place of the first replies and results.
-	Folded  int `json:"folded,omitzero"`  // the replies before this number are in the record
-	Stubbed int `json:"stubbed,omitzero"` // the results before this number are one line each
+	// What the request has in place of the first replies and results: the replies before the number
+	// Folded are in the record, and the results before the number Stubbed are one line each.
+	Folded  int `json:"folded,omitzero"`
+	Stubbed int `json:"stubbed,omitzero"`
 
-	// The last edit, which moved Folded or Stubbed.
-	Edited     int    `json:"edited,omitzero"`      // number of the reply whose request made it
-	Turn       int    `json:"turn,omitzero"`        // number of the first reply of the turn at that time
-	LimitBytes int    `json:"limit_bytes,omitzero"` // of the room at that time
-	Unhelpful  int    `json:"unhelpful,omitzero"`   // edits in turn that did not help
-	Why        string `json:"why,omitzero"`         // why this request made it; empty means no edit
+	// Edited is the number of the reply whose request made the last edit, which moved Folded or
+	// Stubbed. At that time Turn was the number of the first reply of the turn, and LimitBytes was
+	// the size of the room.
+	Edited     int `json:"edited,omitzero"`
+	Turn       int `json:"turn,omitzero"`
+	LimitBytes int `json:"limit_bytes,omitzero"`
+	// Unhelpful counts the edits in turn that did not help.
+	Unhelpful int `json:"unhelpful,omitzero"`
+	// Why is the reason of an edit by this request. Empty means that it made none.
+	Why string `json:"why,omitzero"`
 
 	// CutBytes is what the results right before this reply may have together. 0 means all.
-	CutBytes   int `json:"cut_bytes,omitzero"`
-	RoomTokens int `json:"room_tokens,omitzero"` // what a refusal has taught; 0 means nothing
-	Shown      int `json:"shown,omitzero"`       // number of the first reply that had result_read, plus 1
+	CutBytes int `json:"cut_bytes,omitzero"`
+	// RoomTokens is the room that a refusal has taught. 0 means that there was none.
+	RoomTokens int `json:"room_tokens,omitzero"`
+	// Shown is the number of the first reply that had result_read, plus 1. 0 means none.
+	Shown int `json:"shown,omitzero"`
 
-	Notes       string `json:"notes,omitzero"`        // new notes
-	NotesAt     int    `json:"notes_at,omitzero"`     // number of the reply with the latest notes, plus 1
-	NotesTo     int    `json:"notes_to,omitzero"`     // the notes cover the replies before this number
-	NotesFailed int    `json:"notes_failed,omitzero"` // notes in turn that failed
+	// Notes are new notes, which this reply brought.
+	Notes string `json:"notes,omitzero"`
+	// NotesAt is the number of the reply with the latest notes, plus 1. 0 means none.
+	NotesAt int `json:"notes_at,omitzero"`
+	// NotesTo is the number of the reply up to which the notes cover the replies.
+	NotesTo int `json:"notes_to,omitzero"`
+	// NotesFailed counts the notes in turn that could not be written.
+	NotesFailed int `json:"notes_failed,omitzero"`
 }
 
 const (
@@ -75,8 +86,8 @@ func parse(data json.RawMessage) (m Mark, err error) {
 	return m, err
 }
 
-// MarkOf returns the mark of reply n. ok is false if it has none. The error says why its mark is not
-// from this transcript, which may come from a client.
+// MarkOf returns the mark of reply n. ok is false if it has none. The error says why its mark is
+// not from this transcript, which may come from a client.
 func MarkOf(reply *llm.Message, n int) (m Mark, ok bool, err error) {
 	for _, p := range slices.Backward(reply.Parts) {
 		if !isMark(p) {

@@ -102,11 +102,12 @@ func (ix *Index) readResult(r unread) {
 		data = asData(text)
 	}
 
-	// Outsiders write documents, errors and what other tools returned, whatever form these have.
+	// Outsiders write documents, errors and what other tools returned. These are texts also
+	// if they look like data.
 	whole := r.IsError || s.tool.compose || s.document && !s.tool.trusted
 	if data == nil || whole || !json.Valid(data) {
 		ix.addText(passage{source: s, text: plainText(text)})
-		if !s.tool.acts && !r.IsError && !s.tool.compose && !s.document {
+		if !s.tool.acts && !s.document && !whole {
 			ix.readLines(s, text)
 		}
 		return

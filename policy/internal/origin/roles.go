@@ -140,7 +140,7 @@ func nameRole(name, n string) role {
 		return roleParty
 	}
 
-	// The noun says that the argument is something else, whatever stands before it.
+	// The noun says that the argument is something else, with any words before it.
 	for _, other := range []map[string]bool{proseWords, timeWords, stateWords, placeWords, nameWords, traitWords} {
 		if n == "" || other[n] {
 			return roleNone

@@ -92,7 +92,7 @@ func (ix *Index) named(r *record) bool {
 	return false
 }
 
-// identifies reports whether the field of s tells objects apart.
+// identifies reports whether the field of s has an identifier.
 func (s *spot) identifies() bool {
 	switch s.noun {
 	case "name", "key", "filename", "path":
