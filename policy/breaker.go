@@ -17,14 +17,18 @@ import (
 // after the pipeline's own retries: a tool that reports an error in words is available. The zero
 // value is ready.
 type Breaker struct {
-	Tools    []string      // nil means every tool, each by itself
-	Failures int           // 0 means 5
-	Pause    time.Duration // 0 means 30 s
+	// Tools are the tools that it counts, each by itself. Nil means every tool.
+	Tools []string
+	// Failures is the number of failures in a row that block a tool. 0 means 5.
+	Failures int
+	// Pause is the time for which a tool is blocked. 0 means 30 s.
+	Pause time.Duration
 }
 
 // Middleware returns the middleware that holds calls to b, with no failure so far.
 func (b Breaker) Middleware() pawl.Middleware {
-	b.Failures, b.Pause = cmp.Or(max(b.Failures, 0), 5), cmp.Or(max(b.Pause, 0), 30*time.Second)
+	b.Failures = cmp.Or(max(b.Failures, 0), 5)
+	b.Pause = cmp.Or(max(b.Pause, 0), 30*time.Second)
 	s := &breakers{Breaker: b, tools: map[string]*health{}}
 	return pawl.Middleware{
 		Check: func(tools []*pawl.Tool) error { return check("circuit breaker", b.Tools, tools) },
@@ -35,12 +39,14 @@ func (b Breaker) Middleware() pawl.Middleware {
 				if t == nil {
 					return next(ctx, call)
 				}
+
 				if wait, ok := s.begin(t.Name); !ok {
-					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s failed %d times in a row and is not called for now. Try again in %v, or go on without it.",
-						t.Name, b.Failures, readable(wait)))
+					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s failed %d times in a row and is not called "+
+						"for now. Try again in %v, or go on without it.", t.Name, b.Failures, readable(wait)))
 				}
 				res, err := next(ctx, call)
-				s.end(t.Name, err, v.Attempt > 0 && ctx.Err() == nil)
+				started := v.Attempt > 0
+				s.record(t.Name, err, started && ctx.Err() == nil)
 				return res, err
 			}
 		},
@@ -69,6 +75,7 @@ func (s *breakers) begin(tool string) (wait time.Duration, ok bool) {
 	if h == nil || h.failures < s.Failures {
 		return 0, true
 	}
+
 	now := time.Now()
 	wait = h.until.Sub(now)
 	if wait > 0 {
@@ -78,14 +85,14 @@ func (s *breakers) begin(tool string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// end records how a call ended. A call that did not start, or was cancelled from outside, has no
+// record records how a call ended. A call that did not start, or was cancelled from outside, has no
 // outcome and lets another try.
-func (s *breakers) end(tool string, err error, says bool) {
+func (s *breakers) record(tool string, err error, hasOutcome bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.tools[tool]
 	switch {
-	case !says:
+	case !hasOutcome:
 		if h != nil {
 			h.until = time.Time{}
 		}

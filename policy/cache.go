@@ -17,13 +17,16 @@ import (
 // Errors, and results of other effects, are never stored. A cached call is approved as any other;
 // it takes no slot and no budget, and its Execution is marked Cached. The zero value is ready.
 type Cache struct {
-	Tools []string // nil means every Pure tool; another tool is an error
+	// Tools are the tools whose results are stored. Nil means every Pure tool; another tool is an
+	// error.
+	Tools []string
 
 	// Bytes bounds the size of the stored results; the longest unused is dropped first. 0 means 64
 	// MiB.
 	Bytes int
 
-	Age time.Duration // the validity of a result; 0 means for ever
+	// Age is the time for which a result is valid. 0 means for ever.
+	Age time.Duration
 }
 
 // Middleware returns the middleware that caches results, with an empty cache.
@@ -33,17 +36,7 @@ func (c Cache) Middleware() pawl.Middleware {
 	}
 	s := &results{Cache: c, byKey: map[string]*list.Element{}, flights: map[string]*flight{}}
 	return pawl.Middleware{
-		Check: func(tools []*pawl.Tool) error {
-			if err := check("cache", c.Tools, tools); err != nil {
-				return err
-			}
-			for _, t := range tools {
-				if slices.Contains(c.Tools, t.Name) && t.Effect != pawl.EffectPure {
-					return fmt.Errorf("cache: the effect of %s is %s, and only results of pure tools can be cached", t.Name, t.Effect)
-				}
-			}
-			return nil
-		},
+		Check: c.check,
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
@@ -51,8 +44,9 @@ func (c Cache) Middleware() pawl.Middleware {
 				if t == nil || t.Effect != pawl.EffectPure {
 					return next(ctx, call)
 				}
-				res, kept, err := s.get(ctx, t.Digest(call.Args),
-					func() (llm.ToolResult, error) { return next(ctx, call) })
+
+				run := func() (llm.ToolResult, error) { return next(ctx, call) }
+				res, kept, err := s.get(ctx, t.Digest(call.Args), run)
 				if kept {
 					v.FromCache()
 				}
@@ -60,6 +54,20 @@ func (c Cache) Middleware() pawl.Middleware {
 			}
 		},
 	}
+}
+
+// check reports tools whose results cannot be cached.
+func (c Cache) check(tools []*pawl.Tool) error {
+	if err := check("cache", c.Tools, tools); err != nil {
+		return err
+	}
+	for _, t := range tools {
+		if slices.Contains(c.Tools, t.Name) && t.Effect != pawl.EffectPure {
+			return fmt.Errorf("cache: the effect of %s is %s, and only results of pure tools can be cached",
+				t.Name, t.Effect)
+		}
+	}
+	return nil
 }
 
 // results are the stored results and the calls in flight.
@@ -100,9 +108,10 @@ func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResul
 		f = &flight{done: make(chan struct{})}
 		s.flights[key] = f
 		s.mu.Unlock()
-		return s.fly(key, f, run)
+		return s.runFlight(key, f, run)
 	}
 	s.mu.Unlock()
+
 	select {
 	case <-f.done:
 	case <-ctx.Done():
@@ -115,9 +124,9 @@ func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResul
 	return res, false, err
 }
 
-// fly runs the call that others may wait for.
-func (s *results) fly(key string, f *flight, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool,
-	err error) {
+// runFlight runs the call that others may wait for.
+func (s *results) runFlight(key string, f *flight, run func() (llm.ToolResult, error)) (res llm.ToolResult,
+	kept bool, err error) {
 	defer func() { // also if run panics
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -129,7 +138,8 @@ func (s *results) fly(key string, f *flight, run func() (llm.ToolResult, error))
 	}()
 	res, err = run()
 	if err == nil && !res.IsError {
-		f.res, f.ok = res.Clone(), true
+		f.res = res.Clone()
+		f.ok = true
 	}
 	return res, false, err
 }
@@ -158,7 +168,8 @@ func (s *results) keep(key string, res llm.ToolResult) {
 		return
 	}
 	s.byKey[key] = s.order.PushFront(e)
-	for s.bytes += e.size; s.bytes > s.Bytes; {
+	s.bytes += e.size
+	for s.bytes > s.Bytes {
 		s.drop(s.order.Back())
 	}
 }

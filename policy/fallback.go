@@ -27,7 +27,8 @@ import (
 // Under pawl.Limits.Cost each model needs a price. The dearest counts when the budget is checked
 // before a request.
 type Fallback struct {
-	Models []llm.Model // required: tried in order, after the agent's own
+	// Models are tried in order, after the agent's own model. At least one is required.
+	Models []llm.Model
 
 	// On reports whether an error goes to the next model. Nil means every retryable
 	// llm.ProviderError, and no quota, no access (a missing or wrong key) and an unknown model. A
@@ -46,18 +47,21 @@ func (f Fallback) Middleware() pawl.Middleware {
 			others := slices.DeleteFunc(slices.Clone(f.Models), absent) // Check reports these
 			return &models{all: append([]llm.Model{own}, others...), on: f.On}
 		},
-		Check: func([]*pawl.Tool) error {
-			if len(f.Models) == 0 {
-				return errors.New("fallback: there is no model to fall back to; set Models")
-			}
-			for i, m := range f.Models {
-				if absent(m) {
-					return fmt.Errorf("fallback: Models[%d] is nil; remove it, or set a model", i)
-				}
-			}
-			return nil
-		},
+		Check: func([]*pawl.Tool) error { return f.check() },
 	}
+}
+
+// check reports models that cannot be asked.
+func (f Fallback) check() error {
+	if len(f.Models) == 0 {
+		return errors.New("fallback: there is no model to fall back to; set Models")
+	}
+	for i, m := range f.Models {
+		if absent(m) {
+			return fmt.Errorf("fallback: Models[%d] is nil; remove it, or set a model", i)
+		}
+	}
+	return nil
 }
 
 // absent reports whether m is nil, or an interface or a wrapper that holds a nil pointer.
@@ -169,15 +173,18 @@ func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 				}
 				return
 			}
+
 			errs = append(errs, err)
 			if ctx.Err() != nil || !m.on(err) || n == len(m.all)-1 {
 				break
 			}
-			next := (i + 1) % len(m.all)
-			if !yield(llm.Delta{Notice: &llm.Notice{Code: "fallback", Text: fmt.Sprintf("%v; continuing with %s", err, name(m.all, next))}}, nil) {
+			next := name(m.all, (i+1)%len(m.all))
+			change := &llm.Notice{Code: "fallback", Text: fmt.Sprintf("%v; continuing with %s", err, next)}
+			if !yield(llm.Delta{Notice: change}, nil) {
 				return
 			}
 		}
+
 		if len(errs) == 1 {
 			yield(llm.Delta{}, errs[0])
 			return
@@ -194,13 +201,17 @@ func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delt
 	stopped bool, err error) {
 	var held []llm.Delta
 	for d, err := range m.Stream(ctx, req) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return begun, false, err
-		case !begun && d.Part == nil && d.Finish == "" && d.Notice == nil && d.Requests == 0:
+		}
+
+		first := !begun && (d.Part != nil || d.Finish != "")
+		passes := first || d.Notice != nil || d.Requests != 0
+		if !begun && !passes {
 			held = append(held, d)
 			continue
-		case !begun && (d.Part != nil || d.Finish != ""):
+		}
+		if first {
 			begun = true
 			for _, h := range held {
 				if !yield(h, nil) {

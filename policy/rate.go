@@ -14,10 +14,14 @@ import (
 // A call that is too early waits for its turn, at most for Wait; a longer wait blocks the call, and
 // the model receives the time of the next try. A waiting call takes neither a slot nor budget.
 type Rate struct {
-	Tools []string      // nil means every tool
-	Every time.Duration // required: one call each
-	Burst int           // calls that may start at once; 0 means 1
-	Wait  time.Duration // the longest wait for a turn; 0 means none
+	// Tools are the tools whose calls are bounded. Nil means every tool.
+	Tools []string
+	// Every is the time after which one more call may start. It is required.
+	Every time.Duration
+	// Burst is the number of calls that may start at once. 0 means 1.
+	Burst int
+	// Wait is the longest wait of a call for its turn. 0 means none.
+	Wait time.Duration
 
 	// Key names the bucket of a call, for example its user or host. Nil means one bucket for each
 	// tool.
@@ -26,7 +30,11 @@ type Rate struct {
 
 // Middleware returns the middleware that bounds calls to r, with full buckets.
 func (r Rate) Middleware() pawl.Middleware {
-	b := &buckets{every: r.Every, ahead: time.Duration(max(r.Burst, 1)-1) * r.Every, next: map[string]time.Time{}}
+	b := &buckets{
+		every: r.Every,
+		ahead: time.Duration(max(r.Burst, 1)-1) * r.Every,
+		next:  map[string]time.Time{},
+	}
 	return pawl.Middleware{
 		Check: func(tools []*pawl.Tool) error {
 			if r.Every <= 0 {
@@ -44,12 +52,14 @@ func (r Rate) Middleware() pawl.Middleware {
 				if r.Key != nil {
 					key = r.Key(ctx, call)
 				}
-				wait, ok := b.take(key, r.Wait)
+
+				wait, ok := b.reserve(key, r.Wait)
 				if !ok {
-					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s was called too often (%s). Try again in %v, or go on without it.", t.Name, r, readable(wait)))
+					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s was called too often (%s). "+
+						"Try again in %v, or go on without it.", t.Name, r, readable(wait)))
 				}
 				if !sleep(ctx, wait) {
-					b.giveBack(key)
+					b.release(key)
 					return llm.ToolResult{}, context.Cause(ctx)
 				}
 				return next(ctx, call)
@@ -66,18 +76,20 @@ func (r Rate) String() string {
 // buckets have for each key the time of its next call, if calls came evenly. A call may come
 // earlier by the content of a full bucket.
 type buckets struct {
-	every, ahead time.Duration
+	every time.Duration
+	ahead time.Duration // the content of a full bucket
 
 	mu   sync.Mutex
 	next map[string]time.Time // a time in the past means a full bucket, which need not be stored
 	full int                  // keys after which full buckets are looked for
 }
 
-// take takes a turn that comes within most, and returns the wait for it. If ok is false, the turn
-// was not taken.
-func (b *buckets) take(key string, most time.Duration) (wait time.Duration, ok bool) {
+// reserve reserves a turn that comes within most, and returns the wait for it. If ok is false, no
+// turn was reserved.
+func (b *buckets) reserve(key string, most time.Duration) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	now := time.Now()
 	next := b.next[key]
 	if next.Before(now) {
@@ -92,8 +104,8 @@ func (b *buckets) take(key string, most time.Duration) (wait time.Duration, ok b
 	return wait, true
 }
 
-// giveBack gives a turn back that was not used.
-func (b *buckets) giveBack(key string) {
+// release releases a turn that was not used.
+func (b *buckets) release(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.next[key] = b.next[key].Add(-b.every)

@@ -12,10 +12,10 @@ func TestFullBucketsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &buckets{every: time.Second, next: map[string]time.Time{}}
 		for i := range 100_000 {
-			if _, ok := b.take(fmt.Sprint("key ", i), 0); !ok {
+			if _, ok := b.reserve(fmt.Sprint("key ", i), 0); !ok {
 				t.Fatalf("key %d has no turn", i)
 			}
-			if _, ok := b.take(fmt.Sprint("key ", i), 0); ok {
+			if _, ok := b.reserve(fmt.Sprint("key ", i), 0); ok {
 				t.Fatalf("key %d has two", i)
 			}
 			time.Sleep(100 * time.Millisecond) // ten keys a second

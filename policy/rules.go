@@ -27,22 +27,27 @@ import (
 // another type, a path that leads outside or differs in case alone, and an argument that is there
 // twice match entries of Deny and Ask, and no entry of Allow.
 type Rules struct {
-	Deny  []string // these never run
-	Ask   []string // these wait for a decision
-	Allow []string // these run
+	// Deny lists calls that never run.
+	Deny []string
+	// Ask lists calls that wait for a decision.
+	Ask []string
+	// Allow lists calls that run.
+	Allow []string
 
 	// AskByDefault lists tools that do much in one call without being a Write, such as
 	// execute_code. If no other list matches such a tool and Default is 0, its calls wait for a
 	// decision, too. An entry may match no tool.
 	AskByDefault []string
 
-	// for calls that no list matches; 0 means ask before a Write and allow the rest
+	// Default is the verdict for calls that no list matches. 0 means to ask before a Write, and to
+	// allow the rest.
 	Default pawl.Verdict
 
-	ValidFor time.Duration // from an approval to the start of the call; 0 means no limit
+	// ValidFor is the time from an approval to the start of the call. 0 means no limit.
+	ValidFor time.Duration
 
 	// Flow decides too, by the origin of arguments, and the stricter verdict counts: a tool in
-	// Allow may still wait for a decision. nil means no such policy.
+	// Allow may still wait for a decision. Nil means no such policy.
 	Flow *Flow
 }
 
@@ -94,9 +99,15 @@ func (r Rules) Check(tools []*pawl.Tool) error {
 // Approve is the policy itself, for a policy of your own that asks it first.
 func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	a, err := r.listed(ctx, call, tool)
-	if err != nil || r.Flow == nil || a.Verdict != pawl.VerdictAllow && a.Verdict != pawl.VerdictAsk {
+	if err != nil || r.Flow == nil {
 		return a, err
 	}
+	switch a.Verdict {
+	case pawl.VerdictAllow, pawl.VerdictAsk:
+	default:
+		return a, nil // nothing is stricter
+	}
+
 	f, err := r.Flow.Approve(ctx, call, tool)
 	f.ValidFor = r.ValidFor
 	if f.Verdict == pawl.VerdictAsk && a.Verdict == pawl.VerdictAsk {
@@ -110,28 +121,36 @@ func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 
 // listed is the verdict of the lists.
 func (r Rules) listed(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-	in := func(list []string, allows bool) (string, bool) {
+	in := func(list []string, allows bool) (what string, ok bool) {
 		i := slices.IndexFunc(list, func(e string) bool { return covers(e, allows, call, tool) })
 		if i >= 0 && strings.Contains(list[i], "(") {
 			return tool.Name + " with these arguments", true
 		}
 		return tool.Name, i >= 0
 	}
-	if what, denied := in(r.Deny, false); denied {
-		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "the rules of this agent do not let " + what + " run. Do not repeat it."}, nil
+	deny := func(reason string) (pawl.Approval, error) {
+		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: reason + " run. Do not repeat it."}, nil
 	}
-	if what, asked := in(r.Ask, false); asked {
-		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the rules ask before " + what, ValidFor: r.ValidFor}, nil
+	ask := func(reason string) (pawl.Approval, error) {
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: reason, ValidFor: r.ValidFor}, nil
 	}
-	_, allowed := in(r.Allow, true)
+
+	if what, ok := in(r.Deny, false); ok {
+		return deny("the rules of this agent do not let " + what)
+	}
+	if what, ok := in(r.Ask, false); ok {
+		return ask("the rules ask before " + what)
+	}
+	if _, ok := in(r.Allow, true); ok {
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
+	}
+
 	_, wary := in(r.AskByDefault, false)
 	switch {
-	case allowed:
-		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	case r.Default == pawl.VerdictAsk, r.Default == 0 && wary:
-		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "no rule allows " + tool.Name, ValidFor: r.ValidFor}, nil
+		return ask("no rule allows " + tool.Name)
 	case r.Default == pawl.VerdictDeny:
-		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "no rule of this agent lets " + tool.Name + " run. Do not repeat it."}, nil
+		return deny("no rule of this agent lets " + tool.Name)
 	case r.Default != 0:
 		return pawl.Approval{Verdict: r.Default}, nil
 	}

@@ -42,21 +42,24 @@ func (s *timed) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	if err := check("timeouts", entries, tools); err != nil {
 		return nil, err
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh := make(map[*pawl.Tool]*pawl.Tool, len(tools))
 	out := make([]*pawl.Tool, len(tools))
 	for i, t := range tools {
 		out[i] = t
-		if e := slices.IndexFunc(entries, func(e string) bool { return matches(e, t) }); e >= 0 {
-			c := s.made[t]
-			if c == nil {
-				c = t.Clone()
-				c.Timeout = s.limits[entries[e]]
-			}
-			fresh[t] = c
-			out[i] = c
+		e := slices.IndexFunc(entries, func(e string) bool { return matches(e, t) })
+		if e < 0 {
+			continue
 		}
+		c := s.made[t]
+		if c == nil {
+			c = t.Clone()
+			c.Timeout = s.limits[entries[e]]
+		}
+		fresh[t] = c
+		out[i] = c
 	}
 	s.made = fresh
 	return out, nil
@@ -66,10 +69,10 @@ func (s *timed) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 func (t Timeouts) entries() []string {
 	out := slices.Collect(maps.Keys(t))
 	slices.SortFunc(out, func(a, b string) int {
-		if p, q := plain(a), plain(b); p != q {
-			if p {
-				return -1
-			}
+		switch {
+		case plain(a) && !plain(b):
+			return -1
+		case plain(b) && !plain(a):
 			return 1
 		}
 		return cmp.Or(len(b)-len(a), strings.Compare(a, b))

@@ -63,8 +63,8 @@ func fields[In any](t *pawl.Tool) error {
 	}
 	for name := range in.Properties {
 		if _, ok := args.Properties[name]; !ok && len(args.Properties) > 0 {
-			return fmt.Errorf("policy.Approve: %v has the field %q, and the arguments of %s have no such property: use the tool's input type",
-				reflect.TypeFor[In](), name, t.Name)
+			return fmt.Errorf("policy.Approve: %v has the field %q, and the arguments of %s have no such property: "+
+				"use the tool's input type", reflect.TypeFor[In](), name, t.Name)
 		}
 	}
 	return nil
