@@ -15,6 +15,7 @@ import (
 // Answers on a cluster have the outcomes of the table. A worker begins a call as soon as the run
 // has its approval.
 func TestAnswerTable(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return

@@ -26,6 +26,7 @@ func backgroundAgent(url string) *pawl.Agent {
 // A worker is killed while the provider computes the third reply. The next worker fetches that
 // reply: the provider is asked once for each reply.
 func TestBackgroundKilled(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return
@@ -61,6 +62,7 @@ func TestBackgroundKilled(t *testing.T) {
 // A worker that stops leaves the reply at the provider, and another worker fetches it. A cancelled
 // run cancels the reply.
 func TestBackgroundEnds(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return

@@ -32,6 +32,7 @@ import (
 // The server is killed twice with SIGKILL during runs and restarted with its file. All runs end,
 // each write happens exactly once, and the conversations are the same as without the faults.
 func TestServerKilled(t *testing.T) {
+	t.Parallel()
 	server, err := clustertest.Start(filepath.Join(t.TempDir(), "temporal.db"))
 	if errors.Is(err, clustertest.ErrAbsent) {
 		t.Logf("LEFT OUT: %v", err)
@@ -107,6 +108,7 @@ func TestServerKilled(t *testing.T) {
 // A task that was lost between the server and a worker had no effect: its Write is executed once,
 // and no person is asked. Runs of the previous version cannot know this, and ask.
 func TestTaskLost(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return
@@ -168,11 +170,11 @@ func TestTaskLost(t *testing.T) {
 
 // The negative control: where the SDK may repeat a Write, the receiver counts it twice.
 func TestRepeatedControl(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return
 	}
-	t.Parallel()
 	_, all := overMemory(t, "post")
 	got := makeRun(t, addr, "control-"+filepath.Base(t.TempDir()), "post", 4, "PAWL_TEMPORAL_REPEATS=1")
 	bad := durabletest.Violations(got.all, all, got.kills)
@@ -184,6 +186,7 @@ func TestRepeatedControl(t *testing.T) {
 // A long run within a call continues in new histories of its own, independent of the enclosing run.
 // Its result equals the result in memory.
 func TestBranchContinues(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return
@@ -233,6 +236,7 @@ func TestBranchContinues(t *testing.T) {
 
 // Random runs have the same result on a real server as with a journal in memory.
 func TestConformanceOnServer(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return

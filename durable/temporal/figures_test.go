@@ -73,6 +73,7 @@ func (f *figures) table(took time.Duration, delivered, want int) string {
 // Many concurrent runs on a worker in a process of its own all end. Each write reaches the receiver
 // once, and no person is asked. The test prints the figures next to the limits.
 func TestFigures(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return

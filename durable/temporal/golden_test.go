@@ -28,8 +28,8 @@ import (
 
 var (
 	update        = flag.Bool("update", false, "record the histories of golden that are not in testdata/histories")
-	figuresRuns   = flag.Int("runs", soak.N(15, 100), "how many runs TestFigures makes")
-	serverScripts = flag.Int("scripts", soak.N(15, 400), "how many random scripts TestConformanceOnServer plays")
+	figuresRuns   = flag.Int("runs", soak.N(8, 100), "how many runs TestFigures makes")
+	serverScripts = flag.Int("scripts", soak.N(8, 400), "how many random scripts TestConformanceOnServer plays")
 )
 
 // golden are the stored histories of earlier runs, which later versions must resume. The number is
@@ -164,11 +164,11 @@ func overMemory(t *testing.T, tool string) (*journal.Export, []durabletest.Deliv
 // The worker forgets each workflow between its tasks, so that every task replays the whole history.
 // It executes no call twice, and its result equals the result with a journal in memory.
 func TestCold(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return
 	}
-	t.Parallel()
 	want, all := overMemory(t, "pay")
 	got := makeRun(t, addr, "cold-"+filepath.Base(t.TempDir()), "pay", 0, "PAWL_TEMPORAL_COLD=1")
 	if bad := durabletest.Violations(got.all, all, 0); len(bad) > 0 || len(got.all) != len(all) {

@@ -16,6 +16,7 @@ import (
 // Two composing tools with many calls that wait leave room for the answers: the cluster accepts ten
 // updates of a run at once.
 func TestAnswersToManyNestedCalls(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return

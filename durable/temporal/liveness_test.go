@@ -11,14 +11,20 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
+// quiet is a server that has no runs of other tests. CheckLiveness asks about every open run of a
+// server, and waits for those that have no worker.
+var quiet clustertest.Shared
+
 // A run without a worker is stuck, and is not when it has one.
 func TestCheckLiveness(t *testing.T) {
-	addr := cluster(t)
+	t.Parallel()
+	addr := quiet.Address(t)
 	if addr == "" {
 		return
 	}
@@ -60,7 +66,8 @@ func TestCheckLiveness(t *testing.T) {
 // A run that waits for a question is not stuck while a worker can show it. A run that waits without
 // a question is.
 func TestCheckLivenessOfWaitingRuns(t *testing.T) {
-	addr := cluster(t)
+	t.Parallel()
+	addr := quiet.Address(t)
 	if addr == "" {
 		return
 	}

@@ -50,8 +50,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	soak.Waits(6)
 	code := m.Run()
 	server.Stop()
+	quiet.Stop()
 	http.DefaultClient.CloseIdleConnections()
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -309,6 +311,7 @@ func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.Worl
 // Workers are killed with SIGKILL during runs. Each write happens exactly once, and the
 // conversation is the same as without the kills.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return
@@ -384,6 +387,7 @@ func inProcess(t *testing.T, eng *Engine, a *pawl.Agent, opts *WorkerOptions) *W
 // A running call receives the cancellation of its run and reports its possible effects. Starting an
 // existing run, or querying an unknown run, returns an error that says so.
 func TestServer(t *testing.T) {
+	t.Parallel()
 	addr := cluster(t)
 	if addr == "" {
 		return

@@ -15,7 +15,9 @@
 package soak
 
 import (
+	"flag"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -51,5 +53,20 @@ func Only(t testing.TB, why string) {
 	t.Helper()
 	if !On() {
 		t.Skip("in make soak: " + why)
+	}
+}
+
+// Waits lets n parallel tests of a package run at once. The default is the number of processors,
+// which is too few for tests that wait for processes, servers and timers. TestMain calls Waits
+// before m.Run. The flag -parallel takes precedence. Under the race detector the default stays,
+// because the same tests need several times the processor time.
+func Waits(n int) {
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	set := raceDetector
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		_ = flag.Set("test.parallel", strconv.Itoa(n)) // a number, and the flag exists in every test
 	}
 }
