@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
@@ -24,15 +25,10 @@ import (
 // packageOf returns a file of an npm package that make test installs.
 func packageOf(t *testing.T, path string) string {
 	t.Helper()
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skipf("node is absent: %v", err)
-	}
+	parts.Packages(t, "testdata/npm", path)
 	file, err := filepath.Abs(filepath.Join("testdata/npm/node_modules", path))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(file); err != nil {
-		t.Skipf("the packages are not installed (make test does it): %v", err)
 	}
 	return file
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -167,14 +167,5 @@ func decode[V any](t *testing.T, raw json.RawMessage) (v V) {
 // sdkNode returns the path of node. It skips the test if node or the packages are not installed.
 func sdkNode(t *testing.T) string {
 	t.Helper()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skipf("node is absent, so the official clients cannot read along: %v", err)
-	}
-	for _, name := range []string{"openai", "@anthropic-ai/sdk", "@google/genai"} {
-		if _, err := os.Stat(filepath.Join("testdata", "sdk", "node_modules", filepath.FromSlash(name), "package.json")); err != nil {
-			t.Skipf("the official clients are not installed (make test does it): %v", err)
-		}
-	}
-	return node
+	return parts.Packages(t, filepath.Join("testdata", "sdk"), "openai", "@anthropic-ai/sdk", "@google/genai")
 }

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/sandbox"
 )
@@ -270,9 +271,7 @@ func enforced(t *testing.T, level sandbox.Level) {
 	if p := sandbox.Probe().Level(level); !p.OK {
 		t.Skip("this machine cannot enforce it: " + p.Reason)
 	}
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("python3 is missing")
-	}
+	parts.Program(t, "/usr/bin/python3", "python3")
 }
 
 func empty(t *testing.T, dir string) {

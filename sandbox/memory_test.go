@@ -4,10 +4,10 @@ package sandbox_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/sandbox"
 )
 
@@ -44,10 +44,7 @@ func TestMemoryInAll(t *testing.T) {
 		return
 	}
 	const python = "/usr/bin/python3"
-	if _, err := os.Stat(python); err != nil {
-		t.Log("there is no " + python + ", so nothing is tried")
-		return
-	}
+	parts.Program(t, python, "python3")
 	const mb = 1 << 20
 	for _, test := range []struct {
 		name  string

@@ -3,13 +3,13 @@ package sandbox_test
 import (
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/sandbox"
 )
@@ -71,8 +71,8 @@ try: socket.create_connection(("HOST", PORT)).close(); print("net")
 except OSError: print("none")'`},
 	} {
 		t.Run(lang.name, func(t *testing.T) {
-			if _, err := exec.LookPath(lang.program); err != nil {
-				t.Skip(err)
+			if lang.program != "go" {
+				parts.Program(t, lang.program, map[string]string{"node": "nodejs", "python3": "python3"}[lang.program])
 			}
 			work, cache := t.TempDir(), t.TempDir()
 			tools, err := lang.find(cache)

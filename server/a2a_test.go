@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -20,6 +19,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/server/api"
 )
@@ -51,13 +51,7 @@ func a2aServer(t *testing.T) (*world, *httptest.Server) {
 // The official JavaScript client at its default settings, over both transports: what it sees, and
 // each payment once.
 func TestA2AClient(t *testing.T) {
-	path, err := exec.LookPath("node")
-	if err == nil {
-		_, err = os.Stat(filepath.Join("testdata", "a2a", "node_modules", "@a2a-js", "sdk", "package.json"))
-	}
-	if err != nil {
-		t.Skipf("left out: the client is not installed (make test does it): %v", err)
-	}
+	path := parts.Packages(t, filepath.Join("testdata", "a2a"), "@a2a-js/sdk/package.json")
 	for binding, prefix := range map[string]string{"rpc": "JsonRpc", "rest": "Rest"} {
 		t.Run(binding, func(t *testing.T) {
 			w, h := a2aServer(t)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/edge"
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -68,8 +68,13 @@ func quiet(t *testing.T, beat time.Duration, times edge.Options) (*edge.Edge, *s
 // gets the answer of its first request, and a write is executed once. Outside make soak, the tool
 // ends after three heartbeats. Structured output behind prose comes as the protocols have it.
 func TestQuietTools(t *testing.T) {
-	e, _, wrote := quiet(t, soak.N(5*time.Millisecond, 0), edge.Options{Silence: soak.N(0, 40*time.Second)})
 	sdk := filepath.Join("..", "pawltest", "testdata", "sdk")
+	ui := filepath.Join("testdata", "ui")
+	a2a := filepath.Join("testdata", "a2a")
+	node := parts.Packages(t, sdk, "@langchain/openai/package.json")
+	parts.Packages(t, ui, "react7/package.json")
+	parts.Packages(t, a2a, "@a2a-js/sdk/package.json")
+	e, _, wrote := quiet(t, soak.N(5*time.Millisecond, 0), edge.Options{Silence: soak.N(0, 40*time.Second)})
 	const held, city = "Done: refunded; held", `{"city":"Oslo"}`
 	want := map[string]string{}
 	for _, api := range []string{"openai-chat", "openai-responses", "ai-chat", "ai-responses", "ai-compatible", "langchain-chat",
@@ -79,17 +84,9 @@ func TestQuietTools(t *testing.T) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	got, posts := map[string]string{}, 0
-	run := func(prefix, dir, needs string, want map[string]string, args ...string) {
-		path, err := exec.LookPath("node")
-		if err == nil {
-			_, err = os.Stat(filepath.Join(dir, "node_modules", filepath.FromSlash(needs), "package.json"))
-		}
-		if err != nil {
-			t.Logf("left out: the clients are not installed (make test does it): %v", err)
-			return
-		}
+	run := func(prefix, dir string, want map[string]string, args ...string) {
 		all.Go(func() {
-			cmd := exec.CommandContext(t.Context(), path, args...)
+			cmd := exec.CommandContext(t.Context(), node, args...)
 			cmd.Dir = dir
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
@@ -110,15 +107,15 @@ func TestQuietTools(t *testing.T) {
 			}
 		})
 	}
-	run("", sdk, "@langchain/openai", want, "lost.mjs", e.URL, "none", "quiet")
-	ui := map[string]string{}
+	run("", sdk, want, "lost.mjs", e.URL, "none", "quiet")
+	pages := map[string]string{}
 	for _, name := range []string{"useChat 6", "useChat 7", "AG-UI 1", "AG-UI 0"} {
-		ui[name+" quiet"] = "refunded | held | " + held
-		ui[name+" prose"] = "Let me look first. | Oslo | Here it is. | This is the answer. | " + city
+		pages[name+" quiet"] = "refunded | held | " + held
+		pages[name+" prose"] = "Let me look first. | Oslo | Here it is. | This is the answer. | " + city
 	}
-	run("", filepath.Join("testdata", "ui"), "react7", ui, "quiet.mjs", e.URL)
+	run("", ui, pages, "quiet.mjs", e.URL)
 	for _, binding := range []string{"rpc", "rest"} {
-		run(binding+" ", filepath.Join("testdata", "a2a"), "@a2a-js/sdk", map[string]string{"quiet": held, "prose": "completed: " + city},
+		run(binding+" ", a2a, map[string]string{"quiet": held, "prose": "completed: " + city},
 			"client.mjs", e.URL, "none", binding, "quiet")
 	}
 	all.Wait()

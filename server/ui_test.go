@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -99,13 +99,7 @@ func uiAgent(w *world) *pawl.Agent {
 func node(t *testing.T, script string, args ...string) map[string]json.RawMessage {
 	t.Helper()
 	dir := filepath.Join("testdata", "ui")
-	path, err := exec.LookPath("node")
-	if err == nil {
-		_, err = os.Stat(filepath.Join(dir, "node_modules", "react7", "package.json"))
-	}
-	if err != nil {
-		t.Skipf("left out: the clients are not installed (make test does it): %v", err)
-	}
+	path := parts.Packages(t, dir, "react7/package.json")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append([]string{script}, args...)...)

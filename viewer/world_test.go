@@ -51,10 +51,7 @@ var shared struct {
 // page opens a page of a browser. It skips the test if there is no browser.
 func page(t *testing.T) (context.Context, *browser.Page) {
 	t.Helper()
-	path := browser.Find()
-	if path == "" {
-		t.Skip("chromium is absent, so the pages are not walked in a browser (make test installs it)")
-	}
+	path := browser.Need(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	t.Cleanup(cancel)
 	shared.once.Do(func() { shared.b, shared.err = browser.Start(ctx, path) })

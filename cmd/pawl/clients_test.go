@@ -21,7 +21,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl/internal/test/edge"
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -215,20 +217,11 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	return v
 }
 
-// node runs a script of the official clients, of a kind, and returns its findings. false means that
-// the clients are not installed.
-func (v *serving) node(file, kind string, needs ...string) (map[string]json.RawMessage, bool) {
+// node runs a script of the official clients, of a kind, and returns its findings. It skips the test
+// if the clients are not installed.
+func (v *serving) node(file, kind string, needs ...string) map[string]json.RawMessage {
 	v.t.Helper()
-	node, err := exec.LookPath("node")
-	for _, name := range needs {
-		if err == nil {
-			_, err = os.Stat(filepath.Join(sdkFolder, "node_modules", filepath.FromSlash(name), "package.json"))
-		}
-	}
-	if err != nil {
-		v.t.Logf("left out: the clients are not installed (make test does it): %v", err)
-		return nil, false
-	}
+	node := parts.Packages(v.t, sdkFolder, needs...)
 	ctx, cancel := context.WithTimeout(v.t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, file, v.edge.URL, servedToken, kind)
@@ -244,7 +237,7 @@ func (v *serving) node(file, kind string, needs ...string) (map[string]json.RawM
 	if err := json.Unmarshal(out, &got); err != nil {
 		v.t.Fatalf("%s: %v: %s", file, err, out)
 	}
-	return got, true
+	return got
 }
 
 // same compares the findings of a script with the expected findings. Both have the same names.
@@ -267,10 +260,7 @@ func same(t *testing.T, got map[string]json.RawMessage, want map[string]string) 
 // over several steps, continued conversations, objects and errors, streamed and whole.
 func TestVercelsSDK(t *testing.T) {
 	v := serveClerk(t)
-	got, ok := v.node("vercel.mjs", "", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod")
-	if !ok {
-		return
-	}
+	got := v.node("vercel.mjs", "", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod")
 	want := map[string]string{}
 	const failed = `"the run failed: run/1/model: openai-chat: invalid_request (400): made to fail"`
 	first := func(end string) string { return strings.Replace(end, "run/1", "run/0", 1) }
@@ -318,10 +308,7 @@ func TestVercelsSDK(t *testing.T) {
 // client, continued conversations and errors, streamed and whole.
 func TestOpenAIsClient(t *testing.T) {
 	v := serveClerk(t)
-	got, ok := v.node("agents.mjs", "", "openai")
-	if !ok {
-		return
-	}
+	got := v.node("agents.mjs", "", "openai")
 	want := map[string]string{"models": `["clerk"]`, "model": `"clerk"`, "runTools": `{"text":"Done: Paris","ran":1}`, "wrong token": `{"status":401,"name":"AuthenticationError","code":"wrong_token"}`}
 	for _, mode := range []string{"whole ", "streamed "} {
 		for _, api := range []string{"chat ", "responses "} {
@@ -434,10 +421,7 @@ func TestTheMCPClient(t *testing.T) {
 	v := serveClerk(t)
 	v.edge = edge.New(t, v.url, edge.Options{Silence: 300 * time.Millisecond})
 	v.bank.edge.Store(v.edge)
-	got, ok := v.node("mcp.mjs", "", "@modelcontextprotocol/sdk")
-	if !ok {
-		return
-	}
+	got := v.node("mcp.mjs", "", "@modelcontextprotocol/sdk")
 	same(t, got, map[string]string{
 		"server": `"pawl"`, "tools": `["clerk"]`, "progress": "true", "stranger": "401",
 		"looks":           `{"text":"Done: found Oslo","error":false}`,
@@ -481,10 +465,12 @@ func TestTheMCPClient(t *testing.T) {
 
 // The inspector's command line calls the agent at /mcp.
 func TestTheMCPInspector(t *testing.T) {
-	cli, err := filepath.Abs(filepath.Join("..", "..", "mcp", "testdata", "npm", "node_modules", "@modelcontextprotocol",
-		"inspector", "cli", "build", "cli.js"))
-	if _, errStat := os.Stat(cli); err != nil || errStat != nil {
-		t.Skip("left out: the inspector is not installed (make test does it)")
+	const inspector = "@modelcontextprotocol/inspector/cli/build/cli.js"
+	npm := filepath.Join("..", "..", "mcp", "testdata", "npm")
+	parts.Packages(t, npm, inspector)
+	cli, err := filepath.Abs(filepath.Join(npm, "node_modules", inspector))
+	if err != nil {
+		t.Fatal(err)
 	}
 	v := serveClerk(t, "--token-env=") // it sends no headers of its own
 	var all sync.WaitGroup
@@ -522,10 +508,7 @@ func TestTheMCPClientReads(t *testing.T) {
 		{"name":"b","token":"bbbbbbbbbbbbbbbb","scopes":["all"],"tenant":"b"}, {"name":"c","token":"cccccccccccccccc","scopes":["tools"],"tenant":"a"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, ok := serveClerk(t, "--tokens", file).node("mcp_data.mjs", "", "@modelcontextprotocol/sdk")
-	if !ok {
-		return
-	}
+	got := serveClerk(t, "--tokens", file).node("mcp_data.mjs", "", "@modelcontextprotocol/sdk")
 	ofFile := `{"tools":[["clerk","The clerk","Looks things up and pays invoices."]],"files":["pawl://files/clerk/dot.png","pawl://files/clerk/notes.html"],` +
 		`"text":{"uri":"pawl://files/clerk/notes.html","mimeType":"text/html","text":"Mind the [redacted]."},` +
 		`"blob":{"uri":"pawl://files/clerk/dot.png","mimeType":"image/png","blob":"iVBORw0K"},` +

@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
-	"github.com/pawl-go/pawl/telemetry"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/test/parts"
+	"github.com/pawl-go/pawl/telemetry"
 )
 
 // conventions is the part of the semantic conventions for generative AI, version 1.41.0, about the
@@ -166,18 +168,11 @@ func deviations(t *testing.T, service string, lines []byte) (wrong []string, see
 	return wrong, seen
 }
 
-// collectorAt starts OpenTelemetry's own collector. stop returns the received data. "" means that
-// the collector is not installed.
+// collectorAt starts OpenTelemetry's own collector. stop returns the received data. It skips the
+// test if the collector is not built.
 func collectorAt(t *testing.T) (url string, stop func() []byte) {
 	t.Helper()
-	program, err := filepath.Abs("../../.bin/collector")
-	if err == nil {
-		_, err = os.Stat(program)
-	}
-	if err != nil {
-		t.Logf("LEFT OUT: there is no collector: scripts/collector builds it (%v)", err)
-		return "", nil
-	}
+	program := parts.Built(t, "collector")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -242,9 +237,6 @@ func TestTheCollector(t *testing.T) {
 		t.Errorf("telemetry follows %s, and this table is that of %s", telemetry.Conventions, conventionsVersion)
 	}
 	url, stop := collectorAt(t)
-	if url == "" {
-		return
-	}
 	v := serveClerk(t, "--otel", url)
 	for _, input := range []string{"look Oslo", "pay 7", "fail", "hello"} {
 		v.curl("/v1/runs", "-H", "Content-Type: application/json", "-d", `{"input":"`+input+`","wait":true}`)
@@ -343,9 +335,6 @@ const helloTurn = `{"turns": [{"message": {"role": "assistant", "parts": [{"type
 // away stops the run.
 func TestAnchorsToACollector(t *testing.T) {
 	url, stop := collectorAt(t)
-	if url == "" {
-		return
-	}
 	dir := t.TempDir()
 	db, env := filepath.Join(dir, "runs.db"), map[string]string{"PAWL_ANCHOR": "otel:" + url}
 	run := func(want int, args ...string) string {

@@ -213,9 +213,6 @@ func (f *fleet) unknown(i int) (unknown, completed int) {
 func TestRollingRestart(t *testing.T) {
 	soak.Sequential(t)
 	url := postgres.URL(t)
-	if url == "" {
-		t.Skip("PostgreSQL is not installed")
-	}
 	runs := soak.N(30, 200)
 	// Other tests use the default schema.
 	f := newFleet(t, "--db", url+"?search_path=deploy", "--max-runs", "40")

@@ -5,13 +5,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl/internal/test/browser"
+	"github.com/pawl-go/pawl/internal/test/parts"
 )
 
 // LangChain and OpenAI's agents SDK use an agent as a model, over Chat Completions and Responses.
@@ -21,10 +22,7 @@ func TestFrameworks(t *testing.T) {
 	for framework, module := range map[string]string{"langchain": "@langchain/openai", "agents": "@openai/agents"} {
 		t.Run(framework, func(t *testing.T) {
 			v := serveClerk(t)
-			got, ok := v.node("frameworks.mjs", framework, module)
-			if !ok {
-				return
-			}
+			got := v.node("frameworks.mjs", framework, module)
 			want := map[string]string{}
 			const asks, fails = `"code":"needs_decision","message":"waits for a decision"}`, `"code":"model_failed","message":"made to fail"}`
 			for _, api := range []string{"chat ", "responses "} {
@@ -61,6 +59,7 @@ func TestFrameworks(t *testing.T) {
 // the answer of the first one's run; a run whose client does not return, or stops, is cancelled.
 // Each task is written once, and is one run.
 func TestLostConnections(t *testing.T) {
+	parts.Packages(t, sdkFolder, "ai", "openai", "@langchain/openai", "@openai/agents")
 	b := startPages(t)
 	origin := b.serve(t)
 	v := serveClerk(t, "--origin", origin)
@@ -73,12 +72,9 @@ func TestLostConnections(t *testing.T) {
 			return globalThis.all;
 		})()`, &inPage)
 	}()
-	got, ok := v.node("lost.mjs", "", "ai", "openai", "@langchain/openai", "@openai/agents")
+	got := v.node("lost.mjs", "")
 	if err := <-both; err != nil {
 		t.Fatal(err)
-	}
-	if !ok {
-		return
 	}
 	const answer = `"answer Done: refunded; held"`
 	want, posts, runs := map[string]string{}, map[string]int{}, map[string]string{}
@@ -127,10 +123,8 @@ type sdkPages struct{ *browser.Browser }
 // startPages starts Chromium.
 func startPages(t *testing.T) sdkPages {
 	t.Helper()
-	path := browser.Find()
-	if _, err := os.Stat(filepath.Join(sdkFolder, "node_modules", "openai", "index.mjs")); err != nil || path == "" {
-		t.Skip("left out: the client or Chromium is not installed (make test does it)")
-	}
+	path := browser.Need(t)
+	parts.Packages(t, sdkFolder, "openai/index.mjs")
 	b, err := browser.Start(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)

@@ -111,9 +111,11 @@ func TestManual(t *testing.T) {
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "postgres":
-				return postgres.URL(t) != "", nil
+				_, err := postgres.Start()
+				return !errors.Is(err, pgtest.ErrAbsent), nil
 			case "temporal":
-				return cluster.Address(t) != "", nil
+				_, err := cluster.Start()
+				return !errors.Is(err, clustertest.ErrAbsent), nil
 			}
 			return false, fmt.Errorf("there is no condition %s", name)
 		},

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/test/parts"
 )
 
 const slowFile = `agent: clerk
@@ -168,9 +170,7 @@ func serveSlow(t *testing.T) *slow {
 func TestMCPTasksClient(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "..", "mcp", "testdata", "npm")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@modelcontextprotocol", "ext-tasks")); err != nil {
-		t.Skipf("left out: the client is not installed (make test does it): %v", err)
-	}
+	parts.Packages(t, dir, "@modelcontextprotocol/ext-tasks")
 	m := serveSlow(t)
 	var all sync.WaitGroup
 	for action, text := range map[string]string{"accept": "done", "decline": "done"} {

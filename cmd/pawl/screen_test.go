@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/policy"
@@ -43,9 +44,7 @@ type session struct {
 // sit prepares a session with the given number of columns.
 func sit(t *testing.T, columns int, turns ...script.Turn) *session {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Fatal("tmux is missing: scripts/test installs it")
-	}
+	parts.Program(t, "tmux", "tmux")
 	sim, err := pawltest.NewSimulator(script.New(turns...), nil)
 	if err != nil {
 		t.Fatal(err)

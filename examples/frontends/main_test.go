@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/test/browser"
+	"github.com/pawl-go/pawl/internal/test/parts"
 )
 
 var update = flag.Bool("update", false, "write the screenshots of docs/ui.md")
@@ -48,10 +49,8 @@ func start(t *testing.T, paid func(int)) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, err := exec.LookPath("node")
-	if _, missing := os.Stat(filepath.Join(modules, "esbuild")); err != nil || missing != nil || browser.Find() == "" {
-		t.Skip("left out: the clients, Node or Chromium is not installed (make test does it)")
-	}
+	browser.Need(t)
+	node := parts.Packages(t, filepath.Dir(modules), "esbuild")
 	pages := t.TempDir()
 	if err := os.CopyFS(pages, os.DirFS("pages")); err != nil && !os.IsExist(err) {
 		t.Fatal(err)
@@ -82,7 +81,7 @@ func walk(t *testing.T) *walker {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	b, err := browser.Start(ctx, browser.Find())
+	b, err := browser.Start(ctx, browser.Need(t))
 	if err != nil {
 		t.Fatal(err)
 	}

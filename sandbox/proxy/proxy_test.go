@@ -21,6 +21,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/sandbox/proxy"
 )
@@ -239,11 +240,7 @@ func TestASandboxWithNamedHosts(t *testing.T) {
 	if !strict(t) {
 		return
 	}
-	python, err := exec.LookPath("/usr/bin/python3")
-	if err != nil {
-		t.Log("there is no /usr/bin/python3, so nothing is tried")
-		return
-	}
+	python := parts.Program(t, "/usr/bin/python3", "python3")
 	_, port, came := local(t, false)
 	for _, test := range []struct {
 		way     string

@@ -11,8 +11,9 @@ import (
 
 // Old runs are listed, due schedules are paused, and all data of one user is deleted.
 func TestErase(t *testing.T) {
-	for name, at := range backends(t) {
+	for name, s := range backends {
 		t.Run(name, func(t *testing.T) {
+			at := s.URL(t)
 			db := open(t, fresh(t, at))
 			t.Cleanup(func() { db.Close() })
 			ctx, now := t.Context(), time.Now()

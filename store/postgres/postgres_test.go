@@ -45,7 +45,7 @@ func (w withServers) Run() int {
 	defer server.Stop()
 	defer lite.Stop()
 	if _, err := server.Start(); errors.Is(err, pgtest.ErrAbsent) {
-		fmt.Fprintln(os.Stderr, "LEFT OUT, the example too:", err)
+		fmt.Fprintln(os.Stderr, "the example is skipped, too:", err)
 		flag.Set("test.skip", "^ExampleOpen$")
 	}
 	return w.M.Run()
@@ -110,20 +110,13 @@ func open(t *testing.T, at string) *postgres.DB {
 	return db
 }
 
-// backends returns the servers on which the suite runs.
-func backends(t *testing.T) map[string]string {
-	all := map[string]string{}
-	for name, s := range map[string]*pgtest.Server{"PostgreSQL": server, "PGlite with pgvector": lite} {
-		if at := s.URL(t); at != "" {
-			all[name] = at
-		}
-	}
-	return all
-}
+// backends are the servers on which the suite runs. A subtest whose server is absent is skipped.
+var backends = map[string]*pgtest.Server{"PostgreSQL": server, "PGlite with pgvector": lite}
 
 func TestStore(t *testing.T) {
-	for name, at := range backends(t) {
+	for name, s := range backends {
 		t.Run(name, func(t *testing.T) {
+			at := s.URL(t)
 			db := open(t, fresh(t, at))
 			t.Logf("full suite on %s (%s)", db, version(t, at))
 			db.Close()
@@ -135,12 +128,13 @@ func TestStore(t *testing.T) {
 // PAWL_SCALE=100000 go test -v -run Scale ./store/postgres prints the cost of searches among that
 // many chunks.
 func TestScale(t *testing.T) {
-	for name, at := range backends(t) {
+	for name, s := range backends {
 		if os.Getenv("PAWL_SCALE") != "" && name != "PostgreSQL" {
-			t.Logf("LEFT OUT: %s at that scale is no measure of anything", name)
+			t.Logf("%s at that scale is no measure of anything", name)
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			at := s.URL(t)
 			db := open(t, fresh(t, at))
 			defer db.Close()
 			storetest.Scale(t, db)
@@ -149,8 +143,9 @@ func TestScale(t *testing.T) {
 }
 
 func TestJournal(t *testing.T) {
-	for name, at := range backends(t) {
+	for name, s := range backends {
 		t.Run(name, func(t *testing.T) {
+			at := s.URL(t)
 			storetest.RunJournal(t, func(t *testing.T) store.Journal {
 				db := open(t, fresh(t, at))
 				t.Cleanup(func() { db.Close() })

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/sandbox/proxy"
@@ -78,10 +79,7 @@ func TestSandboxedHosts(t *testing.T) {
 	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
 		t.Skip("this machine cannot enforce strict: " + p.Reason)
 	}
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Log("there is no python3, so nothing is tried")
-		return
-	}
+	parts.Program(t, "/usr/bin/python3", "python3")
 	named, other := httptest.NewServer(hello{}), httptest.NewServer(hello{})
 	defer named.Close()
 	defer other.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -370,7 +371,9 @@ func TestResumedRequests(t *testing.T) {
 // all agents of the user. No other one can forget it.
 func TestScopes(t *testing.T) {
 	stores := map[string]store.Store{"SQLite": tooltest.DB(t, nil)}
-	if url := server.URL(t); url != "" {
+	url, err := server.Start()
+	if !errors.Is(err, pgtest.ErrAbsent) {
+		tooltest.Must(t, err)
 		db, err := postgres.Open(t.Context(), url, nil)
 		tooltest.Must(t, err)
 		defer db.Close()

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/tools/shell"
@@ -205,10 +206,7 @@ func TestNew(t *testing.T) {
 // Commands reach the named hosts, and the model learns which hosts they could not reach. Hosts
 // require the level Strict.
 func TestHosts(t *testing.T) {
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Log("there is no python3, so nothing is tried")
-		return
-	}
+	parts.Program(t, "/usr/bin/python3", "python3")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 	defer srv.Close()
 	host := srv.Listener.Addr().String()

@@ -24,17 +24,24 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
+
+	"github.com/pawl-go/pawl/internal/test/parts"
 )
 
-// Find returns the path of a Chromium on this machine, or "" if there is none.
-func Find() string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
+// Need returns the path of a Chromium on this machine, and skips the test if there is none.
+func Need(t testing.TB) string {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err == nil {
+			return parts.Program(t, name, "chromium")
 		}
 	}
-	return ""
+	return parts.Program(t, names[0], "chromium")
 }
+
+// names are the programs that are a Chromium.
+var names = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
 
 // Browser is a running browser. Close it.
 type Browser struct {

@@ -5,7 +5,7 @@
 //	var cluster clustertest.Shared
 //
 //	func TestMain(m *testing.M) { code := m.Run(); cluster.Stop(); os.Exit(code) }
-//	func TestRun(t *testing.T) { if addr := cluster.Address(t); addr != "" { … } }
+//	func TestRun(t *testing.T) { addr := cluster.Address(t); … }
 //
 // Tests that kill a server Start one of their own.
 package clustertest
@@ -17,16 +17,16 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/test/parts"
 )
 
-// ErrAbsent is in the error tree if the server was not built.
-var ErrAbsent = errors.New("no Temporal server: run scripts/temporal, which builds .bin/temporal")
+// ErrAbsent is in the error tree if the server was not built, or -short asks for Go alone.
+var ErrAbsent = errors.New("Temporal's server is not built: make soak builds it")
 
 // Shared is a server that starts when it is first needed. The zero value is ready; it may be used
 // concurrently.
@@ -36,20 +36,27 @@ type Shared struct {
 	err    error
 }
 
-// Address returns HOST:PORT of the server. If the server was not built, Address logs so and returns
-// "", and the test skips the parts that need it. A server that exists and does not start fails the
-// test.
+// Address returns HOST:PORT of the server, and skips the test if the server was not built. A server
+// that exists and does not start fails the test.
 func (s *Shared) Address(t testing.TB) string {
 	t.Helper()
+	addr, err := s.Start()
+	if errors.Is(err, ErrAbsent) {
+		t.Skip(err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// Start is Address outside of a test. The error is ErrAbsent if the server was not built.
+func (s *Shared) Start() (string, error) {
 	s.once.Do(func() { s.server, s.err = Start("") })
-	if errors.Is(s.err, ErrAbsent) {
-		t.Logf("LEFT OUT: %v", s.err)
-		return ""
-	}
 	if s.err != nil {
-		t.Fatal(s.err)
+		return "", s.err
 	}
-	return s.server.Addr
+	return s.server.Addr, nil
 }
 
 // Stop ends the server, if it was started, and waits for it.
@@ -76,9 +83,9 @@ const guarded = `"$@" </dev/null & pid=$!; read x; kill -9 $pid; wait $pid 2>/de
 // Start starts a server that stores its data in the file db. An empty db means in memory. It
 // returns when the server answers.
 func Start(db string) (*Server, error) {
-	binary, err := built()
-	if err != nil {
-		return nil, err
+	binary, ok := parts.Find("temporal")
+	if !ok || parts.Alone() {
+		return nil, ErrAbsent
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -89,29 +96,6 @@ func Start(db string) (*Server, error) {
 		return nil, err
 	}
 	return s, s.Again()
-}
-
-// built returns the path of the server's program.
-func built() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", ErrAbsent
-		}
-		dir = up
-	}
-	path := filepath.Join(dir, ".bin", "temporal")
-	if _, err := os.Stat(path); err != nil {
-		return "", ErrAbsent
-	}
-	return path, nil
 }
 
 // Again restarts a killed server at the same address with the same file.

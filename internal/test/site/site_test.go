@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/pawl-go/pawl/internal/test/parts"
 )
 
 // questions are what newcomers ask, each with the pages that answer. One of them is among the first
@@ -68,10 +70,7 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("%q finds %q, want one of %q", q.ask, got, q.want)
 		}
 	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("there is no node, so search.js is not compared with Search")
-	}
+	node := parts.Program(t, "node", "nodejs")
 	var asked []string
 	for _, q := range questions {
 		asked = append(asked, q.ask)
