@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The editing rules of the documents. A page of the guide is short and has a program; all pages
-// together have a limit; sentences are short; one idea has one term.
+// The editing rules of the documents. A page of the guide is short and has a program; sentences are
+// short; one idea has one term.
 const (
 	maxGuideWords   = 900
 	meanSentence    = 13.0 // words
