@@ -28,7 +28,7 @@ func gives(name string, res llm.ToolResult) *pawl.Tool {
 
 var (
 	marked = regexp.MustCompile(`bytes left out; read the rest with result_read (\{.*\}) …\]`)
-	goOn   = regexp.MustCompile(`^\[.*; go on with (offset|line) (\d+)\]`)
+	goOn   = regexp.MustCompile(`^\[.*; continue with (offset|line) (\d+)\]`)
 )
 
 func read(t fataler, id string, args map[string]any) *llm.ToolCall {
@@ -116,7 +116,7 @@ func TestArtifactsOfOtherRuns(t *testing.T) {
 		xs := res.Steps[len(res.Steps)-2].Executions
 		return xs[len(xs)-1].Result.Text()
 	}
-	if got := last(agent(keep, lookAt("run/1/0"), script.Say("")).Run(t.Context(), llm.User("go"))); !strings.HasPrefix(got, "[run/1/0: bytes 0 to 16384 of 100000; go on with offset 16384]\nxxx") {
+	if got := last(agent(keep, lookAt("run/1/0"), script.Say("")).Run(t.Context(), llm.User("go"))); !strings.HasPrefix(got, "[run/1/0: bytes 0 to 16384 of 100000; continue with offset 16384]\nxxx") {
 		t.Errorf("its own: %.100s", got)
 	}
 	for _, id := range []string{"run/1/0", "", "run", "run/", "../run/1/0", "run/1/0/m0"} {
@@ -213,13 +213,13 @@ func TestReadingResults(t *testing.T) {
 	}
 	b.WriteString(strings.Repeat("w", 1000) + "needle" + strings.Repeat("w", 1000))
 	for args, want := range map[string]string{
-		`{"id":"run/1/0","limit":12}`:                              "[run/1/0: bytes 0 to 12 of 40899; go on with offset 12]\nline 1\nline ",
+		`{"id":"run/1/0","limit":12}`:                              "[run/1/0: bytes 0 to 12 of 40899; continue with offset 12]\nline 1\nline ",
 		`{"id":"run/1/0","offset":40890,"limit":100}`:              "[run/1/0: bytes 40890 to 40899 of 40899; this is the end]\nwwwwwwwww",
 		`{"id":"run/1/0","offset":41000}`:                          "run/1/0 has 40899 bytes; there is nothing at offset 41000.",
-		`{"id":"run/1/0","line":3999,"lines":2}`:                   "[run/1/0: lines 3999 to 4000; go on with line 4001]\nline 3999\nline 4000\n",
+		`{"id":"run/1/0","line":3999,"lines":2}`:                   "[run/1/0: lines 3999 to 4000; continue with line 4001]\nline 3999\nline 4000\n",
 		`{"id":"run/1/0","line":5000}`:                             "run/1/0 has 4001 lines; there is no line 5000.",
 		`{"id":"run/1/0","pattern":"^line 399[12]$"}`:              "[run/1/0: 2 lines that match; there are no more]\n3991: line 3991\n3992: line 3992\n",
-		`{"id":"run/1/0","pattern":"^line 1","lines":2,"line":11}`: "[run/1/0: 2 lines that match; there are more, go on with line 13]\n11: line 11\n12: line 12\n",
+		`{"id":"run/1/0","pattern":"^line 1","lines":2,"line":11}`: "[run/1/0: 2 lines that match; there are more, continue with line 13]\n11: line 11\n12: line 12\n",
 		`{"id":"run/1/0","pattern":"needle"}`:                      "[run/1/0: 1 line that matches; there are no more]\n4001: …" + strings.Repeat("w", 75) + "needle" + strings.Repeat("w", 219) + "…\n",
 		`{"id":"run/1/0","pattern":"none"}`:                        "[run/1/0: no line matches, from line 1 on]",
 		`{"id":"run/1/0","pattern":"("}`:                           "The pattern cannot be read: error parsing regexp: missing closing ): `(`. It is a regular expression of RE2; write \\ before what is meant literally, as in \\( or \\.",
@@ -268,7 +268,7 @@ func TestLargeMediaIsKept(t *testing.T) {
 		}
 		rest := res.Steps[1].Executions
 		got := rest[0].Result.Text() + rest[1].Result.Text()
-		if want := "[run/1/0/m3: lines 1 to 2; go on with line 3]\na,b\na,b\nrun/1/0/m1 is image/png of 5242881 bytes, and no text: it cannot be read here."; store != nil && got != want {
+		if want := "[run/1/0/m3: lines 1 to 2; continue with line 3]\na,b\na,b\nrun/1/0/m1 is image/png of 5242881 bytes, and no text: it cannot be read here."; store != nil && got != want {
 			t.Errorf("got %q", got)
 		}
 		if store == nil && rest[0].Outcome != pawl.OutcomeUnknownTool {

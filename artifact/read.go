@@ -213,7 +213,7 @@ func (q page) next(name string, at int, end bool) string {
 	if end {
 		return "this is the end"
 	}
-	return fmt.Sprintf("go on with %s %d", name, at)
+	return fmt.Sprintf("continue with %s %d", name, at)
 }
 
 // lines returns the page at a line. A line that is longer than a page is cut, and the text states
@@ -246,7 +246,7 @@ func (q page) lines(content string) llm.ToolResult {
 	}
 	if last < first { // not even one line fits
 		to = text.RuneBefore(content, at+pageBytes)
-		return llm.TextResult(fmt.Sprintf("[%s: the first %d bytes of line %d, which is longer than a page; go on with offset %d]\n%s", q.ID, to-at, first, to, content[at:to]))
+		return llm.TextResult(fmt.Sprintf("[%s: the first %d bytes of line %d, which is longer than a page; continue with offset %d]\n%s", q.ID, to-at, first, to, content[at:to]))
 	}
 	return llm.TextResult(fmt.Sprintf("[%s: lines %d to %d; %s]\n%s", q.ID, first, last, q.next("line", last+1, to >= len(content)), content[at:to]))
 }
@@ -268,7 +268,7 @@ func (q page) search(content string) llm.ToolResult {
 	case found == 0:
 		return llm.TextResult(fmt.Sprintf("[%s: no line matches, from line %d on]", q.ID, max(q.Line, 1)))
 	case more > 0:
-		return llm.TextResult(fmt.Sprintf("[%s: %d lines that match; there are more, go on with line %d]\n%s",
+		return llm.TextResult(fmt.Sprintf("[%s: %d lines that match; there are more, continue with line %d]\n%s",
 			q.ID, found, more, b.String()))
 	}
 	return llm.TextResult(fmt.Sprintf("[%s: %d %s; there are no more]\n%s", q.ID, found, text.Plural(found, "line that matches", "lines that match"),

@@ -276,9 +276,9 @@ func matches(b *record.Reply, key llm.Key, conversation, rest string) error {
 	switch {
 	case b.Messages == "": // copied from another run, or made before an accepted change
 	case b.Messages != conversation:
-		return fmt.Errorf("%w: the request %s is not the one that was made: its messages differ", ErrChanged, key)
+		return fmt.Errorf("%w: the request %s differs from the recorded request: its messages differ", ErrChanged, key)
 	case b.Request != rest:
-		return fmt.Errorf("%w: the request %s is not the one that was made: its settings, choice or output schema differ", ErrChanged, key)
+		return fmt.Errorf("%w: the request %s differs from the recorded request: its settings, choice or output schema differ", ErrChanged, key)
 	}
 	return nil
 }

@@ -119,9 +119,9 @@ func (m *Mismatch) Error() string {
 	}
 	at := m.At()
 	if at == len(m.Was) && at == len(m.Is) { // after Redacted
-		return fmt.Sprintf("%v: the request %s is not the one that was sent: it differs in what is hidden here", ErrChanged, m.Key)
+		return fmt.Sprintf("%v: the request %s differs from the request that was sent, in what is hidden here", ErrChanged, m.Key)
 	}
-	return fmt.Sprintf("%v: the request %s is not the one that was sent: from byte %d on it was %s, and is %s", ErrChanged, m.Key, at, around(m.Was, at), around(m.Is, at))
+	return fmt.Sprintf("%v: the request %s differs from the request that was sent: from byte %d on it was %s, and is %s", ErrChanged, m.Key, at, around(m.Was, at), around(m.Is, at))
 }
 
 // At returns the index of the first byte that differs.

@@ -388,7 +388,7 @@ func (m *messagesChecker) toolUse(block map[string]any, at string) {
 	if !anthropicID.MatchString(id) {
 		m.add(at+"/id", "want an id of a-z, A-Z, 0-9, _ and -, got %q", id)
 	} else if first, ok := m.ids[id]; ok {
-		m.add(at, "the id %q is that of %s, too", id, first)
+		m.add(at, "the id %q is the id of %s, too", id, first)
 	} else {
 		m.ids[id] = at
 	}

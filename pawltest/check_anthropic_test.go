@@ -58,7 +58,7 @@ func TestCheckAnthropic(t *testing.T) {
 		"result of an older reply":     {[]string{user, onlyUseA, onlyGotA, claudeSays, onlyGotA}, `/messages/4/content/0: a result for "a"`},
 		"result twice":                 {[]string{user, onlyUseA, content("user", gotA, gotA)}, `/messages/2/content/1: the call "a" is answered a second time`},
 		"result after another message": {[]string{user, onlyUseA, user}, `/messages/1/content/0: the call "a" has no result`},
-		"ids again in a new reply":     {[]string{user, onlyUseA, onlyGotA, onlyUseA, onlyGotA}, `/messages/3/content/0: the id "a" is that of /messages/1/content/0, too`},
+		"ids again in a new reply":     {[]string{user, onlyUseA, onlyGotA, onlyUseA, onlyGotA}, `/messages/3/content/0: the id "a" is the id of /messages/1/content/0, too`},
 		"an id of another provider":    {[]string{user, again(onlyUseA, `"a"`, `"call:1"`, 1), again(onlyGotA, `"a"`, `"call:1"`, 1)}, `/messages/1/content/0/id`},
 		"input as a string":            {[]string{user, again(onlyUseA, `{}`, `"{}"`, 1), onlyGotA}, `/messages/1/content/0/input: want an object, got a string`},
 		"input left out":               {[]string{user, again(onlyUseA, `,"input":{}`, ``, 1), onlyGotA}, `/messages/1/content/0/input: want an object, got null`},

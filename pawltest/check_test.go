@@ -75,7 +75,7 @@ func TestCheckResponses(t *testing.T) {
 	}{
 		"a question":               {[]string{user}, ""},
 		"calls and results":        {[]string{user, thought, itemA, itemB, outputA, outputB, answer, user}, ""},
-		"text beside calls":        {[]string{user, thought, answer, itemA, outputA}, ""},
+		"text and calls":           {[]string{user, thought, answer, itemA, outputA}, ""},
 		"ids again in a new turn":  {[]string{user, itemA, outputA, itemA, outputA}, ""},
 		"reasoning before an item": {[]string{user, thought, thought, answer}, ""},
 		"xAI's own searches":       {[]string{user, `{"type":"custom_tool_call","call_id":"xs_call_1","name":"x_search","input":"{}"}`, answer, user}, ""},

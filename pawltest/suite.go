@@ -60,7 +60,7 @@ func replies() map[string]script.Turn {
 		"empty object":          script.Call("look", `{}`),
 		"broken arguments":      script.Call("look", `{"at": [1, 2`),
 		"parallel calls":        script.Together(script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`), script.Call("look", `{"at":"a"}`)),
-		"text beside calls":     script.Together(script.Say("I look."), script.Call("look", `{"at":"a"}`)),
+		"text and calls":        script.Together(script.Say("I look."), script.Call("look", `{"at":"a"}`)),
 		"reasoning, then text":  script.Together(script.Think("Let me see."), script.Say("Yes.")),
 		"reasoning, then calls": script.Together(script.Think("Let me see."), script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`)),
 		"cut text":              script.Cut(script.Say("And then")),
@@ -333,7 +333,7 @@ func testCancel[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	case last == nil:
 		t.Errorf("a cancelled reply ended without an error")
 	case !errors.Is(last, context.Canceled):
-		t.Errorf("got error %v, want one that is context.Canceled", last)
+		t.Errorf("got error %v, want context.Canceled", last)
 	}
 	expectEnded(t, behind)
 
@@ -363,7 +363,7 @@ func expectEnded[TT T[TT]](t TT, w watched) {
 	select {
 	case <-w.ended:
 	case <-time.After(patience):
-		t.Errorf("the provider still answers, though nobody listens")
+		t.Errorf("the provider still answers, though the client has left")
 	}
 }
 

@@ -151,7 +151,7 @@ func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Ev
 			ready[fmt.Sprint(e.Run, e.Step)]++
 		case pawl.EventResponseReceived:
 			if n := ready[fmt.Sprint(e.Run, e.Step)]; n != len(e.Response.Message.Calls()) {
-				t.Errorf("step %d of %s: %d calls were told of %d", e.Step, e.Run, n, len(e.Response.Message.Calls()))
+				t.Errorf("step %d of %s: %d of %d calls were emitted", e.Step, e.Run, n, len(e.Response.Message.Calls()))
 			}
 		case pawl.EventCallCompleted:
 			done[e.Path]++
@@ -225,7 +225,7 @@ func testRun[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner, make func()
 	}
 	// Durable runs repeat all events, other runners yield the remaining ones.
 	if is, was := retold(got.events), retold(want.events); is != was && got.before == 0 {
-		t.Errorf("it tells\n%s\nwant\n%s", is, was)
+		t.Errorf("it emits\n%s\nwant\n%s", is, was)
 	}
 }
 
@@ -334,7 +334,7 @@ func testCancelled[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 // testLeft breaks out of the range, which must not hang, and ends the context with another cause,
 // which must be the error.
 func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
-	within := time.AfterFunc(patience, func() { panic("pawltest: whoever stops ranging over a run waits for it") })
+	within := time.AfterFunc(patience, func() { panic("pawltest: the caller that stops ranging over a run waits for it") })
 	for range open(t, clerk(nil, script.Say("A text."))).Stream(t.Context(), llm.User("Go.")) {
 		break
 	}
@@ -352,7 +352,7 @@ func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 		}
 	}
 	if !errors.Is(last, cause) {
-		t.Errorf("left for %v, and told %v", cause, last)
+		t.Errorf("left for %v, and emitted %v", cause, last)
 	}
 }
 

@@ -61,7 +61,7 @@ func requests(api string) map[string]func(*llm.Request) {
 		}
 	case Gemini:
 		set("settings", llm.Settings{MaxTokens: 500, Temperature: &temperature, TopP: &topP, StopSequences: []string{"END"}})
-		all["calls of another model, to one that demands signatures"] = func(r *llm.Request) {
+		all["calls of another model, to a model that demands signatures"] = func(r *llm.Request) {
 			all["parallel results"](r)
 			r.Model = "gemini-3-pro-preview"
 		}

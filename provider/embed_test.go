@@ -195,7 +195,7 @@ func TestEmbedBadAnswers(t *testing.T) {
 		refused(t, form.name, 200, `{}`, "no list of vectors")
 		refused(t, form.name, 200, `{"object":"list"`, "no list of vectors")
 		refused(t, form.name, 200, `data: {}`, "no JSON")
-		refused(t, form.name, 200, `<html>hello</html>`, "is the base URL that of the API?")
+		refused(t, form.name, 200, `<html>hello</html>`, "is the base URL right for the API?")
 		refused(t, form.name, 400, `{"error":{"message":"This model's maximum context length is 8192 tokens"}}`, "context")
 		s := serveVectors(t)
 		s.answer = func(_ int, w http.ResponseWriter) bool { io.WriteString(w, form.good); return true }

@@ -127,7 +127,7 @@ func (f *forms) responses(rt *web.Route) object {
 	all := object{
 		"200": done,
 		"default": object{
-			"description": "It failed: the status is that of the code.",
+			"description": "It failed: the code decides the status.",
 			"content":     object{"application/json": object{"schema": failure}},
 		},
 	}

@@ -49,7 +49,7 @@ func Embed(ctx context.Context, e Embedder, use Use, texts ...string) ([]Vector,
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
 		if len(values) != len(all[0]) {
-			return nil, fmt.Errorf("text %d: its vector by %s has %d values, that of the first text has %d", i, e.Name(), len(values), len(all[0]))
+			return nil, fmt.Errorf("text %d: its vector by %s has %d values, and the vector of the first text has %d", i, e.Name(), len(values), len(all[0]))
 		}
 	}
 	return out, nil

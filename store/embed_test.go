@@ -21,7 +21,7 @@ func TestEmbedChecks(t *testing.T) {
 	for _, row := range []struct {
 		e    fixed
 		want string // empty means no error
-	}{{fixed{{1, 2}, {3, 4}}, ""}, {fixed{{1, 2}}, "got 1 vectors for 2 texts"}, {fixed{{1, 2}, {3}}, "has 1 values, that of the first text has 2"},
+	}{{fixed{{1, 2}, {3, 4}}, ""}, {fixed{{1, 2}}, "got 1 vectors for 2 texts"}, {fixed{{1, 2}, {3}}, "has 1 values, and the vector of the first text has 2"},
 		{fixed{{1, 2}, {nan, 1}}, "text 1: value 0"}, {fixed{{1, 2}, {0, 0}}, "no direction"}, {fixed{{}, {}}, "empty vector"}} {
 		got, err := store.Embed(t.Context(), row.e, store.ForQuery, "a", "b")
 		if row.want == "" {

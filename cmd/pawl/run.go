@@ -29,7 +29,8 @@ type runCmd struct {
 	assemble.SettleFlags
 	assemble.DurableFlags
 	assemble.RecordFlags
-	assemble.TelemetryFlags
+	assemble.TelemetryFlags `group:"telemetry"`
+
 	assemble.EngineFlags
 	Plan string `placeholder:"FILE" help:"@run_plan" rare:""`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`

@@ -170,7 +170,7 @@ func (d *toolDef) tool() *pawl.Tool {
 		Concurrent: d.Concurrent, Serial: serial, Address: d.Address}
 }
 
-var errNowhere = errors.New("this tool is carried out by an activity")
+var errNowhere = errors.New("this tool is executed by an activity")
 
 func nowhere(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 	return llm.ToolResult{}, errNowhere

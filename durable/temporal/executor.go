@@ -173,7 +173,7 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 		// It did not start: it reports the cancellation of the run.
 		return t.Do(ctx, func(pawl.Event) {})
 	case known && app.Type() == notStarted:
-		return fail(pawl.OutcomeError, "The call cannot be carried out here.")
+		return fail(pawl.OutcomeError, "The call cannot be executed here.")
 	case def.Effect == pawl.EffectWrite:
 		e.Attempts++
 		e.Outcome = pawl.OutcomeUnknown
@@ -183,7 +183,7 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 		return e
 	}
 	e.Attempts++
-	return fail(pawl.OutcomeError, "The tool could not be carried out: the machine that ran it was lost each time it was tried.")
+	return fail(pawl.OutcomeError, "The tool could not be executed: the machine that ran it was lost each time it was tried.")
 }
 
 // notYet returns the state of a call that another activity must execute, as if this one had not

@@ -168,7 +168,7 @@ func TestFailures(t *testing.T) {
 		{200, `[{"error":{"code":503,"message":"later","status":"UNAVAILABLE"}}]`, "error overloaded 503 retryable: later"},
 		{200, `{"input_tokens":5}`, "error stream retryable: the reply has no content"},
 		{200, `{"type":"message","content":[`, "error stream retryable: "},
-		{200, `<html>`, "error stream retryable: <html>; is the base URL that of the API?"},
+		{200, `<html>`, "error stream retryable: <html>; is the base URL right for the API?"},
 		{200, ``, "error stream retryable: "},
 	} {
 		got := outcome(anthropic.DecodeMessages(c.status, false, []byte(c.body)))

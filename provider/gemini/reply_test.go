@@ -122,7 +122,7 @@ var replies = []struct {
 	{"an error inside a stream", events(chunk("", hi), `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`), `error overloaded 503 retryable: The model is overloaded.`},
 	{"an error with status 200", `{"error":{"code":400,"message":"bad","status":"INVALID_ARGUMENT"}}`, `error invalid_request 400: bad`},
 	{"an error in an array", `[{"error":{"code":429,"message":"Resource exhausted.","status":"RESOURCE_EXHAUSTED"}}]`, `error rate_limit 429 retryable: Resource exhausted.`},
-	{"a page", `<!DOCTYPE html><html><title>Sign in</title>`, `error stream retryable: an HTML page: Sign in; is the base URL that of the API?`},
+	{"a page", `<!DOCTYPE html><html><title>Sign in</title>`, `error stream retryable: an HTML page: Sign in; is the base URL right for the API?`},
 	{"nothing", ``, `error stream retryable: the reply has no candidates`},
 	{"half an object", `{"candidates":[{"content":{"parts":[{"text":"hi"`, `error stream retryable: the reply cannot be read: not valid JSON: unexpected end at offset 48`},
 	{"a call continued under another id", events(chunk("", `{"functionCall":{"id":"a","name":"look","willContinue":true}}`), chunk("STOP", `{"functionCall":{"id":"b","willContinue":true}}`)), `error stream retryable: the call "a" was continued as "b"`},

@@ -59,11 +59,11 @@ func (d *responseDecoder) compare(output []byte) error {
 			}
 			n++
 			if s == nil || !d.sameCall(s, &it, kind) {
-				return d.Inconsistent("the call %q of the response is not that of its events", it.callID)
+				return d.Inconsistent("the call %q of the response differs from its events", it.callID)
 			}
 		default:
 			if d.gap && !d.sameItem(items, &it, kind) {
-				return d.Inconsistent("item %d of the response is not that of its events", items)
+				return d.Inconsistent("item %d of the response differs from its events", items)
 			}
 		}
 	}

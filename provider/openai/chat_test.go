@@ -111,7 +111,7 @@ func TestChatReplies(t *testing.T) {
 		{"an error with status 200", `{"error":{"message":"overloaded","code":503}}`, `error overloaded 503 retryable: overloaded`},
 		{"an error that says nothing of itself", `{"error":{"message":"oops"}}`, `error server retryable: oops`},
 		{"no choices", `{"id":"x"}`, `error stream retryable: the reply has no choices: {"id":"x"}`},
-		{"a page", `<html><title>Sign in</title>`, `error stream retryable: an HTML page: Sign in; is the base URL that of the API?`},
+		{"a page", `<html><title>Sign in</title>`, `error stream retryable: an HTML page: Sign in; is the base URL right for the API?`},
 		{"no JSON", `hello`, `error stream retryable: the stream ended without a finish reason`},
 		{"cut JSON", `{"choices":[{"message":{"content":"h`, `error stream retryable: a chunk of the reply cannot be read: not valid JSON: string without an end at offset 34`},
 		{"[DONE] and nothing else", events("[DONE]"), `error stream retryable: the stream ended without a finish reason`},

@@ -94,7 +94,7 @@ func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
 	for i, item := range a.Data[:len(raw)] {
 		at := *cmp.Or(item.Index, &i)
 		if seen[at] || at < 0 || at >= len(raw) {
-			return nil, wire.Broken(e.m.provider, "vector %d: it is for text %d, of %d texts from 0 on, or for one that has a vector already", i, at, want)
+			return nil, wire.Broken(e.m.provider, "vector %d: it is for text %d, of %d texts from 0 on, or for a text that has a vector already", i, at, want)
 		}
 		seen[at] = true
 		raw[at] = item.Embedding

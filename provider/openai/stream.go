@@ -104,7 +104,7 @@ func (d *responseDecoder) toDelta(typ []byte, ev *event) error {
 			d.Refused = d.Refused || string(typ) == "response.refusal.done"
 			return d.say(ev.output, ev.content, ev.text)
 		} else if wire.Filled(ev.text) && !d.Agrees(s.part, d.unquoted(ev.text)) {
-			return d.Inconsistent("the text of item %d is not that of its fragments", ev.output)
+			return d.Inconsistent("the text of item %d differs from its fragments", ev.output)
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_summary.delta":
 		return d.think(ev.output, ev.content, ev.delta, false)
@@ -331,7 +331,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 
 // changed returns the error of a call whose arguments differ from its fragments.
 func (d *responseDecoder) changed(s *slot) error {
-	return d.Inconsistent("the arguments of the call %q are not those of its fragments", s.call.ID)
+	return d.Inconsistent("the arguments of the call %q differ from their fragments", s.call.ID)
 }
 
 func (d *responseDecoder) sealSlot(s *slot) error {
@@ -376,7 +376,7 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 		}
 		s.sealed = true
 		if s.part != closed && !s.raw && len(it.summary) > 2 && !d.Agrees(s.part, []byte(reasoningText(&it))) {
-			if err := d.Inconsistent("the summary of item %d is not that of its fragments", index); err != nil {
+			if err := d.Inconsistent("the summary of item %d differs from its fragments", index); err != nil {
 				return err
 			}
 		}

@@ -59,7 +59,7 @@ func useLargeFiles(dir string) error {
 		{"file_read", `{"path":"one line","column":100000000}`, `; read on with {"path":"one line","offset":1,"column":100065536}`},
 		{"file_search", `{"path":"text","pattern":"^the (last) line$"}`, "LAST: the last line\n[1 line matches"},
 		{"file_search", `{"path":"text","pattern":"the last line","literal":true}`, "LAST: the last line\n[1 line matches"},
-		{"file_search", `{"path":"text","pattern":"line","limit":1000}`, "there are more, go on with"},
+		{"file_search", `{"path":"text","pattern":"line","limit":1000}`, "there are more, continue with"},
 		{"file_search", `{"path":"one line","pattern":"the end","literal":true}`, "…xxx"},
 		{"file_search", `{"path":"many","include":["29999"]}`, "many/29999"},
 		{"file_search", `{"pattern":"line to search","exclude":["many","one line"]}`, "1 binary file was passed over (sparse)"},

@@ -109,7 +109,7 @@ func differs(line, n int) string {
 	if n == 1 {
 		return fmt.Sprintf("%d differs", line)
 	}
-	return fmt.Sprintf("%d and those that follow differ", line)
+	return fmt.Sprintf("%d and the lines after it differ", line)
 }
 
 func quoted(b []byte) string {

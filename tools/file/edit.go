@@ -64,7 +64,7 @@ func (s *Set) edit(ctx context.Context, a editArgs) (llm.ToolResult, error) {
 		return llm.ToolResult{}, err
 	}
 	if bytes.Equal(e.text, old) {
-		return llm.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would stay as it is", shown(name))
+		return llm.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would not change", shown(name))
 	}
 	// Another program may write between the read and the rename. The content is then not the
 	// content that the edits refer to.

@@ -237,7 +237,7 @@ func (q *searching) note() string {
 	}
 	if q.data.Next != nil {
 		next, _ := jsonform.Marshal(q.data.Next)
-		fmt.Fprintf(&b, "; there are more, go on with %s", next)
+		fmt.Fprintf(&b, "; there are more, continue with %s", next)
 	}
 	return b.String()
 }

@@ -48,7 +48,7 @@ func TestSearch(t *testing.T) {
 		{`{"pattern":"one","path":"latin.txt"}`, "latin.txt\n1: na\uFFFDve one\n[1 line matches in 1 file; some bytes are not UTF-8 and stand here as \uFFFD]"},
 		{`{"pattern":"x","path":"context.txt","context":1}`, "context.txt\n2- 2\n3: 3 x\n4- 4\n--\n7- 7\n8: 8 x\n9: 9 x\n10- 10\n[3 lines match in 1 file]"},
 		{`{"pattern":"needle","path":"wide.txt"}`, "wide.txt\n1: …" + strings.Repeat("é", 37) + " needle " + strings.Repeat("ü", 109) + "…\n[1 line matches in 1 file]"},
-		{`{"pattern":"x","path":"context.txt","limit":2}`, "context.txt\n3: 3 x\n8: 8 x\n[2 lines match in 1 file; there are more, go on with {\"pattern\":\"x\",\"path\":\"context.txt\",\"limit\":2,\"after\":\"context.txt\",\"line\":8}]"},
+		{`{"pattern":"x","path":"context.txt","limit":2}`, "context.txt\n3: 3 x\n8: 8 x\n[2 lines match in 1 file; there are more, continue with {\"pattern\":\"x\",\"path\":\"context.txt\",\"limit\":2,\"after\":\"context.txt\",\"line\":8}]"},
 		{`{"pattern":"x","path":"context.txt","limit":2,"after":"context.txt","line":8}`, "context.txt\n9: 9 x\n[1 line matches in 1 file]"},
 		{`{"pattern":"nothing"}`, "[no line matches, in 11 files; 2 binary files were passed over (late.bin, logo.png)]"},
 
@@ -57,7 +57,7 @@ func TestSearch(t *testing.T) {
 		{`{"include":["b/*.go","vendor/"],"exclude":["*_test.go"]}`, "b/c.go\nvendor/x/y.go\n[2 files]"},
 		{`{"include":["deep/*"],"path":"b"}`, "b/deep/notes.md\n[1 file]"},
 		{`{"include":["b/**.md"]}`, "b/deep/notes.md\n[1 file]"},
-		{`{"include":["[a-c]*.go"],"limit":2}`, "a.go\nb/c.go\n[2 files; there are more, go on with {\"include\":[\"[a-c]*.go\"],\"limit\":2,\"after\":\"b/c.go\"}]"},
+		{`{"include":["[a-c]*.go"],"limit":2}`, "a.go\nb/c.go\n[2 files; there are more, continue with {\"include\":[\"[a-c]*.go\"],\"limit\":2,\"after\":\"b/c.go\"}]"},
 		{`{"include":["[a-c]*.go"],"limit":2,"after":"b/c.go"}`, "b/c_test.go\n[1 file]"},
 		{`{"include":["*.java"]}`, "[no file has such a name]"},
 
@@ -132,7 +132,7 @@ func TestSearchIsBounded(t *testing.T) {
 	_, set := root(t, map[string]string{"f": strings.Repeat(strings.Repeat("x", 1000)+"\n", 5000)})
 	for _, context := range []int{0, 20} {
 		text := tooltest.Call(t, set.Search, fmt.Sprintf(`{"pattern":"x","limit":1000,"context":%d}`, context))
-		if len(text) > 32<<10 || !strings.Contains(text, "there are more, go on with") || len(text) < 10_000 {
+		if len(text) > 32<<10 || !strings.Contains(text, "there are more, continue with") || len(text) < 10_000 {
 			t.Errorf("context %d: %d bytes, ending %q", context, len(text), text[max(0, len(text)-200):])
 		}
 	}

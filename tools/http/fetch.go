@@ -223,7 +223,7 @@ func part(text string, a fetchArgs, data *fetchData) (string, string) {
 	note := fmt.Sprintf("[characters %d-%d of %d", from, to, data.Chars)
 	if to < data.Chars {
 		data.Next = to
-		note += fmt.Sprintf("; go on with offset %d", to)
+		note += fmt.Sprintf("; continue with offset %d", to)
 	}
 	return piece, note + "]"
 }

@@ -122,7 +122,7 @@ func TestPages(t *testing.T) {
 		if offset = data.Next; offset == 0 {
 			break
 		}
-		want(t, x, pawl.OutcomeOK, fmt.Sprintf("go on with offset %d]", offset))
+		want(t, x, pawl.OutcomeOK, fmt.Sprintf("continue with offset %d]", offset))
 	}
 	if whole != strings.Repeat("añ", 500) {
 		t.Errorf("the pages together have %d bytes", len(whole))

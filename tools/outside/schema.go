@@ -107,7 +107,7 @@ func (c *schemas) convert(v any, depth int) (any, error) {
 		}
 	}
 	if m["$dynamicRef"] != nil || m["$recursiveRef"] != nil {
-		return nil, fmt.Errorf("its schema has a reference that is resolved as it is used, which is not supported")
+		return nil, fmt.Errorf("its schema has a reference that is resolved when it is used, which is not supported")
 	}
 	for _, k := range holdValue {
 		if e, ok := m[k]; ok {

@@ -94,7 +94,7 @@ func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult
 		}
 		if len(list) > limit {
 			list = list[:limit]
-			more = fmt.Sprintf("[there is more; go on with after %q]\n", list[limit-1].ID)
+			more = fmt.Sprintf("[there is more; continue with after %q]\n", list[limit-1].ID)
 		}
 	}
 	var b strings.Builder

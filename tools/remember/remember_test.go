@@ -37,7 +37,7 @@ func TestRemember(t *testing.T) {
 		{alice, "remember", `{"content":"Alice\nhas a dog."}`, pawl.OutcomeOK, "Remembered as m0000000002."},
 		{bob, "remember", `{"content":"Bob likes tea."}`, pawl.OutcomeOK, "Remembered as m0000000003."},
 		{alice, "memory_list", `{}`, pawl.OutcomeOK, "Alice has a dog."},
-		{alice, "memory_list", `{"limit":1}`, pawl.OutcomeOK, `[there is more; go on with after "m0000000001"]`},
+		{alice, "memory_list", `{"limit":1}`, pawl.OutcomeOK, `[there is more; continue with after "m0000000001"]`},
 		{alice, "memory_list", `{"after":"m0000000001"}`, pawl.OutcomeOK, "m0000000002"},
 		{alice, "memory_list", `{"query":"dogs"}`, pawl.OutcomeOK, "Alice has a dog."},
 		{alice, "memory_list", `{"query":"cats"}`, pawl.OutcomeOK, `Nothing is remembered that has words of "cats".`},

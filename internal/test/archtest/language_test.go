@@ -26,7 +26,7 @@ func TestLanguage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := pages(theTree(t).root)
+	pages, err := pages(theTree(t).root, theTree(t).product())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestLanguageFigures(t *testing.T) {
 	t.Log("product:              ", prose(product))
 	t.Log("with tests, equipment:", prose(all))
 
-	pages, err := pages(theTree(t).root)
+	pages, err := pages(theTree(t).root, theTree(t).product())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,9 +184,14 @@ func TestCheckWords(t *testing.T) {
 		{"the name of another", "x_test.go", "// F is told.\nfunc F() { told() }", `"told"`},
 		{"output of an example", "x_test.go", "func F() {\n\t// Output:\n\t// told\n}", ""},
 		{"output without an order", "x_test.go", "func F() {\n\t// Unordered output: told\n}", ""},
-		{"flag", "cmd/x.go", "type c struct {\n\tA int `help:\"Who is told.\"`\n}", `"told"`},
-		{"flag elsewhere", "x.go", "type c struct {\n\tA int `help:\"Who is told.\"`\n}", ""},
-		{"help", "cmd/x.go", "func (c) Help() string { return `Runs\ninside of a box.` }", `cmd/x.go:3: "inside of"`},
+		{"name of a flag", "x.go", "type c struct {\n\tA int `name:\"tell-all\" help:\"All of it.\"`\n}", `"tell"`},
+		{"old name of a flag", "x.go", "type c struct {\n\tA int `name:\"all\" aliases:\"tell-all\"`\n}", ""},
+		{"flag", "x.go", "type c struct {\n\tA int `help:\"Who is told.\"`\n}", `"told"`},
+		{"JSON form", "x.go", "type c struct {\n\tA int `json:\"told\"`\n}", ""},
+		{"text", "x.go", "var e = `The call\nwas carried out.`", `x.go:3: "carried out"`},
+		{"text in a body", "x.go", "func f() error { return errors.New(\"nobody listens\") }", `"nobody"`},
+		{"word", "x.go", "var w = \"told\"", ""},
+		{"text of a test", "x_test.go", "var e = \"it was told\"", ""},
 		{"exception", "x.go", "// F tells the allowed thing.\nfunc F() {}", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -195,6 +200,7 @@ func TestCheckWords(t *testing.T) {
 				head = "// Package x is one that works.\npackage x\n"
 			}
 			f := parseFile(t, tt.path, head+tt.src+"\n")
+			f.shipped = !f.test()
 			allowed := []*exception{{path: "x.go", fragment: "allowed thing"}}
 			wantComplaint(t, checkWords(f.passages(), allowed), tt.want)
 		})

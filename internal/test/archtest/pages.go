@@ -2,19 +2,21 @@ package archtest
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-// page is a document for readers: README.md or a page of docs, but for docs/internals.
+// page is a document for readers (README.md, or a page of docs but for docs/internals) or a text of
+// the product that stands in a file of its own: help, descriptions of tools, prompts.
 type page struct {
 	path string // relative to the module, with slashes
 	text string
 }
 
-// pages reads the documents of the project.
-func pages(root string) ([]page, error) {
+// pages reads the documents of the project and the texts of its product.
+func pages(root string, product map[string]bool) ([]page, error) {
 	names := []string{filepath.Join(root, "README.md")}
 	for _, dir := range []string{"docs", "docs/guide", "docs/from"} {
 		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
@@ -23,9 +25,26 @@ func pages(root string) ([]page, error) {
 		}
 		names = append(names, found...)
 	}
+
+	files, err := tracked(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		dir := path.Dir(name)
+		text := path.Ext(name) == ".txt" || path.Ext(name) == ".md"
+		// Prompts stand in a folder below the package that embeds them.
+		if text && dir != "." && (product[dir] || product[path.Dir(dir)]) && path.Base(dir) != "testdata" {
+			names = append(names, filepath.Join(root, name))
+		}
+	}
+
 	var all []page
 	for _, name := range names {
 		text, err := os.ReadFile(name)
+		if os.IsNotExist(err) {
+			continue // deleted, but not committed yet
+		}
 		if err != nil {
 			return nil, err
 		}

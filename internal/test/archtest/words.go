@@ -134,8 +134,8 @@ func unusedExceptions(exceptions []*exception) []string {
 // exampleOutput begins the comment with the output of an example, which is not prose.
 var exampleOutput = regexp.MustCompile(`(?i)^(unordered )?output:`)
 
-// passages returns the prose of a Go file: its comments and, in commands, the help texts. Generated
-// files have none.
+// passages returns the prose of a Go file: its comments and, in the product, the texts of its
+// strings. Generated files have none.
 func (f *goFile) passages() []passage {
 	if ast.IsGenerated(f.ast) {
 		return nil
@@ -153,8 +153,8 @@ func (f *goFile) passages() []passage {
 			all = append(all, passage{f.path, f.line(g.Pos()), text})
 		}
 	}
-	if strings.HasPrefix(f.path, "cmd/") && !f.test() {
-		all = append(all, f.helpTexts()...)
+	if f.shipped {
+		all = append(all, f.texts()...)
 	}
 	return all
 }
@@ -173,32 +173,34 @@ func (f *goFile) comment(g *ast.CommentGroup, names map[string]bool) string {
 	return text
 }
 
-// helpTexts returns the help tags of flags and the string literals of methods named Help.
-func (f *goFile) helpTexts() []passage {
+// texts returns the strings of a file that people and models read: string literals of two words and
+// more, such as errors, and the names and help of flags.
+func (f *goFile) texts() []passage {
 	var all []passage
-	text := func(lit *ast.BasicLit, read func(string) string) {
-		if s, err := strconv.Unquote(lit.Value); lit.Kind == token.STRING && err == nil && read(s) != "" {
-			all = append(all, passage{f.path, f.line(lit.Pos()), read(s)})
+	add := func(lit *ast.BasicLit, text string) {
+		if len(strings.Fields(text)) > 1 {
+			all = append(all, passage{f.path, f.line(lit.Pos()), text})
 		}
 	}
-	tag := func(s string) string { return reflect.StructTag(s).Get("help") }
-	whole := func(s string) string { return s }
+	tags := map[*ast.BasicLit]bool{}
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Field:
-			if n.Tag != nil {
-				text(n.Tag, tag)
-			}
-		case *ast.FuncDecl:
-			if n.Name.Name != "Help" || n.Body == nil {
+			if n.Tag == nil {
 				return true
 			}
-			ast.Inspect(n.Body, func(n ast.Node) bool {
-				if lit, ok := n.(*ast.BasicLit); ok {
-					text(lit, whole)
-				}
+			tags[n.Tag] = true
+			if s, err := strconv.Unquote(n.Tag.Value); err == nil {
+				tag := reflect.StructTag(s)
+				add(n.Tag, "--"+tag.Get("name")+" "+tag.Get("help"))
+			}
+		case *ast.BasicLit:
+			if n.Kind != token.STRING || tags[n] {
 				return true
-			})
+			}
+			if s, err := strconv.Unquote(n.Value); err == nil {
+				add(n, s)
+			}
 		}
 		return true
 	})

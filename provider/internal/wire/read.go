@@ -53,7 +53,7 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 	}
 	if eof && err != nil && title != "" {
 		return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: title +
-			"; is the base URL that of the API?", Retryable: true, Err: err}
+			"; is the base URL right for the API?", Retryable: true, Err: err}
 	}
 	if err == nil && !eof {
 		drain(body)

@@ -128,7 +128,7 @@ func (c *Call) settled(id string) ([]llm.Message, error) {
 // not give, and answers to other questions, are dropped: the stream contains the questions again.
 func (c *Call) Continue(in *Request) (*runs.Live, error) {
 	if !strings.HasPrefix(in.Run, in.Prefix) {
-		return nil, runs.BadRequest("the last message belongs to no run of this conversation", "its id is the one that the server gave it")
+		return nil, runs.BadRequest("the last message belongs to no run of this conversation", "its id is the id that the server gave it")
 	}
 	_, open, err := c.Runs.Pending(c.Context(), c.Caller(), in.Run)
 	if err != nil {

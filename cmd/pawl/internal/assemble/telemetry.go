@@ -19,9 +19,9 @@ import (
 
 // TelemetryFlags send traces and metrics of a run to a collector, and write a log.
 type TelemetryFlags struct {
-	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"@telemetry_otel"`
-	Log         string `group:"telemetry" placeholder:"FILE" help:"@telemetry_log"`
-	TellContent bool   `group:"telemetry" name:"tell-content" help:"@telemetry_tellcontent" rare:""`
+	OTel    string `name:"otel" placeholder:"URL" help:"@telemetry_otel"`
+	Log     string `placeholder:"FILE" help:"@telemetry_log"`
+	Content bool   `name:"include-content" aliases:"tell-content" help:"@telemetry_content" rare:""`
 }
 
 // fromEnv is the value of --otel that takes the address from the environment.
@@ -31,12 +31,12 @@ const fromEnv = "env"
 // agent, because its middleware must come last.
 func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	if f.OTel == "" && f.Log == "" {
-		if f.TellContent {
-			return cli.Usage("--otel URL or --log FILE", "--tell-content adds content to traces and logs, and neither is enabled")
+		if f.Content {
+			return cli.Usage("--otel URL or --log FILE", "--include-content adds content to traces and logs, and neither is enabled")
 		}
 		return nil
 	}
-	o := &telemetry.Options{Content: f.TellContent, Redactor: s.Secrets}
+	o := &telemetry.Options{Content: f.Content, Redactor: s.Secrets}
 	o.Provider, o.Model = Named(s.Model)
 	if f.OTel != "" {
 		p, err := Pipeline(f.OTel, sys)

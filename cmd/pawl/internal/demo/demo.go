@@ -70,7 +70,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	}
 	agent := &pawl.Agent{
 		Name:         "analyst",
-		Instructions: "Work only with what the tools tell you.",
+		Instructions: "Work only with what the tools return.",
 		Model:        model,
 		Tools:        []pawl.Toolset{files, data.New(&data.Options{Open: files.Open})},
 	}

@@ -76,7 +76,8 @@ type runsResumeCmd struct {
 	runArg
 	remade
 	assemble.SettleFlags
-	assemble.TelemetryFlags
+	assemble.TelemetryFlags `group:"telemetry"`
+
 	Changed bool           `name:"accept-changes" help:"@runs_resume_accept"`
 	Accept  []string       `name:"accept-changed-tool" hidden:"" help:"@runs_resume_tools"`
 	Lease   *time.Duration `name:"lease" placeholder:"TIME" help:"@runs_resume_lease"`

@@ -30,26 +30,26 @@ import (
 
 // Cmd is the command serve: agents over HTTP.
 type Cmd struct {
-	Files       []string      `arg:"" name:"FILE.yaml" help:"@serve_files"`
-	HTTP        string        `default:"127.0.0.1:8080" placeholder:"ADDR" help:"@serve_http"`
-	TokenEnv    string        `name:"token-env" placeholder:"NAME" help:"@serve_tokenenv"`
-	Tokens      string        `placeholder:"FILE" help:"@serve_tokens"`
-	Host        []string      `placeholder:"HOST" help:"@serve_host"`
-	Origin      []string      `placeholder:"ORIGIN" help:"@serve_origin"`
-	Reasoning   string        `name:"openai-reasoning" enum:"on,off" default:"on" help:"@reasoning"`
-	ShowTools   string        `name:"openai-tools" enum:"show,hide" default:"hide" help:"@calls"`
-	MaxRuns     int           `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
-	Lease       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_lease"`
-	Queue       int           `default:"10000" placeholder:"N" help:"@serve_queue"`
-	TenantRuns  int           `name:"tenant-runs" placeholder:"N" help:"@serve_tenantruns"`
-	AddrConns   int           `name:"ip-conns" default:"2048" placeholder:"N" help:"@serve_conns"`
-	Drain       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_drain"`
-	A2A         bool          `name:"a2a" help:"@serve_a2a"`
-	PublicURL   string        `name:"public-url" placeholder:"URL" help:"@serve_publicurl"`
-	OTel        string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
-	TellContent bool          `name:"tell-content" help:"@serve_content"`
-	Schedules   bool          `default:"true" negatable:"" help:"@serve_schedules"`
-	DB          string        `name:"db" placeholder:"FILE" help:"@serve_db"`
+	Files      []string      `arg:"" name:"FILE.yaml" help:"@serve_files"`
+	HTTP       string        `default:"127.0.0.1:8080" placeholder:"ADDR" help:"@serve_http"`
+	TokenEnv   string        `name:"token-env" placeholder:"NAME" help:"@serve_tokenenv"`
+	Tokens     string        `placeholder:"FILE" help:"@serve_tokens"`
+	Host       []string      `placeholder:"HOST" help:"@serve_host"`
+	Origin     []string      `placeholder:"ORIGIN" help:"@serve_origin"`
+	Reasoning  string        `name:"openai-reasoning" enum:"on,off" default:"on" help:"@reasoning"`
+	ShowTools  string        `name:"openai-tools" enum:"show,hide" default:"hide" help:"@calls"`
+	MaxRuns    int           `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
+	Lease      time.Duration `default:"30s" placeholder:"TIME" help:"@serve_lease"`
+	Queue      int           `default:"10000" placeholder:"N" help:"@serve_queue"`
+	TenantRuns int           `name:"tenant-runs" placeholder:"N" help:"@serve_tenantruns"`
+	AddrConns  int           `name:"ip-conns" default:"2048" placeholder:"N" help:"@serve_conns"`
+	Drain      time.Duration `default:"30s" placeholder:"TIME" help:"@serve_drain"`
+	A2A        bool          `name:"a2a" help:"@serve_a2a"`
+	PublicURL  string        `name:"public-url" placeholder:"URL" help:"@serve_publicurl"`
+	OTel       string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
+	Content    bool          `name:"include-content" aliases:"tell-content" help:"@serve_content"`
+	Schedules  bool          `default:"true" negatable:"" help:"@serve_schedules"`
+	DB         string        `name:"db" placeholder:"FILE" help:"@serve_db"`
 }
 
 // Run serves until a signal ends the program.

@@ -18,7 +18,7 @@ import (
 // of --otel until the agents are closed. Call it after every other change of the agents.
 func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 	page := export.NewPrometheus()
-	told := &telemetry.Options{Content: c.TellContent, Redactor: all.secrets}
+	told := &telemetry.Options{Content: c.Content, Redactor: all.secrets}
 	switch {
 	case c.OTel != "":
 		p, err := assemble.Pipeline(c.OTel, sys, page)
@@ -27,8 +27,8 @@ func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 		}
 		told.Tracer, told.Meter = p.Tracer, p.Meter
 		all.closers = append(all.closers, func() { cli.Report(sys.Err, p.Close(context.Background())) })
-	case c.TellContent:
-		return cli.Usage("--otel URL", "--tell-content: there is no collector for the content")
+	case c.Content:
+		return cli.Usage("--otel URL", "--include-content: there is no collector for the content")
 	default:
 		told.Meter = page.Meter()
 	}

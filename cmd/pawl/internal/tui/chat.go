@@ -25,7 +25,8 @@ type ChatCmd struct {
 	assemble.AgentFlags
 	assemble.TranscriptFlags
 	assemble.RecordFlags
-	assemble.TelemetryFlags
+	assemble.TelemetryFlags `group:"telemetry"`
+
 	Thread string `placeholder:"NAME" help:"@chat_thread"`
 	Resume bool   `help:"@chat_resume"`
 	Keep   int    `placeholder:"N" help:"@chat_keep"`
