@@ -249,7 +249,7 @@ func TestOpenAPIErrors(t *testing.T) {
 		"openapi: 3.1.0\nservers: [{url: /v1}]\npaths: {/a: {get: {}}}":                                                                               "which is not a complete address: set base_url",
 		"openapi: 3.1.0\nservers: [{url: 'http://u:p@h.example'}]\npaths: {/a: {get: {}}}":                                                            "a name or a password",
 		"openapi: 3.1.0\nservers: [{url: 'http://h.example'}]\npaths: {/a/../b: {get: {}}}":                                                           `a segment ".."`,
-		"openapi: 3.1.0\nservers: [{url: 'http://h.example'}]\npaths: {/a: {get: {parameters: [{name: a, in: query, schema: {$dynamicRef: '#x'}}]}}}": "resolved as it is used",
+		"openapi: 3.1.0\nservers: [{url: 'http://h.example'}]\npaths: {/a: {get: {parameters: [{name: a, in: query, schema: {$dynamicRef: '#x'}}]}}}": "resolved when it is used",
 		"openapi: 3.1.0\nservers: [{url: 'http://h.example'}]\npaths: {/a: {get: {parameters: [{name: a, in: query, schema: 7}]}}}":                   "a schema is an object; got 7",
 		"openapi: 3.1.0\nservers: [{url: 'http://h.example'}]\npaths: {/a: {get: {parameters: [{name: a, in: query, schema: {type: text}}]}}}":        "",
 		"openapi: 3.1.0\nservers: [{url: 'http://h.example'}]\npaths: {/a: {get: {parameters: [{name: a, in: query, schema: {$ref: '#/x'}}]}}}":       "#/x points to nothing",
