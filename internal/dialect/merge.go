@@ -21,6 +21,11 @@ var vocabulary = []string{"type", "enum", "const", "multipleOf", "maximum", "exc
 	"dependentSchemas", "propertyNames", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "unevaluatedItems", "unevaluatedProperties",
 	"$ref", "$dynamicRef", "$recursiveRef"}
 
+// isKeyword reports whether k is a keyword of JSON Schema, other than scaffolding.
+func isKeyword(k string) bool {
+	return slices.Contains(vocabulary, k) || slices.Contains(annotations, k)
+}
+
 // onlyAnnotated reports whether o contains only the given keywords, annotations and definitions.
 func onlyAnnotated(o *object, beside ...string) bool {
 	return !slices.ContainsFunc(o.keys, func(k string) bool {
@@ -34,71 +39,105 @@ func onlyAnnotated(o *object, beside ...string) bool {
 func both(a, b *object) *object {
 	out := a.clone()
 	left := newObject(b.ptr) // keywords that could not be combined
-	aProps, bProps := a.object("properties"), b.object("properties")
-	if aProps != nil || bProps != nil {
+	if a.object("properties") != nil || b.object("properties") != nil {
 		out.set("properties", bothProperties(a, b))
 	}
+
 	for _, k := range b.keys {
 		v := b.vals[k]
-		if k == "unevaluatedProperties" || k == "unevaluatedItems" {
-			left.set(k, v) // it depends on the keywords of b, not of a
-			continue
-		}
-		if !out.has(k) {
-			if k != "properties" {
-				out.set(k, v)
-			}
-			continue
-		}
-		u := out.vals[k]
 		switch {
-		case k == "properties" || slices.Contains(annotations, k) || slices.Contains(scaffolding, k):
-		case equal(u, v):
-		case k == "type":
-			if t := bothTypes(u, v); len(t) == 1 {
-				out.set(k, t[0])
-			} else {
-				out.set(k, t)
-			}
-		case k == "required":
-			list := slices.Clone(out.list(k))
-			for _, name := range b.list(k) {
-				if !slices.Contains(list, name) {
-					list = append(list, name)
-				}
-			}
-			out.set(k, list)
-		case k == "enum":
-			values := b.list(k)
-			out.set(k, slices.DeleteFunc(slices.Clone(out.list(k)), func(x any) bool {
-				return !slices.ContainsFunc(values, func(y any) bool { return equal(x, y) })
-			}))
-		case slices.Contains([]string{"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"}, k):
-			out.set(k, bound(u, v, 1))
-		case slices.Contains([]string{"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"}, k):
-			out.set(k, bound(u, v, -1))
-		case k == "uniqueItems":
-			out.set(k, u == true || v == true)
-		case k == "items" && !a.has("prefixItems") && !b.has("prefixItems"), k == "additionalProperties", k == "contains" && !a.has("minContains"), k == "propertyNames":
-			out.set(k, schemaOf(b.ptr, "allOf", []any{u, v}))
-		case k == "allOf":
-			out.set(k, append(slices.Clone(out.list(k)), b.list(k)...))
+		case k == "properties":
+		case k == "unevaluatedProperties" || k == "unevaluatedItems":
+			left.set(k, v) // it depends on the keywords of b, not of a
+		case !out.has(k):
+			out.set(k, v)
+		case slices.Contains(annotations, k) || slices.Contains(scaffolding, k): // the ones of a explain
+		case equal(out.vals[k], v):
 		default:
-			left.set(k, v)
+			if x, ok := bothValues(k, a, b, out.vals[k], v); ok {
+				out.set(k, x)
+			} else {
+				left.set(k, v)
+			}
 		}
 	}
-	if len(left.keys) > 0 {
-		// if and then belong together: separated, they have another meaning.
-		if b.has("if") {
-			for _, k := range []string{"if", "then", "else"} {
-				if b.has(k) {
-					left.set(k, b.vals[k])
-				}
+
+	if len(left.keys) == 0 {
+		return out
+	}
+	// if and then belong together: separated, they have another meaning.
+	if b.has("if") {
+		for _, k := range []string{"if", "then", "else"} {
+			if b.has(k) {
+				left.set(k, b.vals[k])
 			}
 		}
-		out.set("allOf", append(slices.Clone(out.list("allOf")), left))
+	}
+	out.set("allOf", append(slices.Clone(out.list("allOf")), left))
+	return out
+}
+
+// bothValues combines u and v, the values of the keyword k in the schemas a and b. It returns false
+// if no value of k says the same as both.
+func bothValues(k string, a, b *object, u, v any) (any, bool) {
+	switch k {
+	case "type":
+		t := bothTypes(u, v)
+		if len(t) == 1 {
+			return t[0], true
+		}
+		return t, true
+
+	case "required", "enum", "allOf":
+		return bothLists(k, u, v), true
+
+	case "minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties":
+		return bound(u, v, 1), true
+	case "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
+		return bound(u, v, -1), true
+	case "uniqueItems":
+		return u == true || v == true, true
+
+	// What items and contains apply to depends on a neighbour.
+	case "items":
+		if a.has("prefixItems") || b.has("prefixItems") {
+			return nil, false
+		}
+	case "contains":
+		if a.has("minContains") {
+			return nil, false
+		}
+	case "additionalProperties", "propertyNames":
+	default:
+		return nil, false
+	}
+	return schemaOf(b.ptr, "allOf", []any{u, v}), true
+}
+
+// bothLists combines two values of a keyword whose value is a list. Another value counts as an empty
+// list.
+func bothLists(k string, u, v any) []any {
+	first, _ := u.([]any)
+	second, _ := v.([]any)
+	out := slices.Clone(first)
+	switch k {
+	case "required":
+		for _, name := range second {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	case "enum":
+		out = slices.DeleteFunc(out, func(x any) bool { return !containsValue(second, x) })
+	case "allOf":
+		out = append(out, second...)
 	}
 	return out
+}
+
+// containsValue reports whether a list contains a value that is equal in JSON.
+func containsValue(list []any, v any) bool {
+	return slices.ContainsFunc(list, func(u any) bool { return equal(u, v) })
 }
 
 // bothProperties combines the properties of two schemas. A property that only one of them names is

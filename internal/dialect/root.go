@@ -16,33 +16,20 @@ func (c *compiler) root(o *object) (*object, *back) {
 	for _, l := range left {
 		hints = append(hints, c.lost(l, l.keys, RootWithout)...)
 	}
+
 	if t := w.get("type"); t != nil && !slices.Contains(typesOf(t), any("object")) {
 		c.fail("", "type", RootObject, "arguments are an object, the schema wants %s", show(t))
 	}
 	w.set("type", "object")
-	var without []string
-	if r := c.d.rule(RootWithout); r != nil {
-		without = r.Words
-	}
-	for _, k := range []string{"anyOf", "oneOf"} {
-		if list := w.list(k); list != nil && slices.Contains(without, k) {
-			w = w.clone()
-			w.remove(k)
-			w = c.unite(w, k, list, &hints)
-		}
-	}
-	for _, k := range []string{"enum", "const", "not"} {
-		if w.has(k) && slices.Contains(without, k) {
-			hints = append(hints, c.lost(w, []string{k}, RootWithout)...)
-			w.remove(k)
-		}
-	}
+	w, more := c.withoutAtRoot(w)
+	hints = append(hints, more...)
 	if c.d.has(TypeNeeded) {
 		hints = append(hints, c.lost(w, []string{"if", "not"}, Keywords)...)
 	}
 	if !w.has("properties") {
 		w.set("properties", newObject(join(w.ptr, "properties")))
 	}
+
 	if c.d.has(TypeNeeded) {
 		out, b := c.object(w, hints)
 		if out == nil {
@@ -56,106 +43,158 @@ func (c *compiler) root(o *object) (*object, *back) {
 	return out, b
 }
 
-// unite converts alternatives of the root to one object with the properties of all.
-func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string) *object {
+// withoutAtRoot replaces the keywords that the dialect does not accept at the root.
+func (c *compiler) withoutAtRoot(w *object) (_ *object, hints []string) {
+	r := c.d.rule(RootWithout)
+	if r == nil {
+		return w, nil
+	}
+	for _, k := range []string{"anyOf", "oneOf"} {
+		if list := w.list(k); list != nil && slices.Contains(r.Words, k) {
+			w = w.clone()
+			w.remove(k)
+			w = c.unite(w, k, list, &hints)
+		}
+	}
+	for _, k := range []string{"enum", "const", "not"} {
+		if w.has(k) && slices.Contains(r.Words, k) {
+			hints = append(hints, c.lost(w, []string{k}, RootWithout)...)
+			w.remove(k)
+		}
+	}
+	return w, hints
+}
+
+// union collects the alternatives of a root that are objects.
+type union struct {
+	named     *object          // the properties of the root itself; nil means none
+	forms     map[string][]any // the schemas that alternatives have for each other property
+	order     []string         // the names in forms
+	need      [][]string       // the required fields of each alternative
+	closed    bool             // every alternative refuses fields that it does not name
+	evaluates bool             // an alternative says what other fields may be
+}
+
+// add adds an alternative whose references are followed.
+func (u *union) add(b *object) {
+	u.need = append(u.need, b.words("required"))
+	more := b.get("additionalProperties")
+	u.closed = u.closed && more == false
+	u.evaluates = u.evaluates || b.has("patternProperties") || b.has("additionalProperties") && more != false
+
+	props := b.object("properties")
+	if props == nil {
+		return
+	}
+	for _, name := range props.keys {
+		if u.named != nil && u.named.has(name) {
+			continue
+		}
+		if _, ok := u.forms[name]; !ok {
+			u.order = append(u.order, name)
+		}
+		if form := props.vals[name]; !containsValue(u.forms[name], form) {
+			u.forms[name] = append(u.forms[name], form)
+		}
+	}
+}
+
+// properties returns the properties of the root, with those that alternatives add if it allows
+// them.
+func (u *union) properties(w *object) *object {
 	props := newObject(join(w.ptr, "properties"))
-	base := w.object("properties")
-	if base != nil {
-		props = base.clone()
+	if u.named != nil {
+		props = u.named.clone()
 	}
-	var need [][]string // the required fields of each alternative
-	forms := map[string][]any{}
-	var order []string
-	closed := true
-	partial := false
-	objects := 0
-	evaluates := false
-	for _, v := range list {
-		b, ok := v.(*object)
-		if !ok {
-			if v == true {
-				need, closed, objects = append(need, nil), false, objects+1
-			}
-			continue
-		}
-		b, _, entered, st := c.flat(b)
-		if t := b.get("type"); st == never || t != nil && !slices.Contains(typesOf(t), any("object")) {
-			c.leave(entered)
-			continue
-		}
-		for _, k := range []string{"anyOf", "oneOf"} {
-			if inner := b.list(k); inner != nil {
-				var unused []string
-				b = b.clone()
-				b.remove(k)
-				b = c.unite(b, k, inner, &unused)
-			}
-		}
-		if c.err != nil {
-			c.leave(entered)
-			return w
-		}
-		c.leave(entered)
-		objects++
-		need = append(need, b.words("required"))
-		closed = closed && b.get("additionalProperties") == false
-		evaluates = evaluates || b.has("patternProperties") || b.has("additionalProperties") && b.get("additionalProperties") != false
-		p := b.object("properties")
-		if p == nil {
-			continue
-		}
-		for _, name := range p.keys {
-			if base != nil && base.has(name) {
-				continue
-			}
-			if _, ok := forms[name]; !ok {
-				order = append(order, name)
-			}
-			if !slices.ContainsFunc(forms[name], func(u any) bool { return equal(u, p.vals[name]) }) {
-				forms[name] = append(forms[name], p.vals[name])
-			}
-			partial = true
+	if w.get("additionalProperties") == false {
+		return props
+	}
+	for _, name := range u.order {
+		if f := u.forms[name]; len(f) == 1 {
+			props.set(name, f[0])
+		} else {
+			props.set(name, schemaOf(join(props.ptr, name), "anyOf", f))
 		}
 	}
-	if objects == 0 {
-		c.fail(w.ptr, keyword, RootObject, "no alternative is an object")
-		return w
-	}
-	if w.get("additionalProperties") != false {
-		for _, name := range order {
-			if f := forms[name]; len(f) == 1 {
-				props.set(name, f[0])
-			} else {
-				props.set(name, schemaOf(join(props.ptr, name), "anyOf", f))
-			}
-		}
-	}
+	return props
+}
+
+// required returns the fields that the root requires, and the fields that each alternative requires.
+func (u *union) required(w *object) []any {
 	required := w.list("required")
-	for _, name := range need[0] {
-		if !slices.Contains(required, any(name)) &&
-			!slices.ContainsFunc(need, func(n []string) bool { return !slices.Contains(n, name) }) {
+	for _, name := range u.need[0] {
+		everywhere := !slices.ContainsFunc(u.need, func(n []string) bool { return !slices.Contains(n, name) })
+		if everywhere && !slices.Contains(required, any(name)) {
 			required = append(slices.Clone(required), name)
 		}
 	}
+	return required
+}
+
+// unite converts alternatives of the root to one object with the properties of all.
+func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string) *object {
+	u := &union{named: w.object("properties"), forms: map[string][]any{}, closed: true}
+	for _, v := range list {
+		b, ok := v.(*object)
+		switch {
+		case ok:
+			c.alternative(u, b)
+		case v == true:
+			u.need = append(u.need, nil)
+			u.closed = false
+		}
+		if c.err != nil {
+			return w
+		}
+	}
+	if len(u.need) == 0 {
+		c.fail(w.ptr, keyword, RootObject, "no alternative is an object")
+		return w
+	}
+
+	required := u.required(w)
 	w = w.clone()
-	w.set("properties", props)
+	w.set("properties", u.properties(w))
 	if len(required) > 0 {
 		w.set("required", required)
 	}
-	if closed && !w.has("additionalProperties") {
+	if u.closed && !w.has("additionalProperties") {
 		w.set("additionalProperties", false)
 	}
-	if evaluates {
+	if u.evaluates {
 		w.remove("unevaluatedProperties") // an alternative accepts other fields
 	}
-	c.lose(w.ptr, keyword, Looser, RootWithout, "the fields of the alternatives are sent as one object; which of them go together is not enforced")
-	if partial && !closed {
+
+	c.lose(w.ptr, keyword, Looser, RootWithout,
+		"the fields of the alternatives are sent as one object; which of them go together is not enforced")
+	if len(u.order) > 0 && !u.closed {
 		c.lose(w.ptr, keyword, Stricter, RootWithout, "a field that only one alternative names has the form that this one gives it")
 	}
-	if h := choices(need, required); h != "" {
+	if h := choices(u.need, required); h != "" {
 		*hints = append(*hints, h)
 	}
 	return w
+}
+
+// alternative adds an alternative of the root to u. An alternative that is no object cannot match.
+func (c *compiler) alternative(u *union, b *object) {
+	b, _, entered, st := c.flat(b)
+	defer c.leave(entered)
+	if t := b.get("type"); st == never || t != nil && !slices.Contains(typesOf(t), any("object")) {
+		return
+	}
+
+	for _, k := range []string{"anyOf", "oneOf"} {
+		if inner := b.list(k); inner != nil {
+			var unused []string
+			b = b.clone()
+			b.remove(k)
+			b = c.unite(b, k, inner, &unused)
+		}
+	}
+	if c.err == nil {
+		u.add(b)
+	}
 }
 
 // choices describes the allowed sets of fields. It returns "" if there is no restriction.
