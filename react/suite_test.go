@@ -26,11 +26,11 @@ type carried struct {
 
 // uncarried are the replies that a decision has no place for, and what becomes of them.
 var uncarried = map[string]string{
-	"reply/text and calls": "the text is a thought there",
-	"reply/broken arguments":  "a decision that cannot be read is asked for again",
-	"reply/cut call":          "a decision that cannot be read is asked for again",
-	"xml reply/long text":     "space around an answer between tags is not part of it",
-	"xml reply/filtered":      "space around an answer between tags is not part of it",
+	"reply/text and calls":   "the text is a thought there",
+	"reply/broken arguments": "a decision that cannot be read is asked for again",
+	"reply/cut call":         "a decision that cannot be read is asked for again",
+	"xml reply/long text":    "space around an answer between tags is not part of it",
+	"xml reply/filtered":     "space around an answer between tags is not part of it",
 }
 
 func (c carried) Run(name string, f func(carried)) bool {
