@@ -185,7 +185,11 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o run
 	if r.scope.budget.costs() && !r.priced() {
 		return r.end(ctx, StopFailed, r.unpriced())
 	}
-	if r.resumed.answered {
+	if answer := r.resumed.answer; answer != nil {
+		r.reply.answer = answer
+		if answer.From == AnswerTool {
+			return r.end(ctx, StopFinished, nil)
+		}
 		return r.end(ctx, StopAnswer, nil)
 	}
 	stop, err := r.loop(ctx)

@@ -249,7 +249,7 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 		return errors.New("there is no message to answer")
 	}
 	last := len(in.msgs) - 1
-	closed := len(in.then)+len(in.open) == 0 && !r.resumed.answered
+	closed := len(in.then)+len(in.open) == 0 && r.resumed.answer == nil
 	if closed && in.msgs[last].Role == llm.RoleAssistant {
 		if i := lastOf(msgs, llm.RoleAssistant); i >= 0 {
 			last = len(stored) + i
@@ -273,14 +273,20 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 
 // raised continues from, which stopped at a limit, without a message: see Agent.Resume.
 func (r *run) raised(from *Result, in *intake) {
+	if from.Stop != StopLimit || len(in.open) > 0 {
+		return
+	}
+
+	if answer := from.answered(); answer != nil && !answer.Forced {
+		r.resumed.answer = answer
+		r.res.Output = from.Output
+		r.res.Repairs = from.Repairs
+		return
+	}
+
+	// The model is asked again, as if it had not written the last reply.
 	last := len(in.msgs) - 1
-	answer := last > 0 && in.msgs[last].Role == llm.RoleAssistant
-	passed := strings.HasSuffix(from.Cause, " are used up") || strings.HasSuffix(from.Cause, " are spent")
-	switch {
-	case from.Stop != StopLimit || len(in.open) > 0:
-	case passed && (answer || from.Output != nil):
-		r.resumed.answered, r.res.Output, r.res.Repairs = true, from.Output, from.Repairs
-	case answer:
+	if last > 0 && in.msgs[last].Role == llm.RoleAssistant {
 		in.msgs = in.msgs[:last]
 	}
 }

@@ -1,6 +1,6 @@
 package pawl
 
-// result.go: Result and its parts: StopReason, Step, Spent, Values; how a run ends.
+// result.go: Result and its parts: Answer, StopReason, Step, Spent, Values; how a run ends.
 
 import (
 	"cmp"
@@ -23,6 +23,10 @@ type Result struct {
 	// Usage of this run and of the runs that it resumed.
 	Spent Spent      `json:"spent"`
 	Stop  StopReason `json:"stop"`
+	// How the run answered. nil means that it did not, or that the Result was stored before
+	// version 0.1. It is set with StopAnswer and StopFinished, and with StopLimit if there is an
+	// answer all the same.
+	Answer *Answer `json:"answer,omitzero"`
 	// The limit that was reached, with StopLimit. "" means none.
 	Limit LimitName `json:"limit,omitzero"`
 	// The reason as a sentence. "" with StopAnswer.
@@ -40,23 +44,75 @@ type Result struct {
 	Repairs []string `json:"repairs,omitzero"`
 }
 
-// Text returns the answer: Output if there is one, the result that ended the run with StopFinished,
-// else the text of the last reply.
+// Answer is how a run answered. It is set when the run stops, and never derived from Steps, which
+// events and stored results may not have.
+type Answer struct {
+	// The answer as text. With AnswerOutput it is JSON, equal to Result.Output.
+	Text string `json:"text"`
+	// Where the answer comes from.
+	From AnswerSource `json:"from"`
+	// The call whose result is the answer, with AnswerTool. "" means none.
+	Key llm.Key `json:"key,omitzero"`
+	// A limit made the run ask for the answer before it was done. Resume under a raised limit asks
+	// the model again. An answer that only passed a limit is not forced, and Resume keeps it.
+	Forced bool `json:"forced,omitzero"`
+}
+
+// AnswerSource is the place that an answer comes from, from a closed list.
+type AnswerSource string
+
+// The sources of answers.
+const (
+	// The text of the last reply.
+	AnswerReply AnswerSource = "reply"
+	// JSON that fits Agent.Output.
+	AnswerOutput AnswerSource = "output"
+	// The result of the tool that ended the run (FinishError).
+	AnswerTool AnswerSource = "tool"
+)
+
+// Text returns the text of the answer, or the text of the last reply if there is no answer.
 func (r *Result) Text() string {
-	if r.Output != nil {
-		return string(r.Output)
+	if a := r.answered(); a != nil {
+		return a.Text
 	}
-	if (r.Stop == StopFinished || r.Stop == StopLimit) && len(r.Steps) > 0 {
-		if x := ending(r.Steps[len(r.Steps)-1].Executions); x != nil {
-			return x.Result.Text()
-		}
-	}
-	for i := len(r.Messages) - 1; i >= 0; i-- {
-		if m := r.Messages[i]; m.Role == llm.RoleAssistant {
-			return m.Text()
-		}
+	if i := lastOf(r.Messages, llm.RoleAssistant); i >= 0 {
+		return r.Messages[i].Text()
 	}
 	return ""
+}
+
+// answered returns the answer of the run. nil means none.
+//
+// Results that were stored before version 0.1 have no Answer. For them it is found as it was then:
+// in Output, in the last step, or in the last reply. Only their Cause says whether a limit forced it.
+func (r *Result) answered() *Answer {
+	if r.Answer != nil {
+		return r.Answer
+	}
+
+	forced := false
+	switch r.Stop {
+	case StopAnswer, StopFinished:
+	case StopLimit:
+		passed := strings.HasSuffix(r.Cause, " are used up") || strings.HasSuffix(r.Cause, " are spent")
+		forced = !passed
+	default:
+		return nil
+	}
+
+	if r.Output != nil {
+		return &Answer{Text: string(r.Output), From: AnswerOutput, Forced: forced}
+	}
+	if len(r.Steps) > 0 {
+		if x := ending(r.Steps[len(r.Steps)-1].Executions); x != nil {
+			return &Answer{Text: x.Result.Text(), From: AnswerTool, Key: x.Key, Forced: forced}
+		}
+	}
+	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == llm.RoleAssistant && !r.Messages[n-1].HasCalls() {
+		return &Answer{Text: r.Messages[n-1].Text(), From: AnswerReply, Forced: forced}
+	}
+	return nil
 }
 
 // Err returns nil for StopAnswer and StopFinished, and a *StopError for all other reasons. It is
@@ -157,6 +213,7 @@ func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, err
 		}
 	}
 	r.res.Stop = stop
+	r.res.Answer = r.reply.answer
 	r.res.Messages = append(r.res.Messages, r.history.then...)
 	ended := Event{Kind: EventRunEnded, Result: r.res}
 	if err != nil {
@@ -200,9 +257,17 @@ func (r *run) answered(resp *llm.Response) (StopReason, error) {
 		return StopFailed, &llm.ProviderError{Code: llm.CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
 	case r.output.rejected():
 		return r.unfit()
+	}
+
+	r.reply.answer = &Answer{Text: resp.Message.Text(), From: AnswerReply}
+	if r.res.Output != nil {
+		r.reply.answer = &Answer{Text: string(r.res.Output), From: AnswerOutput}
+	}
+	switch {
 	case r.reply.final.limit != "":
 		return r.asked()
 	case r.scope.budget.callsRefused().limit != "":
+		r.reply.answer.Forced = true
 		return r.limit(r.scope.budget.callsRefused())
 	case strings.TrimSpace(resp.Message.Text()) == "":
 		r.res.Cause = "the answer is empty"
@@ -219,11 +284,13 @@ func (r *run) finished(x *Execution) (StopReason, error) {
 		return r.pending() // their results may change the answer
 	case r.answers(x.Call):
 		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
+		r.reply.answer = &Answer{Text: string(x.Call.Args), From: AnswerOutput}
 		if r.reply.final.limit != "" && !r.output.asked {
 			return r.asked()
 		}
 		return StopAnswer, nil
 	}
+	r.reply.answer = &Answer{Text: x.Result.Text(), From: AnswerTool, Key: x.Key}
 	return StopFinished, nil
 }
 
@@ -235,6 +302,7 @@ func (r *run) limit(at reached) (StopReason, error) {
 
 // asked stops at the answer that the model was asked for because of a limit.
 func (r *run) asked() (StopReason, error) {
+	r.reply.answer.Forced = true
 	why := r.reply.final
 	if now := r.own.passed(); now.limit == why.limit {
 		why = now // with the usage of the answer

@@ -42,7 +42,7 @@ type resumed struct {
 	decisions []llm.Decision
 	pending   []PendingCall  // of the Result that is resumed
 	repairs   []llm.Repaired // of the stored messages
-	answered  bool           // the Result has the answer: its limit was raised
+	answer    *Answer        // of the Result, whose limit was raised; nil means that the run continues
 }
 
 // setup is what all requests of a run have in common.
@@ -77,6 +77,7 @@ type reply struct {
 	reserved bool         // need is reserved
 	used     use          // by the last request
 	final    reached      // limit for which the request asks for an answer
+	answer   *Answer      // that the run ends with; nil means none
 }
 
 // out is the receiver of the events.

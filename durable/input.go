@@ -45,6 +45,7 @@ func (r *Runner) given(msgs []llm.Message) (body record.Begin, err error) {
 			Pending: r.From.Pending, Stop: r.From.Stop}
 		if f.Stop == pawl.StopLimit { // what Agent.Resume needs under a raised limit
 			f.Limit, f.Cause, f.Output = r.From.Limit, r.From.Cause, r.From.Output
+			f.Answer = r.From.Answer
 		}
 		body.From, err = json.Marshal(f)
 	}

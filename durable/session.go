@@ -395,7 +395,9 @@ func (s *session) end(res *pawl.Result, text string) error {
 	}
 	body := record.End{Stop: res.Stop, Limit: res.Limit, Cause: res.Cause, Error: text, Spent: res.Spent,
 		Pending: res.Pending,
-		Values:  res.Values, Output: res.Output}
+		Values:  res.Values,
+		Output:  res.Output,
+		Answer:  res.Answer}
 	s.mu.Lock()
 	body.Failed = maps.Clone(s.broken)
 	s.mu.Unlock()

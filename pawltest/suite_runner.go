@@ -78,16 +78,35 @@ func runs() map[string]func() *pawl.Agent {
 			a.Limits.Tokens = 1
 			return a
 		},
+		"ended by a tool": func() *pawl.Agent { return clerk(nil, script.Call("submit", `{"at":"the desk"}`)) },
+		"ended by a tool after words": func() *pawl.Agent {
+			return clerk(nil, script.Together(script.Say("I submit."), script.Call("submit", `{"at":"the desk"}`)))
+		},
+		"ended by a tool over a limit": func() *pawl.Agent {
+			turn := script.Call("submit", `{"at":"the desk"}`)
+			turn.Usage = &llm.Usage{Input: 5, Output: 5}
+			a := clerk(nil, turn)
+			a.Limits.Tokens = 1
+			return a
+		},
+		"an answer with a schema": func() *pawl.Agent {
+			a := clerk(nil, script.Say(`{"at":"home"}`))
+			a.Tools = nil
+			a.Output = pawl.SchemaFor[place]()
+			return a
+		},
 		"no rounds left": limited(pawl.Limits{Rounds: 1}),
 		"handed back":    limited(pawl.Limits{Rounds: 1, AtLimit: pawl.AtLimitReturn}),
 	}
 }
 
-// clerk is an agent that looks, waits at gate, asks the caller, and pays after an approval.
+type place struct {
+	At string `json:"at"`
+}
+
+// clerk is an agent that looks, waits at gate, asks the caller, and pays after an approval. Its tool
+// submit ends the run.
 func clerk(gate <-chan struct{}, turns ...script.Turn) *pawl.Agent {
-	type place struct {
-		At string `json:"at"`
-	}
 	look := pawl.Func("look", "Looks.", func(_ context.Context, in place) (string, error) { return "saw " + in.At, nil })
 	look.Effect = pawl.EffectRead
 	pay := pawl.Func("pay", "Pays.", func(_ context.Context, in place) (string, error) { return "paid " + in.At, nil })
@@ -101,7 +120,11 @@ func clerk(gate <-chan struct{}, turns ...script.Turn) *pawl.Agent {
 	})
 	wait.Effect = pawl.EffectRead
 	ask := &pawl.Tool{Name: "ask", Description: "Asks.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
-	return &pawl.Agent{Name: "clerk", Model: script.New(turns...), Tools: []pawl.Toolset{look, pay, wait, ask},
+	submit := pawl.Func("submit", "Submits.", func(_ context.Context, in place) (string, error) {
+		return "", pawl.FinishError(llm.TextResult("submitted at " + in.At))
+	})
+	submit.Effect = pawl.EffectRead
+	return &pawl.Agent{Name: "clerk", Model: script.New(turns...), Tools: []pawl.Toolset{look, pay, wait, ask, submit},
 		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
 }
 
@@ -232,8 +255,8 @@ func testRun[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner, make func()
 // sketch is the part of a Result that is the same for all Runners.
 func sketch(res *pawl.Result) string {
 	msgs := marshal(res.Messages)
-	return fmt.Sprintf("%s: %s\nrequests %d, calls %d, rounds %d\n%s", res.Stop, res.Text(), res.Spent.Requests,
-		res.Spent.Calls, res.Spent.Rounds, msgs)
+	return fmt.Sprintf("%s: %s %s\nrequests %d, calls %d, rounds %d\n%s", res.Stop, res.Text(), marshal(res.Answer),
+		res.Spent.Requests, res.Spent.Calls, res.Spent.Rounds, msgs)
 }
 
 // retold formats the texts and steps of events, without details that depend on timing.

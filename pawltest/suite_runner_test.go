@@ -62,6 +62,16 @@ func TestFaultyRunnersFailTheSuite(t *testing.T) {
 				return errors.As(err, &stop) || yield(e, err)
 			}
 		}, "the error of a run that stopped with limit is nil"},
+		"loses the answer": {func(yield yielder) yielder {
+			return func(e pawl.Event, err error) bool {
+				if e.Result != nil {
+					res := *e.Result
+					res.Answer = nil
+					e.Result = &res
+				}
+				return yield(e, err)
+			}
+		}, "the result is"},
 		"has another answer": {func(yield yielder) yielder {
 			return func(e pawl.Event, err error) bool {
 				if e.Result != nil {

@@ -345,5 +345,15 @@ func (x *redaction) result(r pawl.Result) pawl.Result {
 	r.Cause, r.Pending, r.Values, r.Output = x.text(r.Cause), applyAll(r.Pending, x.waiting), x.values(r.Values),
 		x.json(r.Output, nil)
 	r.Spent, r.Repairs = x.spent(r.Spent), applyAll(r.Repairs, x.text)
+	r.Answer = apply(r.Answer, x.answer)
 	return r
+}
+
+func (x *redaction) answer(a pawl.Answer) pawl.Answer {
+	if a.From == pawl.AnswerOutput {
+		a.Text = string(x.json([]byte(a.Text), nil)) // equal to Output
+	} else {
+		a.Text = x.text(a.Text)
+	}
+	return a
 }

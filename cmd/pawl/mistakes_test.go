@@ -48,7 +48,7 @@ var compileMistakes = []string{
 	`_ = pawl.Approve(true)`,
 	`agent.Run(ctx, []llm.Message{llm.User("Hello")})`,
 	`for event := range agent.Stream(ctx) { event.Print() }`,
-	`res, err := agent.Run(ctx); fmt.Println(res.Answer, err)`,
+	`res, err := agent.Run(ctx); fmt.Println(res.Content, err)`,
 	`answer, err := pawl.Into[string](ctx, agent, llm.User("Hello")); _, _ = answer, err`,
 	`_ = agent.Check()`,
 }

@@ -68,6 +68,8 @@ type ExportedEnd struct {
 	Spent  pawl.Spent      `json:"spent"`
 	Values pawl.Values     `json:"values,omitzero"`
 	Output json.RawMessage `json:"output,omitzero"`
+	// Answer of the run. nil means that it did not answer, or that it ended before version 0.1.
+	Answer *pawl.Answer `json:"answer,omitzero"`
 }
 
 // Origin is the source of a fork.
@@ -114,7 +116,7 @@ func export(h *record.History) (*Export, error) {
 	}
 	x.Sort()
 	if e := h.End; e != nil {
-		x.End = &ExportedEnd{e.Stop, e.Limit, e.Cause, e.Error, e.Spent, e.Values, e.Output}
+		x.End = &ExportedEnd{e.Stop, e.Limit, e.Cause, e.Error, e.Spent, e.Values, e.Output, e.Answer}
 	}
 	return x, nil
 }

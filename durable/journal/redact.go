@@ -59,9 +59,10 @@ func (x *Export) Redacted(r *redact.Redactor) *Export {
 	}
 	if x.End != nil {
 		end := *x.End
-		was := hide(pawl.Result{Values: end.Values, Output: end.Output, Spent: end.Spent, Cause: end.Cause})
+		was := hide(pawl.Result{Values: end.Values, Output: end.Output, Answer: end.Answer, Spent: end.Spent, Cause: end.Cause})
 		end.Values, end.Output, end.Spent, end.Cause, end.Error = was.Values, was.Output, was.Spent,
 			was.Cause, r.String(end.Error)
+		end.Answer = was.Answer
 		out.End = &end
 	}
 	return &out

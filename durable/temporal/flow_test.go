@@ -338,3 +338,20 @@ func refusedAnswer(err error) bool {
 	var app *sdk.ApplicationError
 	return errors.As(err, &app) && app.Type() == answerRefused
 }
+
+// A run that a tool ends has the result of the tool as its answer, although it has no Steps.
+func TestAnswerOfATool(t *testing.T) {
+	submit := pawl.Func("submit", "Submits.", func(context.Context, struct{}) (string, error) {
+		return "", pawl.FinishError(llm.TextResult("the report"))
+	})
+	submit.Effect = pawl.EffectRead
+	e := start(t, &pawl.Agent{Model: script.New(script.Call("submit", nil)), Tools: []pawl.Toolset{submit}})
+	out, err := e.run(input{Messages: ask})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &pawl.Answer{Text: "the report", From: pawl.AnswerTool, Key: "run/1/0"}
+	if diff := cmp.Diff(want, out.Result.Answer); diff != "" || out.Result.Text() != want.Text {
+		t.Errorf("the text is %q, the answer (-want +got):\n%s", out.Result.Text(), diff)
+	}
+}

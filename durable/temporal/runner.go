@@ -159,7 +159,8 @@ func (r *Runner) start(ctx context.Context, msgs []llm.Message) error {
 	in.Answered = r.From == nil && opens(msgs)
 	if r.From != nil {
 		in.From = &pawl.Result{Messages: r.From.Messages, Spent: r.From.Spent, Values: r.From.Values,
-			Pending: r.From.Pending, Stop: r.From.Stop, Limit: r.From.Limit, Cause: r.From.Cause, Output: r.From.Output}
+			Pending: r.From.Pending, Stop: r.From.Stop, Limit: r.From.Limit, Cause: r.From.Cause, Output: r.From.Output,
+			Answer: r.From.Answer}
 	}
 	_, err := e.Client.ExecuteWorkflow(ctx,
 		client.StartWorkflowOptions{ID: r.ID, TaskQueue: e.queue(),

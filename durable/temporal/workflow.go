@@ -242,6 +242,7 @@ func (f *flow) continueAsNew(res *pawl.Result) error {
 	slim := *res
 	slim.Steps = nil
 	slim.Stop = ""
+	slim.Answer = nil
 	slim.Limit = ""
 	slim.Cause = ""
 	next.From = &slim
@@ -261,7 +262,7 @@ func (f *flow) settle() {
 // end stores the reason of the stop.
 func (f *flow) end(out *Outcome) {
 	r := out.Result
-	f.record.End = &journal.ExportedEnd{Stop: r.Stop, Limit: r.Limit, Cause: r.Cause, Error: out.Error,
+	f.record.End = &journal.ExportedEnd{Stop: r.Stop, Answer: r.Answer, Limit: r.Limit, Cause: r.Cause, Error: out.Error,
 		Spent: r.Spent, Values: r.Values, Output: r.Output}
 }
 

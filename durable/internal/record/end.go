@@ -14,6 +14,12 @@ func (b *End) RunEnded(e pawl.Event) pawl.Event {
 	res := *e.Result
 	res.Stop, res.Limit, res.Cause, res.Spent, res.Pending = b.Stop, b.Limit, b.Cause, b.Spent, b.Pending
 	res.Values, res.Output = b.Values, b.Output
+	switch b.Stop {
+	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
+		res.Answer = cmp.Or(b.Answer, res.Answer) // the end may have been stored without it
+	default:
+		res.Answer = nil
+	}
 	if n := len(res.Steps); n > 0 && res.Steps[n-1].Error != "" {
 		res.Steps = append(slices.Clone(res.Steps[:n-1]), b.failure(res.Steps[n-1]))
 	}

@@ -118,6 +118,7 @@ type End struct {
 	Pending []pawl.PendingCall `json:"pending,omitzero"`
 	Values  pawl.Values        `json:"values,omitzero"`
 	Output  json.RawMessage    `json:"output,omitzero"`
+	Answer  *pawl.Answer       `json:"answer,omitzero"`
 	// Failed has the requests without a stored reply of this attempt, by Request.Key.
 	Failed map[llm.Key]Failure `json:"failed,omitzero"`
 }

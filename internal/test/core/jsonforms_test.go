@@ -73,7 +73,8 @@ var (
 	formStep = pawl.Step{Request: &formRequest, Response: &formResponse,
 		Executions: []pawl.Execution{formExecution}, Error: "broken"}
 	formResult = pawl.Result{Messages: []llm.Message{formMessage}, Steps: []pawl.Step{formStep}, Spent: formSpent,
-		Stop: pawl.StopPending, Limit: "calls", Cause: "calls wait",
+		Stop: pawl.StopPending, Answer: &pawl.Answer{Text: "Rain.", From: pawl.AnswerTool, Key: "run/1/0", Forced: true},
+		Limit: "calls", Cause: "calls wait",
 		Pending: []pawl.PendingCall{formWaiting}, Values: formValues, Unread: []llm.Message{formMessage},
 		Output: formData, Repairs: []string{"a fence"}}
 
@@ -383,6 +384,7 @@ var wireWords = map[string][]string{
 	"ends": {string(pawl.StopFailed), string(pawl.StopFinished)},
 	"stop": words([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit,
 		pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
+	"answer": words([]pawl.AnswerSource{pawl.AnswerReply, pawl.AnswerOutput, pawl.AnswerTool}),
 	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest,
 		llm.CodeContextLength, llm.CodeContentFilter,
 		llm.CodeRateLimit, llm.CodeQuota, llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork,

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -109,5 +110,81 @@ func TestCauseHasTheUsage(t *testing.T) {
 	res, _ := agent.Run(t.Context(), llm.User("go"))
 	if want := "$0.0040 of $0.0030 are spent; the model was asked to answer"; res.Cause != want {
 		t.Errorf("got the cause %q, want %q; spent %v", res.Cause, want, res.Spent.Usage.Cost)
+	}
+}
+
+// What a limit means for an answer is a field of the Result and not its Cause, which is a sentence
+// for people: an answer that passed a limit is kept whatever the sentence says, and an answer that a
+// limit forced is asked for again.
+func TestRaisedReadsNoCause(t *testing.T) {
+	usage := &llm.Usage{Input: 90, Output: 20}
+	whole, call := script.Say("the answer"), script.Call("f", `{}`)
+	whole.Usage, call.Usage = usage, usage
+	for _, c := range []struct {
+		name     string
+		limits   pawl.Limits
+		turns    []script.Turn
+		requests int // of both runs
+	}{
+		{"passed", pawl.Limits{Tokens: 100}, []script.Turn{whole, script.Say("again")}, 1},
+		{"forced by tokens", pawl.Limits{Tokens: 200}, []script.Turn{call, script.Say("in short"), script.Say("again")}, 3},
+		{"forced by rounds", pawl.Limits{Rounds: 1}, []script.Turn{call, script.Say("in short"), script.Say("again")}, 3},
+	} {
+		for _, cause := range []string{"", "110 von 100 Token sind verbraucht", "12 tokens of 10 are used up", "all are spent"} {
+			agent := &pawl.Agent{Model: script.New(c.turns...), Tools: []pawl.Toolset{says("f", "ok")}, Limits: c.limits}
+			res, err := agent.Run(t.Context(), llm.User("go"))
+			if res == nil || res.Stop != pawl.StopLimit {
+				t.Fatalf("%s: %+v, %v; want a limit", c.name, res, err)
+			}
+			if cause != "" {
+				res.Cause = cause
+			}
+			agent.Limits = pawl.Limits{}
+			res, err = agent.Resume(t.Context(), res)
+			if err != nil || res.Spent.Requests != c.requests {
+				t.Errorf("%s, cause %q: %d requests, %v; want %d", c.name, cause, res.Spent.Requests, err, c.requests)
+			}
+		}
+	}
+}
+
+// An answer by a tool that passed a limit is the answer under the raised limit, with the same stop
+// reason as without a limit.
+func TestRaisedAnswerOfATool(t *testing.T) {
+	call := script.Call("submit", `{}`)
+	call.Usage = &llm.Usage{Input: 90, Output: 20}
+	submit := does("submit", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{}, pawl.FinishError(llm.TextResult("the report"))
+	})
+	agent := &pawl.Agent{Model: script.New(call), Tools: []pawl.Toolset{submit}, Limits: pawl.Limits{Tokens: 100}}
+	res, err := agent.Run(t.Context(), llm.User("go"))
+	if res == nil || res.Stop != pawl.StopLimit || res.Text() != "the report" || res.Answer.Forced {
+		t.Fatalf("%+v, %v; want the limit of tokens and the report", res, err)
+	}
+	agent.Limits.Tokens = 0
+	res, err = agent.Resume(t.Context(), res)
+	if err != nil || res.Stop != pawl.StopFinished || res.Text() != "the report" || res.Spent.Requests != 1 {
+		t.Errorf("%+v, %v; want the report with no further request", res, err)
+	}
+}
+
+// A Result that was stored without Answer says the same as before.
+func TestStoredWithoutAnswer(t *testing.T) {
+	said := []llm.Message{llm.User("go"), llm.Assistant(llm.Text{Text: "said"})}
+	ended := []pawl.Step{{Executions: []pawl.Execution{{Key: "run/1/0", Ends: pawl.StopFinished, Result: llm.TextResult("by a tool")}}}}
+	for _, c := range []struct {
+		name string
+		res  pawl.Result
+		want string
+	}{
+		{"a reply", pawl.Result{Stop: pawl.StopAnswer, Messages: said}, "said"},
+		{"output", pawl.Result{Stop: pawl.StopAnswer, Messages: said, Output: json.RawMessage(`{"a":1}`)}, `{"a":1}`},
+		{"a tool", pawl.Result{Stop: pawl.StopFinished, Messages: said, Steps: ended}, "by a tool"},
+		{"a tool, with a limit", pawl.Result{Stop: pawl.StopLimit, Messages: said, Steps: ended}, "by a tool"},
+		{"a failure", pawl.Result{Stop: pawl.StopFailed, Messages: said, Steps: ended}, "said"},
+	} {
+		if got := c.res.Text(); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
 	}
 }

@@ -156,6 +156,11 @@ func SpentOf(head store.JournalRun) pawl.Spent {
 
 // AnswerOf returns the final answer of a run.
 func AnswerOf(x *journal.Export) string {
+	if x.End != nil && x.End.Answer != nil {
+		return x.End.Answer.Text
+	}
+
+	// The run did not answer, or ended before version 0.1.
 	if x.End != nil && x.End.Stop == pawl.StopFinished {
 		for _, call := range slices.Backward(x.Calls) {
 			if call.Execution.Ends == pawl.StopFinished && IsOwn(call.Key) {
