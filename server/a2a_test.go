@@ -197,7 +197,12 @@ func TestA2ATenants(t *testing.T) {
 
 func a2aCardOf(t *testing.T, h *httptest.Server) *a2a.AgentCard {
 	t.Helper()
-	card, err := agentcard.DefaultResolver.Resolve(t.Context(), h.URL)
+	return a2aCardAt(t, h.URL)
+}
+
+func a2aCardAt(t *testing.T, url string) *a2a.AgentCard {
+	t.Helper()
+	card, err := agentcard.DefaultResolver.Resolve(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestAGUI(t *testing.T) {
 				"question of an inner agent":      {2, "interrupt success" + ends, asked},
 				"failing model":                   {1, "error model_failed", nil},
 				"failing model behind a write":    {2, "interrupt error model_failed", []string{"I call. | " + paid(16)}},
-				"end behind a tool":               {1, "success", []string{"I call. | end({}) = over"}},
+				"end behind a tool":               {1, "success", []string{"I call. | end({}) = over", "over"}},
 				"progress":                        {1, "success", []string{"I call. | report({}) = reported", "Done: reported"}},
 				"control":                         {0, "", nil},
 			} {

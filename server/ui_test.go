@@ -81,7 +81,11 @@ func uiAgent(w *world) *pawl.Agent {
 		return "", pawl.FinishError(llm.TextResult("over"))
 	})
 	end.Effect = pawl.EffectRead
-	a.Tools = append(a.Tools, fail, end)
+	quit := pawl.Func("quit", "Ends the run without an answer.", func(context.Context, struct{}) (string, error) {
+		return "", pawl.FinishError(llm.TextResult(""))
+	})
+	quit.Effect = pawl.EffectRead
+	a.Tools = append(a.Tools, fail, end, quit)
 	report := pawl.Func("report", "Reports.", func(ctx context.Context, _ struct{}) (string, error) {
 		pawl.InvocationFrom(ctx).Emit("half", json.RawMessage(`{"done":1}`))
 		return "reported", nil
@@ -163,7 +167,8 @@ func TestUseChat(t *testing.T) {
 				"history":                         {3, []string{"text:You said: one", "text:I call. | " + paid(11) + " | text:Done: paid 11"}},
 				"failing model":                   {1, []string{""}},
 				"failing model behind a write":    {2, []string{"text:I call. | " + paid(12)}},
-				"end behind a tool":               {1, []string{`text:I call. | end({}) output-available "over"`}},
+				"end behind a tool":               {1, []string{`text:I call. | end({}) output-available "over" | text:over`}},
+				"end without a text":              {1, []string{`text:I call. | quit({}) output-available ""`}},
 				// the control: without the mark of executed calls the page posts again and again
 				"end without the mark": {5, nil},
 			} {

@@ -472,6 +472,17 @@ func (e *Encoder) ask(w *pawl.PendingCall) {
 	}
 }
 
+// answer sends the result of the tool that ended the run as the text of one more step. A client shows
+// the results of tools apart from the answer.
+func (e *Encoder) answer(step int, a *pawl.Answer) {
+	e.close()
+	e.reply()
+	e.step = step
+	e.steps++
+	e.put(&frame{kind: stepStarted, step: step})
+	e.say(step, 0, false, a.Text)
+}
+
 func (e *Encoder) end(ev *pawl.Event) {
 	if ev.Result == nil {
 		ev.Result = &pawl.Result{Stop: pawl.StopFailed}
@@ -486,6 +497,9 @@ func (e *Encoder) end(ev *pawl.Event) {
 			in.end(&pawl.Event{Result: &pawl.Result{Stop: pawl.StopPending}})
 			e.out = append(e.out, in.flush()...)
 		}
+	}
+	if a := ev.Result.Answer; a != nil && a.From == pawl.AnswerTool && a.Text != "" && e.run == "run" {
+		e.answer(ev.Step+1, a)
 	}
 	e.close()
 	if ev.Result.Output != nil {

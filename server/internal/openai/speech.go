@@ -101,6 +101,8 @@ func (c *call) follow(t *turn, w *web.Sender, say func(text string), think *thou
 		if ev.Kind == pawl.EventRunEnded && ev.Result != nil {
 			if s.all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
 				s.write(ev.Result.Text())
+			} else if a := ev.Result.Answer; a != nil && a.From == pawl.AnswerTool && a.Text != "" {
+				s.write("\n\n" + a.Text) // after the words of its reply
 			}
 			out.text = s.all.String()
 			return out, t.stopped(ev, &out)

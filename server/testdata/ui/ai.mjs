@@ -145,13 +145,14 @@ await scene('history', async () => {
 await scene('failing model', () => say(open('fails'), 'break'));
 await scene('failing model behind a write', async () => answer(await say(open('breaks'), 'call pay 12 then break'), yes));
 await scene('end behind a tool', () => say(open('end'), 'call end'));
+await scene('end without a text', () => say(open('quit'), 'call quit'));
 await scene('end without the mark', async () => {
 	const unmarked = async (url, init) => {
 		if (++posts > 5) throw new Error('enough');
 		const res = await fetch(url, init);
 		return new Response((await res.text()).replaceAll('"providerExecuted":true,', ''), { headers: res.headers });
 	};
-	return say(open('unmarked', { fetch: unmarked }), 'call end');
+	return say(open('unmarked', { fetch: unmarked }), 'call quit');
 });
 posts = Math.min(posts, 5);
 all['end without the mark'].posts = posts;
