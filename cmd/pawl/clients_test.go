@@ -259,6 +259,7 @@ func same(t *testing.T, got map[string]json.RawMessage, want map[string]string) 
 // and OpenAI-compatible servers. The script covers text, tools of the agent, tools of the client
 // over several steps, continued conversations, objects and errors, streamed and whole.
 func TestVercelsSDK(t *testing.T) {
+	t.Parallel()
 	v := serveClerk(t)
 	got := v.node("vercel.mjs", "", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod")
 	want := map[string]string{}
@@ -307,6 +308,7 @@ func TestVercelsSDK(t *testing.T) {
 // The official client of OpenAI uses an agent as a model: text, tools of the agent, tools of the
 // client, continued conversations and errors, streamed and whole.
 func TestOpenAIsClient(t *testing.T) {
+	t.Parallel()
 	v := serveClerk(t)
 	got := v.node("agents.mjs", "", "openai")
 	want := map[string]string{"models": `["clerk"]`, "model": `"clerk"`, "runTools": `{"text":"Done: Paris","ran":1}`, "wrong token": `{"status":401,"name":"AuthenticationError","code":"wrong_token"}`}
@@ -346,6 +348,7 @@ func TestOpenAIsClient(t *testing.T) {
 // The official client of OpenAI works in a web page of an origin that is named, and no page of
 // another origin reaches the server, not even one of this machine.
 func TestOpenAIsClientInAPage(t *testing.T) {
+	t.Parallel()
 	b := startPages(t)
 	named, other := b.serve(t), b.serve(t)
 	v := serveClerk(t, "--origin", named)
@@ -418,6 +421,7 @@ func (v *serving) requests(want map[string]int) {
 // The official MCP client calls the agent at /mcp. The client asks the person the agent's
 // questions, and each call is a stored run.
 func TestTheMCPClient(t *testing.T) {
+	t.Parallel()
 	v := serveClerk(t)
 	v.edge = edge.New(t, v.url, edge.Options{Silence: 300 * time.Millisecond})
 	v.bank.edge.Store(v.edge)
@@ -465,6 +469,7 @@ func TestTheMCPClient(t *testing.T) {
 
 // The inspector's command line calls the agent at /mcp.
 func TestTheMCPInspector(t *testing.T) {
+	t.Parallel()
 	const inspector = "@modelcontextprotocol/inspector/cli/build/cli.js"
 	npm := filepath.Join("..", "..", "mcp", "testdata", "npm")
 	parts.Packages(t, npm, inspector)
@@ -503,6 +508,7 @@ func TestTheMCPInspector(t *testing.T) {
 // pawl mcp serve. From pawl serve it also reads the runs and artifacts of its own token, and
 // nothing of another tenant or without the scope read.
 func TestTheMCPClientReads(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "tokens.json")
 	if err := os.WriteFile(file, []byte(`[{"name":"a","token":"aaaaaaaaaaaaaaaa","scopes":["all"],"tenant":"a"},
 		{"name":"b","token":"bbbbbbbbbbbbbbbb","scopes":["all"],"tenant":"b"}, {"name":"c","token":"cccccccccccccccc","scopes":["tools"],"tenant":"a"}]`), 0o600); err != nil {

@@ -127,6 +127,7 @@ func certificate(t *testing.T) (certFile, keyFile string, cert *x509.Certificate
 
 // The questions of a run on the cluster are asked at the terminal.
 func TestClusterAsks(t *testing.T) {
+	t.Parallel()
 	addr := cluster.Address(t)
 	write := func(name string) script.Turn {
 		return script.Call("file_write", map[string]any{"path": name, "content": "kept"})

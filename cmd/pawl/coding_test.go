@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -56,6 +57,7 @@ func repositoryIn(t *testing.T, dir string) *repository {
 		t.Skip(err)
 	}
 	r := &repository{t, dir, t.TempDir()}
+	r.shareBuildCache()
 	r.pawl(nil, 0, "init", "--kind", "coding", "agent.yaml")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
 		c := exec.Command("git", args...)
@@ -65,6 +67,32 @@ func repositoryIn(t *testing.T, dir string) *repository {
 		}
 	}
 	return r
+}
+
+// shareBuildCache gives the agent's commands a build cache that lasts. The sandbox has a cache for
+// each folder, and the standard library would be compiled for each test. Without a cache folder of
+// the user, it is.
+func (r *repository) shareBuildCache() {
+	r.Helper()
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return
+	}
+	shared := filepath.Join(user, "pawl", "sandbox-go")
+	root, err := filepath.EvalSymlinks(r.dir)
+	if err != nil {
+		r.Fatal(err)
+	}
+	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:16]
+	own := filepath.Join(r.home, ".local", "share", "pawl", "workspaces", hash, "cache")
+	for _, dir := range []string{shared, own} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			r.Fatal(err)
+		}
+	}
+	if err := os.Symlink(shared, filepath.Join(own, "go")); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // command returns a pawl process whose models play turns. Each turn is the text of an answer, or
@@ -138,6 +166,7 @@ const edit = `{"path":"calc.go","edits":[{"old":"a - b","new":"a + b"}]}`
 // A coding task, from the file alone: the tests fail, the agent searches, edits and tests again,
 // and undo returns the bytes. The agent reaches no network, no file outside and no repository.
 func TestCodingAgent(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	secret := filepath.Join(t.TempDir(), "secret")
 	server, err := net.Listen("tcp", "127.0.0.1:0")
@@ -209,6 +238,7 @@ func TestCodingAgent(t *testing.T) {
 // the agent finds the line, edits it by a diff, the tests pass, and undo returns each state. The
 // control is the failure in between, with the names of the module's own tests.
 func TestCodingAgentOnAModule(t *testing.T) {
+	t.Parallel()
 	const module = "github.com/prometheus/otlptranslator"
 	found, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
@@ -253,6 +283,7 @@ func TestCodingAgentOnAModule(t *testing.T) {
 
 // An edit can be undone after the process was killed.
 func TestUndoKilled(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	ready := filepath.Join(r.dir, "ready")
 	if err := unix.Mkfifo(ready, 0o666); err != nil {

@@ -76,6 +76,7 @@ func keptFolder(t *testing.T) (dir string, env []string) {
 // Each shell offers the same words for the same line. Fish prints its candidates. Bash and zsh run
 // at a terminal and insert all candidates.
 func TestCompletionInShells(t *testing.T) {
+	t.Parallel()
 	soak.Sequential(t)
 	dir, env := keptFolder(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {

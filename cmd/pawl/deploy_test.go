@@ -211,6 +211,7 @@ func (f *fleet) unknown(i int) (unknown, completed int) {
 // answered with an error that its client does not repeat. In the control the calls get no time, and
 // effects are unknown.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	soak.Sequential(t)
 	url := postgres.URL(t)
 	runs := soak.N(30, 200)

@@ -19,6 +19,7 @@ import (
 // LangChain repeats a request after 422 to 424, and the agents SDK repeats one whose stream ends
 // with response.failed and no error: each request is sent once here, and acts once.
 func TestFrameworks(t *testing.T) {
+	t.Parallel()
 	for framework, module := range map[string]string{"langchain": "@langchain/openai", "agents": "@openai/agents"} {
 		t.Run(framework, func(t *testing.T) {
 			v := serveClerk(t)
@@ -59,6 +60,7 @@ func TestFrameworks(t *testing.T) {
 // the answer of the first one's run; a run whose client does not return, or stops, is cancelled.
 // Each task is written once, and is one run.
 func TestLostConnections(t *testing.T) {
+	t.Parallel()
 	parts.Packages(t, sdkFolder, "ai", "openai", "@langchain/openai", "@openai/agents")
 	b := startPages(t)
 	origin := b.serve(t)

@@ -74,6 +74,7 @@ var (
 type unleaked struct{ *testing.M }
 
 func (m unleaked) Run() int {
+	soak.Waits(4)
 	status := m.M.Run()
 	postgres.Stop()
 	cluster.Stop()

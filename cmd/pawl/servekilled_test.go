@@ -191,6 +191,7 @@ func (m *mortal) approve(q asked) {
 // Runs with two questions get their answers in separate requests, while the server is killed with
 // SIGKILL. Each run ends, and each payment happens once.
 func TestServeKilled(t *testing.T) {
+	t.Parallel()
 	soak.Sequential(t)
 	runs, kills := soak.N(16, 240), soak.N(2, 12)
 	for round := range soak.N(1, 3) {
