@@ -30,7 +30,8 @@ func TestAnswerTable(t *testing.T) {
 		v := serve(t, func(o *options) {
 			o.Agents = agents
 			for user, approves := range map[string][]string{"anna": nil, answertest.Stranger: nil, answertest.Approver: {"*"}} {
-				o.Access.Tokens = append(o.Access.Tokens, api.Token{Name: user, Token: token(user), User: user, Tenant: "acme",
+				o.Access.Tokens = append(o.Access.Tokens, api.Token{
+					Name: user, Token: token(user), User: user, Tenant: "acme",
 					Scopes: []api.Scope{api.ScopeAll}, Approves: approves})
 			}
 		})

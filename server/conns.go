@@ -30,7 +30,7 @@ type limitedListener struct {
 
 	mu     sync.Mutex
 	freed  sync.Cond
-	n      int
+	open   int
 	from   map[netip.Prefix]int
 	free   linked.List // connections that are not busy, the oldest first
 	closed bool
@@ -55,12 +55,14 @@ func (l *limitedListener) admit(conn net.Conn) net.Conn {
 	from := l.network(conn)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	for l.from[from] >= l.each && from.IsValid() {
 		if !l.evict(from) {
 			return nil
 		}
 	}
-	for l.n >= l.max {
+
+	for l.open >= l.max {
 		if l.closed {
 			return nil
 		}
@@ -68,8 +70,9 @@ func (l *limitedListener) admit(conn net.Conn) net.Conn {
 			l.freed.Wait()
 		}
 	}
-	l.n++
-	c := &limitedConn{Conn: conn, l: l, from: from}
+
+	l.open++
+	c := &limitedConn{Conn: conn, listener: l, from: from}
 	c.place = l.free.PushBack(c)
 	if from.IsValid() {
 		l.from[from]++
@@ -111,7 +114,7 @@ func (l *limitedListener) remove(c *limitedConn) {
 		return
 	}
 	c.gone = true
-	l.n--
+	l.open--
 	if c.place != nil {
 		l.free.Remove(c.place)
 	}
@@ -136,17 +139,17 @@ func (l *limitedListener) Close() error {
 // limitedConn is a connection that counts until it is closed.
 type limitedConn struct {
 	net.Conn
-	l     *limitedListener
-	from  netip.Prefix
-	place *linked.Element // in free; nil means busy; guarded by l.mu
-	gone  bool            // guarded by l.mu
+	listener *limitedListener
+	from     netip.Prefix
+	place    *linked.Element // in free; nil means busy; guarded by l.mu
+	gone     bool            // guarded by l.mu
 }
 
 // Close closes the connection.
 func (c *limitedConn) Close() error {
-	c.l.mu.Lock()
-	c.l.remove(c)
-	c.l.mu.Unlock()
+	c.listener.mu.Lock()
+	c.listener.remove(c)
+	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }
 
@@ -163,14 +166,14 @@ func markBusy(ctx context.Context, is bool) {
 	if !ok {
 		return
 	}
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
 	switch {
 	case c.gone || is == (c.place == nil):
 	case is:
-		c.l.free.Remove(c.place)
+		c.listener.free.Remove(c.place)
 		c.place = nil
 	default:
-		c.place = c.l.free.PushBack(c)
+		c.place = c.listener.free.PushBack(c)
 	}
 }

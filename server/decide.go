@@ -57,7 +57,8 @@ func (c *call) decide(d llm.Decision) error {
 		// A user without the permission looks like a run that does not exist.
 		c.Client = c.Client.For(user)
 		if c.Client == nil {
-			return runs.Fault("not_found", "there is no run "+c.RunID+" of this user whose calls the token may decide", "")
+			what := "there is no run " + c.RunID + " of this user whose calls the token may decide"
+			return runs.Fault("not_found", what, "")
 		}
 	}
 	if err := c.Runs.Decide(c.Context(), c.Caller(), c.RunID, d); err != nil {

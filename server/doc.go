@@ -29,7 +29,7 @@
 // the number of missed events of each kind. All other events are stored until the run ends; after
 // that they are read from the journal.
 //
-// Tokens (api.Token) define the permissions of clients. Without tokens, only programs on this machine
-// are admitted, and no web pages of other origins. Text from tools and models is treated as
-// hostile: it is sent as JSON only.
+// Tokens (api.Token) define the permissions of clients. Without tokens, only programs on this
+// machine are admitted, and no web pages of other origins. Text from tools and models is treated
+// as hostile: it is sent as JSON only.
 package server

@@ -110,8 +110,8 @@ func TestAuthenticateError(t *testing.T) {
 	}
 }
 
-// An approver of * decides the calls of every user of the tenant, and of no other tenant, also in an
-// application with its own sessions.
+// An approver of * decides the calls of every user of the tenant, and of no other tenant, also in
+// an application with its own sessions.
 func TestAuthenticateApprovesAll(t *testing.T) {
 	both := []api.Scope{api.ScopeRun, api.ScopeRead}
 	users := map[string]api.Token{

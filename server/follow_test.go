@@ -149,7 +149,8 @@ func TestReadersSetNothingToWork(t *testing.T) {
 func TestARunnerInTheProcess(t *testing.T) {
 	v := serve(t, nil)
 	stream := func(ctx context.Context, id string, msgs ...llm.Message) (res *pawl.Result, kinds string, err error) {
-		res, err = runtest.Ended(pawl.Collect(v.s.Runner(server.RunnerOptions{ID: id, Agent: "clerk", By: "a person at MCP"}).Stream(ctx, msgs...),
+		run := v.s.Runner(server.RunnerOptions{ID: id, Agent: "clerk", By: "a person at MCP"})
+		res, err = runtest.Ended(pawl.Collect(run.Stream(ctx, msgs...),
 			func(e pawl.Event) { kinds += string(e.Kind) + " " }))
 		return res, kinds, err
 	}
@@ -195,6 +196,7 @@ func TestARunnerInTheProcess(t *testing.T) {
 
 func TestRunnersInTheProcessPassTheSuite(t *testing.T) {
 	pawltest.TestRunner(t, func(t *testing.T, a *pawl.Agent) pawl.Runner {
-		return serve(t, func(o *options) { o.Agents = []*pawl.Agent{a} }).s.Runner(server.RunnerOptions{ID: "r", Agent: "clerk", By: "suite"})
+		s := serve(t, func(o *options) { o.Agents = []*pawl.Agent{a} }).s
+		return s.Runner(server.RunnerOptions{ID: "r", Agent: "clerk", By: "suite"})
 	})
 }

@@ -27,7 +27,7 @@ func (c *call) ready() error {
 	switch {
 	case isClosed(c.Runs.Drained()):
 		status = "draining"
-	case !c.s.probe.works(c.s.journal):
+	case !c.server.probe.works(c.server.journal):
 		status = "no_store"
 	default:
 		return c.Write(http.StatusOK, api.Health{Status: status})

@@ -20,6 +20,8 @@ func (c *call) inbox() error {
 	if err != nil {
 		return err
 	}
+
+	// The clients in whose name calls are listed: the client itself, and for whom it decides.
 	first := p.After == ""
 	mine := c.Client
 	clients := []*access.Client{mine}
@@ -90,7 +92,8 @@ func (c *call) changed() (list []api.Run, err error) {
 	return list, nil
 }
 
-// addPending adds the pending calls of a page of runs to out. It returns the place of the next page.
+// addPending adds the pending calls of a page of runs to out. It returns the place of the next
+// page.
 func (c *call) addPending(out *api.Inbox, p store.Page) (after string, err error) {
 	heads, err := c.Runs.Heads(c.Context(), c.Caller(), store.JournalWaiting, p)
 	if err != nil {
@@ -104,6 +107,7 @@ func (c *call) addPending(out *api.Inbox, p store.Page) (after string, err error
 		if len(open) == 0 {
 			continue
 		}
+
 		open, err = c.Runs.Show(c.Context(), c.Caller(), head.ID, open)
 		if err != nil {
 			return "", err
@@ -163,8 +167,8 @@ func (c *call) schedules() error {
 		return err
 	}
 	out := api.Schedules{Schedules: []store.Schedule{}}
-	if c.s.o.Schedules != nil {
-		list, err := c.s.o.Schedules.Schedules(c.Context(), c.Client.Scope, p)
+	if c.server.options.Schedules != nil {
+		list, err := c.server.options.Schedules.Schedules(c.Context(), c.Client.Scope, p)
 		if err != nil {
 			return err
 		}

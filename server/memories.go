@@ -18,8 +18,8 @@ func (c *call) memories() error {
 		return err
 	}
 	out := api.Memories{Memories: []store.Memory{}}
-	if c.s.o.Memories != nil {
-		list, err := c.s.o.Memories.Memories(c.Context(), c.Client.Scope, p)
+	if c.server.options.Memories != nil {
+		list, err := c.server.options.Memories.Memories(c.Context(), c.Client.Scope, p)
 		if err != nil {
 			return err
 		}
@@ -37,10 +37,10 @@ func (c *call) memory() (store.Memory, error) {
 	if err := store.CheckID(id); err != nil {
 		return store.Memory{}, runs.BadRequest(err.Error(), "")
 	}
-	if c.s.o.Memories == nil {
+	if c.server.options.Memories == nil {
 		return store.Memory{}, runs.Fault("not_found", "the server has no memories", "")
 	}
-	return c.s.o.Memories.Memory(c.Context(), c.Client.Scope, id)
+	return c.server.options.Memories.Memory(c.Context(), c.Client.Scope, id)
 }
 
 // confirm handles POST /v1/memories/{id}/confirm.
@@ -55,7 +55,7 @@ func (c *call) confirm() error {
 	}
 	m.Source.Unconfirmed = false
 	m.Source.Always = m.Source.Always || in.Always
-	m, _, err = c.s.o.Memories.AddMemory(c.Context(), c.Client.Scope, m)
+	m, _, err = c.server.options.Memories.AddMemory(c.Context(), c.Client.Scope, m)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c *call) confirm() error {
 func (c *call) forget() error {
 	m, err := c.memory()
 	if err == nil {
-		err = c.s.o.Memories.ForgetMemory(c.Context(), c.Client.Scope, m.ID)
+		err = c.server.options.Memories.ForgetMemory(c.Context(), c.Client.Scope, m.ID)
 	}
 	if err != nil {
 		return err
@@ -82,33 +82,46 @@ func (c *call) forgetRun() error {
 		return err
 	}
 	run := q.Get("run")
-	out := api.Forgotten{Forgotten: []string{}}
 	if run == "" {
 		return runs.BadRequest("the query has no run", "?run=RUN forgets what came of a run")
 	}
-	p := store.Page{Limit: 1000}
-	for more := c.s.o.Memories != nil; more; {
-		list, err := c.s.o.Memories.Memories(c.Context(), c.Client.Scope, p)
+
+	out := api.Forgotten{Forgotten: []string{}}
+	if c.server.options.Memories != nil {
+		ids, err := c.forgetAllOf(run)
 		if err != nil {
 			return err
 		}
-		for _, m := range list {
-			if m.Source.Run != run {
-				continue
-			}
-			err := c.s.o.Memories.ForgetMemory(c.Context(), c.Client.Scope, m.ID)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
-			out.Forgotten = append(out.Forgotten, m.ID)
-		}
-		more = len(list) == p.Limit
-		if more {
-			p.After = list[len(list)-1].ID
-		}
+		out.Forgotten = append(out.Forgotten, ids...)
 	}
 	if len(out.Forgotten) > 0 {
 		c.Runs.Compact()
 	}
 	return c.Write(http.StatusOK, out)
+}
+
+// forgetAllOf forgets the memories that came of a run, and returns their IDs.
+func (c *call) forgetAllOf(run string) (ids []string, err error) {
+	memories := c.server.options.Memories
+	for p := (store.Page{Limit: 1000}); ; {
+		list, err := memories.Memories(c.Context(), c.Client.Scope, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range list {
+			if m.Source.Run != run {
+				continue
+			}
+			err := memories.ForgetMemory(c.Context(), c.Client.Scope, m.ID)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return nil, err
+			}
+			ids = append(ids, m.ID)
+		}
+
+		if len(list) < p.Limit {
+			return ids, nil
+		}
+		p.After = list[len(list)-1].ID
+	}
 }

@@ -16,7 +16,7 @@ import (
 // call is a request to an endpoint of this package.
 type call struct {
 	*web.Call
-	s *Server
+	server *Server
 }
 
 // on converts a handler of this package.
@@ -40,10 +40,10 @@ func (s *Server) newMux() *http.ServeMux {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { wrongMethod(w, r, known) })
 	}
 
-	if s.o.MCP != nil {
+	if s.options.MCP != nil {
 		mux.HandleFunc("/mcp", s.serveMCP)
 	}
-	if s.o.Metrics != nil {
+	if s.options.Metrics != nil {
 		mux.HandleFunc("GET /metrics", s.serveMetrics)
 	}
 	mux.HandleFunc("/", s.serveRest)
@@ -65,7 +65,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := context.WithValue(store.WithScope(r.Context(), who.Scope), mcpClient{}, who)
-	s.o.MCP.ServeHTTP(w, r.WithContext(ctx))
+	s.options.MCP.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // serveMetrics handles GET /metrics.
@@ -80,10 +80,11 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 // serveRest handles addresses outside the API.
 func (s *Server) serveRest(w http.ResponseWriter, r *http.Request) {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if s.o.Pages != nil && reads && !strings.HasPrefix(r.URL.Path, "/v1/") {
+	if s.options.Pages != nil && reads && !strings.HasPrefix(r.URL.Path, "/v1/") {
 		w.Header().Del("Content-Security-Policy") // pages set their own
-		s.o.Pages.ServeHTTP(w, r)
+		s.options.Pages.ServeHTTP(w, r)
 		return
 	}
-	web.WriteError(w, runs.Fault("not_found", "there is nothing at this address", "GET /openapi.json lists all addresses"))
+	web.WriteError(w, runs.Fault("not_found", "there is nothing at this address",
+		"GET /openapi.json lists all addresses"))
 }

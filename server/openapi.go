@@ -20,7 +20,7 @@ import (
 
 // document handles GET /openapi.json.
 func (c *call) document() error {
-	b, err := json.MarshalIndent(c.s.openAPI(), "", "  ")
+	b, err := json.MarshalIndent(c.server.openAPI(), "", "  ")
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (f *forms) responses(rt *web.Route) object {
 
 	failure := object{
 		"type":       "object",
-		"properties": object{"error": f.of(reflect.TypeFor[api.Error]())},
+		"properties": object{"error": f.schemaOf(reflect.TypeFor[api.Error]())},
 		"required":   []string{"error"},
 	}
 	all := object{
@@ -139,14 +139,14 @@ func (f *forms) responses(rt *web.Route) object {
 
 // jsonOf returns the content that is a JSON value of a type.
 func (f *forms) jsonOf(t reflect.Type) object {
-	return object{"application/json": object{"schema": f.of(t)}}
+	return object{"application/json": object{"schema": f.schemaOf(t)}}
 }
 
 // operationID returns the name of an endpoint.
 func operationID(rt *web.Route) string {
 	name := strings.ToLower(rt.Method)
-	for part := range strings.FieldsFuncSeq(rt.Path,
-		func(r rune) bool { return r == '/' || r == '.' || r == '{' || r == '}' || r == '_' }) {
+	separates := func(r rune) bool { return strings.ContainsRune("/.{}_", r) }
+	for part := range strings.FieldsFuncSeq(rt.Path, separates) {
 		if part != "v1" {
 			name += strings.ToUpper(part[:1]) + part[1:]
 		}
@@ -160,8 +160,9 @@ type forms struct {
 	types map[string]reflect.Type
 }
 
-// of returns the schema of a type, derived from the rules of encoding/json and from the doc tags.
-func (f *forms) of(t reflect.Type) object {
+// schemaOf returns the schema of a type, derived from the rules of encoding/json and from the doc
+// tags.
+func (f *forms) schemaOf(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
@@ -170,9 +171,20 @@ func (f *forms) of(t reflect.Type) object {
 	case reflect.TypeFor[pawl.Effect]():
 		return object{"type": "string"}
 	}
+
 	switch t.Kind() {
 	case reflect.Pointer:
-		return f.of(t.Elem())
+		return f.schemaOf(t.Elem())
+	case reflect.Struct:
+		return f.named(t)
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": f.schemaOf(t.Elem())}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 { // base64
+			return object{"type": "string"}
+		}
+		return object{"type": "array", "items": f.schemaOf(t.Elem())}
+
 	case reflect.String:
 		return object{"type": "string"}
 	case reflect.Bool:
@@ -181,15 +193,6 @@ func (f *forms) of(t reflect.Type) object {
 		return object{"type": "integer"}
 	case reflect.Float64:
 		return object{"type": "number"}
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return object{"type": "string"}
-		}
-		return object{"type": "array", "items": f.of(t.Elem())}
-	case reflect.Map:
-		return object{"type": "object", "additionalProperties": f.of(t.Elem())}
-	case reflect.Struct:
-		return f.named(t)
 	}
 	return object{}
 }
@@ -234,11 +237,18 @@ func (f *forms) named(t reflect.Type) object {
 	default:
 		panic("server: two types of the API are named " + name)
 	}
-	if t.Implements(reflect.TypeFor[json.Marshaler]()) ||
-		reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+
+	marshaler := reflect.TypeFor[json.Marshaler]()
+	if t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler) {
 		f.all[name] = object{"type": "object", "description": "pawl." + name + ", in its JSON form."}
 		return ref
 	}
+	f.all[name] = f.structOf(t)
+	return ref
+}
+
+// structOf returns the schema of a struct by its fields.
+func (f *forms) structOf(t reflect.Type) object {
 	props := object{}
 	required := []string{}
 	for i := range t.NumField() {
@@ -247,21 +257,23 @@ func (f *forms) named(t reflect.Type) object {
 		if key == "-" || !field.IsExported() {
 			continue
 		}
-		s := f.of(field.Type)
+
+		schema := f.schemaOf(field.Type)
 		if does := meaning(t, key, field.Tag); does != "" {
-			if _, is := s["$ref"]; is {
-				s = object{"allOf": []object{s}}
+			if _, is := schema["$ref"]; is { // which has no other members
+				schema = object{"allOf": []object{schema}}
 			}
-			s["description"] = does
+			schema["description"] = does
 		}
-		props[key] = s
+		props[key] = schema
 		if !strings.Contains(rest, "omit") {
 			required = append(required, key)
 		}
 	}
-	f.all[name] = object{"type": "object", "properties": props, "additionalProperties": false}
+
+	schema := object{"type": "object", "properties": props, "additionalProperties": false}
 	if len(required) > 0 {
-		f.all[name].(object)["required"] = required
+		schema["required"] = required
 	}
-	return ref
+	return schema
 }

@@ -59,7 +59,7 @@ type Access struct {
 	// Authenticate returns the client of a request, in place of Tokens, for a server within an
 	// application that has sessions: the name, scopes, tenant, user, groups and limits. Token and
 	// SHA256 are ignored. Approves names users, or * for every user of the tenant. An *api.Error is
-	// sent as it is; any other error is the answer 401. Nil means Tokens.
+	// sent unchanged; any other error is the answer 401. Nil means Tokens.
 	Authenticate func(*http.Request) (api.Token, error)
 	// Hosts are valid names in the Host header, in addition to this machine's own.
 	Hosts []string
@@ -76,8 +76,8 @@ type Limits struct {
 	// is closed for a new one, or the new one waits. 0 means 4096.
 	Conns int
 	// AddressConns limits the connections from one address, or one /64 of IPv6; addresses of this
-	// machine have no limit of their own. 0 means half of Conns, and less than 0 means no limit, for
-	// a server behind a proxy on another machine.
+	// machine have no limit of their own. 0 means half of Conns, and less than 0 means no limit,
+	// for a server behind a proxy on another machine.
 	AddressConns int
 	// Streams limits the concurrent streams of all clients. Further ones are refused. 0 means 2000.
 	Streams int
@@ -103,8 +103,8 @@ type Times struct {
 	Wait time.Duration
 	// Beat is the interval of heartbeats in silent streams. 0 means 10 s.
 	Beat time.Duration
-	// Reconnect is the time for a client that has disconnected to repeat its request, before its run
-	// is cancelled: see Front.OnDisconnect. 0 means 5 s.
+	// Reconnect is the time for a client that has disconnected to repeat its request, before its
+	// run is cancelled: see Front.OnDisconnect. 0 means 5 s.
 	Reconnect time.Duration
 	// Recover is the interval of scans for runs without a process. 0 means 5 s.
 	Recover time.Duration
@@ -121,10 +121,10 @@ type Times struct {
 type Front struct {
 	// About is what clients are shown of an agent, by its name.
 	About map[string]About
-	// OnDisconnect says for an agent what happens to a run whose client has disconnected: "continue"
-	// completes it, "cancel" cancels it after Times.Reconnect; "" means cancel for OpenAI's
-	// endpoints, and continue for the endpoints of front ends. The header X-Pawl-Disconnect of a
-	// request overrides it.
+	// OnDisconnect says for an agent what happens to a run whose client has disconnected:
+	// "continue" completes it, "cancel" cancels it after Times.Reconnect; "" means cancel for
+	// OpenAI's endpoints, and continue for the endpoints of front ends. The header
+	// X-Pawl-Disconnect of a request overrides it.
 	OnDisconnect map[string]string
 	// HideReasoning leaves the reasoning of models out of Chat Completions, where it is the field
 	// reasoning_content.

@@ -203,7 +203,8 @@ func TestQueueOutlivesTheServer(t *testing.T) {
 	journal, w := new(store.MemoryJournal), &workers{gate: make(chan struct{})}
 	tenants := []string{"a", "b"}
 	options := func(o *options) {
-		o.Agents, o.Journal, o.Limits.Runs, o.Limits.TenantRuns, o.Limits.Queue = []*pawl.Agent{w.agent()}, journal, 3, 2, 8
+		o.Agents, o.Journal = []*pawl.Agent{w.agent()}, journal
+		o.Limits.Runs, o.Limits.TenantRuns, o.Limits.Queue = 3, 2, 8
 		o.Times.Beat, o.Times.Recover = time.Millisecond, 10*time.Millisecond
 		for _, tenant := range tenants {
 			o.Access.Tokens = append(o.Access.Tokens, api.Token{Name: tenant, Token: strings.Repeat(tenant, 20),

@@ -32,8 +32,8 @@ type RunnerOptions struct {
 // Runner is a run of the server, for code in the same process: see Server.Runner. It is safe for
 // concurrent use.
 type Runner struct {
-	s *Server
-	o RunnerOptions
+	server  *Server
+	options RunnerOptions
 }
 
 var _ pawl.Runner = (*Runner)(nil)
@@ -41,7 +41,7 @@ var _ pawl.Runner = (*Runner)(nil)
 // Runner returns a run. It serves code in the server's process, such as an MCP server or a
 // scheduler. The run is in the journal, and clients can list, watch and answer it like their own
 // runs. It belongs to the scope in Stream's context (store.WithScope); without one it has no owner.
-func (s *Server) Runner(o RunnerOptions) *Runner { return &Runner{s: s, o: o} }
+func (s *Server) Runner(o RunnerOptions) *Runner { return &Runner{server: s, options: o} }
 
 // Stream starts or resumes the run and yields its events, as server/client.Runner does. It ends
 // when the run has stopped. If the caller breaks out of the range or cancels ctx, the run
@@ -97,9 +97,9 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 // begin starts or resumes the run, or finds it.
 func (r *Runner) begin(ctx context.Context, msgs []llm.Message) (*runs.Live, error) {
 	c := r.caller(ctx)
-	l, _, err := r.s.runs.Start(ctx, c, runs.Request{ID: r.o.ID, Agent: r.o.Agent, Messages: msgs})
+	l, _, err := r.server.runs.Start(ctx, c, runs.Request{ID: r.options.ID, Agent: r.options.Agent, Messages: msgs})
 	if err == nil && l == nil {
-		l, err = r.s.runs.Attach(ctx, c, r.o.ID)
+		l, err = r.server.runs.Attach(ctx, c, r.options.ID)
 	}
 	return l, err
 }
@@ -108,7 +108,7 @@ func (r *Runner) begin(ctx context.Context, msgs []llm.Message) (*runs.Live, err
 // without one, because the server stops.
 func (r *Runner) stopped(end *pawl.Result) error {
 	if end == nil {
-		return runs.Fault("busy", "the server is stopping", "the run "+r.o.ID+" is resumed by the next one")
+		return runs.Fault("busy", "the server is stopping", "the run "+r.options.ID+" is resumed by the next one")
 	}
 	return end.Err()
 }
@@ -125,15 +125,15 @@ func toError(err error) error {
 // returns a Result without Stop. Of the messages the Result has the last one. The error is
 // pawl.ErrNotFound if there is no such run in the scope of ctx.
 func (r *Runner) State(ctx context.Context) (res *pawl.Result, created, updated time.Time, err error) {
-	run, err := r.s.runs.State(ctx, r.caller(ctx), r.o.ID)
+	run, err := r.server.runs.State(ctx, r.caller(ctx), r.options.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		err = pawl.ErrNotFound
 	}
-	answer := llm.Text{Text: r.s.o.Secrets.String(run.Answer)}
+	answer := llm.Text{Text: r.server.options.Secrets.String(run.Answer)}
 	res = &pawl.Result{
 		Cause:    run.Cause,
 		Pending:  run.Pending,
-		Output:   r.s.o.Secrets.JSON(run.Output),
+		Output:   r.server.options.Secrets.JSON(run.Output),
 		Messages: []llm.Message{llm.Assistant(answer)},
 	}
 	switch run.State {
@@ -145,7 +145,7 @@ func (r *Runner) State(ctx context.Context) (res *pawl.Result, created, updated 
 
 // Cancel cancels the run. It is idempotent.
 func (r *Runner) Cancel(ctx context.Context) error {
-	_, err := r.s.runs.Cancel(ctx, r.caller(ctx), r.o.ID)
+	_, err := r.server.runs.Cancel(ctx, r.caller(ctx), r.options.ID)
 	return err
 }
 
@@ -153,7 +153,7 @@ func (r *Runner) Cancel(ctx context.Context) error {
 func (r *Runner) caller(ctx context.Context) runs.Caller {
 	scope, _ := store.ScopeFrom(ctx)
 	return web.CallerOf(access.NewClient(api.Token{
-		Name:   cmp.Or(r.o.By, clientOf(ctx).Name),
+		Name:   cmp.Or(r.options.By, clientOf(ctx).Name),
 		Scopes: []api.Scope{api.ScopeAll},
 		Tenant: scope.Tenant,
 		User:   scope.User,

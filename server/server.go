@@ -26,7 +26,7 @@ import (
 
 // Server serves agents. New creates it. It is safe for concurrent use. Close it after use.
 type Server struct {
-	o       Options
+	options Options
 	journal store.Journal
 	runs    *runs.Service
 	web     *web.Server
@@ -42,17 +42,17 @@ var _ http.Handler = (*Server)(nil)
 // middleware decides which calls need approval, and these calls are then pending. Nil options mean
 // the defaults. The server does not execute runs yet. Serve also resumes interrupted runs.
 func New(agents []*pawl.Agent, journal store.Journal, o *Options) (*Server, error) {
-	s := &Server{o: o.withDefaults(), journal: journal}
+	s := &Server{options: o.withDefaults(), journal: journal}
 	switch {
 	case journal == nil:
 		return nil, errors.New("the server has no journal")
-	case len(s.o.Access.Tokens) > 0 && s.o.Access.Authenticate != nil:
+	case len(s.options.Access.Tokens) > 0 && s.options.Access.Authenticate != nil:
 		return nil, errors.New("server.Access has both Tokens and Authenticate: one of them decides")
 	}
 	if err := checkAgents(agents); err != nil {
 		return nil, err
 	}
-	clients, err := access.New(s.o.Access.Tokens)
+	clients, err := access.New(s.options.Access.Tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -85,51 +85,51 @@ func checkAgents(agents []*pawl.Agent) error {
 
 func (s *Server) newRuns(agents []*pawl.Agent, clients *access.Clients) *runs.Service {
 	sides := map[string]llm.Model{}
-	for name, about := range s.o.Front.About {
+	for name, about := range s.options.Front.About {
 		sides[name] = about.Side
 	}
 	tenants := clients.Tenants()
-	if s.o.Access.Authenticate != nil {
+	if s.options.Access.Authenticate != nil {
 		tenants = 2 // at least
 	}
 	return runs.New(runs.Options{
 		Agents:     agents,
 		Journal:    s.journal,
-		Memories:   s.o.Memories,
-		Secrets:    s.o.Secrets,
+		Memories:   s.options.Memories,
+		Secrets:    s.options.Secrets,
 		Sides:      sides,
-		Around:     s.o.Around,
-		Lease:      s.o.Times.Lease,
-		MaxRuns:    s.o.Limits.Runs,
-		TenantRuns: s.o.Limits.TenantRuns,
-		Queue:      s.o.Limits.Queue,
+		Around:     s.options.Around,
+		Lease:      s.options.Times.Lease,
+		MaxRuns:    s.options.Limits.Runs,
+		TenantRuns: s.options.Limits.TenantRuns,
+		Queue:      s.options.Limits.Queue,
 		Tenants:    tenants,
-		Fragments:  s.o.Limits.Fragments,
-		Idle:       s.o.Limits.Idle,
-		Recover:    s.o.Times.Recover,
-		Log:        s.o.Log,
-		Now:        s.o.Now,
+		Fragments:  s.options.Limits.Fragments,
+		Idle:       s.options.Limits.Idle,
+		Recover:    s.options.Times.Recover,
+		Log:        s.options.Log,
+		Now:        s.options.Now,
 	})
 }
 
 func (s *Server) newWeb(clients *access.Clients) *web.Server {
 	about := map[string]web.About{}
-	for name, a := range s.o.Front.About {
+	for name, a := range s.options.Front.About {
 		about[name] = web.About{Title: a.Title, Description: a.Description, Window: a.Window}
 	}
 	return &web.Server{
 		Runs:         s.runs,
 		Clients:      clients,
-		Everyone:     access.NewClient(api.Token{Streams: s.o.Limits.Streams}),
-		Secrets:      s.o.Secrets,
-		Log:          s.o.Log,
-		Now:          s.o.Now,
-		Authenticate: s.o.Access.Authenticate,
-		MaxStreams:   s.o.Limits.Streams,
-		Beat:         s.o.Times.Beat,
-		Wait:         s.o.Times.Wait,
-		Reconnect:    s.o.Times.Reconnect,
-		OnDisconnect: s.o.Front.OnDisconnect,
+		Everyone:     access.NewClient(api.Token{Streams: s.options.Limits.Streams}),
+		Secrets:      s.options.Secrets,
+		Log:          s.options.Log,
+		Now:          s.options.Now,
+		Authenticate: s.options.Access.Authenticate,
+		MaxStreams:   s.options.Limits.Streams,
+		Beat:         s.options.Times.Beat,
+		Wait:         s.options.Times.Wait,
+		Reconnect:    s.options.Times.Reconnect,
+		OnDisconnect: s.options.Front.OnDisconnect,
 		About:        about,
 	}
 }
@@ -149,14 +149,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler:           s,
 		ConnContext:       withConn,
-		ReadHeaderTimeout: min(s.o.Times.Wait, 10*time.Second),
+		ReadHeaderTimeout: min(s.options.Times.Wait, 10*time.Second),
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { served <- srv.Serve(limited(l, s.o.Limits.Conns, max(s.o.Limits.AddressConns, 0))) })
+	wg.Go(func() { served <- srv.Serve(limited(l, s.options.Limits.Conns, max(s.options.Limits.AddressConns, 0))) })
 	recovering, stop := context.WithCancel(ctx)
 	wg.Go(func() { s.runs.Recover(recovering) })
 	defer wg.Wait()
@@ -168,19 +168,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 
-	drain, ended := context.WithTimeout(context.WithoutCancel(ctx), s.o.Times.Drain)
+	drain, ended := context.WithTimeout(context.WithoutCancel(ctx), s.options.Times.Drain)
 	defer ended()
-	if s.Drain(drain) != nil && s.o.Times.Drain > 0 {
-		s.o.Log.Warn("calls in progress are cut: they have not ended in time", "drain", s.o.Times.Drain)
+	if s.Drain(drain) != nil && s.options.Times.Drain > 0 {
+		s.options.Log.Warn("calls in progress are cut: they have not ended in time", "drain", s.options.Times.Drain)
 	}
 	err := s.close()
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Times.Grace)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Times.Grace)
 	defer cancel()
 	return errors.Join(err, srv.Shutdown(late), srv.Close())
 }
 
 func (s *Server) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.o.Times.Grace)
+	ctx, cancel := context.WithTimeout(context.Background(), s.options.Times.Grace)
 	defer cancel()
 	return s.Close(ctx)
 }
@@ -207,11 +207,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	origin := r.Header.Get("Origin")
 	switch {
-	case !gate.Host(r.Host, s.o.Access.Hosts):
-		web.WriteError(w, runs.Fault("wrong_host", "the server does not know this name", "name it when the server is started (--host)"))
+	case !gate.Host(r.Host, s.options.Access.Hosts):
+		web.WriteError(w, runs.Fault("wrong_host", "the server does not know this name",
+			"name it when the server is started (--host)"))
 		return
-	case !gate.Origin(origin, r.Host, s.o.Access.Origins):
-		web.WriteError(w, runs.Fault("wrong_origin", "pages of this origin may not use this server", "name it when the server is started (--origin)"))
+	case !gate.Origin(origin, r.Host, s.options.Access.Origins):
+		web.WriteError(w, runs.Fault("wrong_origin", "pages of this origin may not use this server",
+			"name it when the server is started (--origin)"))
 		return
 	}
 	if origin != "" && gate.Preflight(h, r) {
@@ -230,7 +232,7 @@ func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	if v == http.ErrAbortHandler {
 		panic(v)
 	}
-	s.o.Log.Error("a handler panicked", "path", r.URL.Path, "panic", v)
+	s.options.Log.Error("a handler panicked", "path", r.URL.Path, "panic", v)
 	// has no effect if a response has begun
 	web.WriteError(w, runs.Fault("failed", "the server failed", ""))
 }
@@ -242,8 +244,8 @@ func (s *Server) boundBody(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rc := http.NewResponseController(w)
-	r.Body = http.MaxBytesReader(w, r.Body, s.o.Limits.Body)
-	if rc.SetReadDeadline(time.Now().Add(s.o.Times.Wait)) == nil {
+	r.Body = http.MaxBytesReader(w, r.Body, s.options.Limits.Body)
+	if rc.SetReadDeadline(time.Now().Add(s.options.Times.Wait)) == nil {
 		r.Body = &timedBody{ReadCloser: r.Body, rc: rc, ctx: r.Context()}
 	}
 }

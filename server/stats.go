@@ -34,7 +34,7 @@ type stats struct {
 	runs    map[agentState]int
 	up      float64       // 1 if the journal could be read
 	waits   int           // pending calls
-	unknown int           // those of which it is unknown whether they happened
+	unknown int           // pending calls that may have happened
 	stuck   int           // open runs that no process has worked on for stuckAfter
 	idle    time.Duration // since the last change of the run that waits longest
 }
@@ -57,7 +57,7 @@ type metric struct {
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	plain := r.Clone(r.Context())
 	plain.Header = http.Header{} // neither compressed nor in another format: lines follow
-	s.o.Metrics.ServeHTTP(w, plain)
+	s.options.Metrics.ServeHTTP(w, plain)
 	if r.Method != http.MethodGet {
 		return
 	}
@@ -70,7 +70,7 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	list := []metric{
 		{"runs_working", "Runs that this process executes.", float64(now.Working)},
 		{"runs_queued", "Runs that wait for room in this process.", float64(now.Queued)},
-		{"runs_limit", "Runs that this process may execute at once.", float64(s.o.Limits.Runs)},
+		{"runs_limit", "Runs that this process may execute at once.", float64(s.options.Limits.Runs)},
 		{"leases_lost_total", "Runs that another process has taken over.", float64(now.LeasesLost)},
 		{"journal_errors_total", "Writes that failed, also if repeated.", float64(now.Unstored)},
 		{"journal_up", "1 if the journal could be read.", c.up},
@@ -101,7 +101,7 @@ func (c *stats) page(list []metric) (out []byte) {
 
 // read reads the journal, at most once in statsAge. The caller holds mu.
 func (c *stats) read(ctx context.Context, s *Server) {
-	now := s.o.Now()
+	now := s.options.Now()
 	if c.runs != nil && now.Sub(c.at) < statsAge {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// table returns all endpoints: those of this API, and those of each protocol.
+// table returns the endpoints of this API and of each protocol.
 func (s *Server) table() []web.Route {
 	all := slices.Concat(
 		s.serverRoutes(),
@@ -22,15 +22,15 @@ func (s *Server) table() []web.Route {
 		s.changeRoutes(),
 		s.answerRoutes(),
 		s.memoryRoutes(),
-		openai.Routes(openai.Options{HideReasoning: s.o.Front.HideReasoning, ShowCalls: s.o.Front.ShowCalls}),
+		openai.Routes(openai.Options{HideReasoning: s.options.Front.HideReasoning, ShowCalls: s.options.Front.ShowCalls}),
 		ui.Routes(),
 	)
-	if s.o.A2A != nil {
+	if s.options.A2A != nil {
 		all = append(all, a2a.Routes(a2a.Options{
-			URL:     s.o.A2A.URL,
-			Secured: len(s.o.Access.Tokens) > 0 || s.o.Access.Authenticate != nil,
-			Beat:    s.o.Times.Beat,
-			Log:     s.o.Log,
+			URL:     s.options.A2A.URL,
+			Secured: len(s.options.Access.Tokens) > 0 || s.options.Access.Authenticate != nil,
+			Beat:    s.options.Times.Beat,
+			Log:     s.options.Log,
 		})...)
 	}
 	return all

@@ -48,6 +48,7 @@ func (c *call) tools() error {
 		}
 		of = []*pawl.Agent{a}
 	}
+
 	out := api.Tools{Tools: []api.ToolInfo{}}
 	for _, a := range of {
 		tools, err := pawl.Toolsets(a.Tools).Tools(c.Context())
@@ -79,14 +80,17 @@ func (c *call) callTool() error {
 	if err != nil {
 		return err
 	}
+
 	name := c.Request.PathValue("name")
 	tools, err := pawl.Toolsets(a.Tools).Tools(c.Context())
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(tools, func(t *pawl.Tool) bool { return t.Name == name && !t.Passive }) {
-		return runs.Fault("not_found", "agent "+a.Name+" has no tool "+strconv.Quote(name)+" that could be run", "GET /v1/tools has them")
+		return runs.Fault("not_found", "agent "+a.Name+" has no tool "+strconv.Quote(name)+" that could be run",
+			"GET /v1/tools has them")
 	}
+
 	args := in.Args
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
@@ -120,6 +124,7 @@ func (c *call) writeCalled(id string) error {
 	if err != nil {
 		return err
 	}
+
 	out := api.ToolCalled{Run: id, Outcome: pawl.OutcomePending}
 	for _, done := range x.Calls {
 		if done.Call.ID == "call" && runs.IsOwn(done.Key) {

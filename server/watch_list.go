@@ -15,7 +15,7 @@ import (
 // lister sends a list of runs and its changes.
 type lister struct {
 	*call
-	w     *web.Sender
+	out   *web.Sender
 	watch *runs.Watch
 	sent  map[string][sha256.Size]byte // digest of the last sent state of each run, by ID
 	seen  map[string]bool              // runs seen in the current scan
@@ -36,10 +36,10 @@ func (c *call) watchRuns(state string, p store.Page) error {
 	watch := c.Runs.Watch(c.Client.Scope)
 	defer watch.Close()
 
-	s := &lister{call: c, w: c.Events(), watch: watch, sent: map[string][sha256.Size]byte{}}
+	s := &lister{call: c, out: c.Events(), watch: watch, sent: map[string][sha256.Size]byte{}}
 	took, ok := s.scan()
 	if ok {
-		s.w.Event("", "listed", []byte("{}"))
+		s.out.Event("", "listed", []byte("{}"))
 		s.follow(took)
 	}
 	return nil
@@ -52,7 +52,7 @@ func (s *lister) follow(took time.Duration) {
 	beat := time.NewTicker(s.Beat)
 	defer beat.Stop()
 
-	for s.w.Flush() {
+	for s.out.Flush() {
 		select {
 		case <-s.watch.More:
 			if !s.sendChanged() {
@@ -65,7 +65,7 @@ func (s *lister) follow(took time.Duration) {
 			}
 			scan.Reset(pause(took))
 		case <-beat.C:
-			if !s.w.Beat() {
+			if !s.out.Beat() {
 				return
 			}
 		case <-s.Request.Context().Done():
@@ -117,7 +117,7 @@ func (s *lister) scan() (time.Duration, bool) {
 		if !s.seen[id] {
 			delete(s.sent, id)
 			data, _ := json.Marshal(map[string]string{"id": id}) // text always marshals
-			s.w.Event("", "gone", data)
+			s.out.Event("", "gone", data)
 		}
 	}
 	return time.Since(began), true
@@ -134,6 +134,6 @@ func (s *lister) send(head store.JournalRun) bool {
 		return true
 	}
 	s.sent[head.ID] = sum
-	s.w.Event("", "run", data)
-	return s.w.FlushFull()
+	s.out.Event("", "run", data)
+	return s.out.FlushFull()
 }

@@ -8,6 +8,6 @@
 //	GET  /v1/pending                          ─▶ Inbox
 //	any of them, if it fails                  ─▶ Error
 //
-// docs/http.md lists all endpoints with their forms, which are part of the API: fields may be added,
-// and none changes.
+// docs/http.md lists all endpoints with their forms, which are part of the API: fields may be
+// added, and none changes.
 package api

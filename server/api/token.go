@@ -71,6 +71,7 @@ func ReadTokens(r io.Reader) ([]Token, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var list []Token
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -80,6 +81,7 @@ func ReadTokens(r io.Reader) ([]Token, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("there is text after the list of tokens")
 	}
+
 	if len(list) == 0 {
 		return nil, errors.New("it contains no token, so every client would be refused")
 	}

@@ -49,7 +49,8 @@ type ToolInfo struct {
 
 // ToolStart is a client's request to call a tool.
 type ToolStart struct {
-	// ID of the call. A repeated request with the same ID is the same call. Default: a generated ID.
+	// ID of the call. A repeated request with the same ID is the same call. Default: a generated
+	// ID.
 	ID string `json:"id,omitzero"`
 	// Agent that has the tool. Default: the only agent.
 	Agent string `json:"agent,omitzero"`

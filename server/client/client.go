@@ -35,18 +35,18 @@ type Options struct {
 
 // Client sends requests to a server. It is safe for concurrent use.
 type Client struct {
-	base string
-	o    Options
-	http *http.Client
+	base    string
+	options Options
+	http    *http.Client
 }
 
 // New returns a client for the server at a URL such as http://127.0.0.1:8080. o may be nil.
 func New(base string, o *Options) *Client {
 	c := &Client{base: strings.TrimSuffix(base, "/")}
-	c.o = *cmp.Or(o, new(Options))
-	c.o.Retries = cmp.Or(c.o.Retries, 5)
-	c.o.Pause = cmp.Or(c.o.Pause, 200*time.Millisecond)
-	c.http = &http.Client{Transport: c.o.HTTP,
+	c.options = *cmp.Or(o, new(Options))
+	c.options.Retries = cmp.Or(c.options.Retries, 5)
+	c.options.Pause = cmp.Or(c.options.Pause, 200*time.Millisecond)
+	c.http = &http.Client{Transport: c.options.HTTP,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c
 }
@@ -80,8 +80,8 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, acc
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
-	if c.o.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.o.Token)
+	if c.options.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.options.Token)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {

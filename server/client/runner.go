@@ -45,7 +45,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 		}
 		inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 		left := make(chan struct{})
-		unwatch := context.AfterFunc(ctx, func() { defer close(left); r.leave(ctx, inner, stop) })
+		unwatch := context.AfterFunc(ctx, func() { defer close(left); r.stopWatching(ctx, inner, stop) })
 		defer func() {
 			stop(nil)
 			if !unwatch() {
@@ -56,8 +56,8 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 	}
 }
 
-// leave stops watching the run when ctx has ended, or cancels the run.
-func (r *Runner) leave(ctx, inner context.Context, stop context.CancelCauseFunc) {
+// stopWatching stops watching the run when ctx has ended, or cancels the run.
+func (r *Runner) stopWatching(ctx, inner context.Context, stop context.CancelCauseFunc) {
 	cause := context.Cause(ctx)
 	if cause != pawl.ErrCancelled {
 		stop(cause)
@@ -124,11 +124,11 @@ func (w *watch) all(ctx context.Context) {
 			}
 		}
 		var said *Error
-		if errors.As(err, &said) && said.Code != "busy" || tries >= c.o.Retries || ctx.Err() != nil {
+		if errors.As(err, &said) && said.Code != "busy" || tries >= c.options.Retries || ctx.Err() != nil {
 			w.fail(ctx, err)
 			return
 		}
-		t := time.NewTimer(c.o.Pause << min(tries, 6))
+		t := time.NewTimer(c.options.Pause << min(tries, 6))
 		select {
 		case <-t.C:
 		case <-ctx.Done():

@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-type aisdk struct{ o Options }
+// aisdk is the form of the AI SDK.
+type aisdk struct{ options Options }
 
 // ApprovalID returns the ID of a question: the key and the digest, which the answer needs.
 func ApprovalID(w *pawl.PendingCall) string { return string(w.Key) + "." + w.Digest }
@@ -25,29 +26,19 @@ func ParseApprovalID(id string) (key llm.Key, digest string) {
 	return "", ""
 }
 
+// one returns one frame of that type.
+func one(kind string, pairs ...any) []object { return []object{frameOf(kind, pairs...)} }
+
 func (a *aisdk) encode(f *frame) []object {
-	one := func(kind string, pairs ...any) []object { return []object{frameOf(kind, pairs...)} }
-	prefix := "text"
-	if f.reasoning {
-		prefix = "reasoning"
-	}
 	switch f.kind {
 	case started:
-		about := object{"pawl": object{"run": a.o.Run, "agent": a.o.Agent}}
-		if a.o.Run == "" {
-			return one("start", "messageMetadata", about)
-		}
-		return one("start", "messageId", a.o.Run, "messageMetadata", about)
+		return a.start()
 	case stepStarted:
 		return one("start-step")
 	case stepEnded:
 		return one("finish-step")
-	case textStarted:
-		return one(prefix+"-start", "id", f.id)
-	case textDelta:
-		return one(prefix+"-delta", "id", f.id, "delta", f.text)
-	case textEnded:
-		return one(prefix+"-end", "id", f.id)
+	case textStarted, textDelta, textEnded:
+		return a.text(f)
 	case callStarted, callDelta, callReady, callOK, callFailed, callDenied, question:
 		return a.call(f)
 	case file:
@@ -56,21 +47,46 @@ func (a *aisdk) encode(f *frame) []object {
 		return one("data-pawl-"+f.name, "data", f.data, "transient", true)
 	case output:
 		return one("data-pawl-"+f.name, "id", f.name, "data", f.data)
+
 	case retracted:
-		if a.o.Protocol == AISDK7 {
+		if a.options.Protocol == AISDK7 {
 			return one("reset-step")
 		}
 		return one("data-pawl-retracted", "id", f.id, "data", object{"id": f.id})
 	case steered:
 		parts := UIParts(f.message)
-		if a.o.Protocol == AISDK7 && len(parts) > 0 {
+		if a.options.Protocol == AISDK7 && len(parts) > 0 {
 			return one("steering-message", "id", f.id, "parts", parts)
 		}
 		return one("data-pawl-steered", "id", f.id, "data", object{"parts": parts})
 	case ended:
-		return []object{a.end(f)}
+		return []object{a.encodeEnd(f)}
 	}
 	return one("error", "errorText", cmp.Or(f.text, "the run has ended without a result"))
+}
+
+// start encodes the beginning of the message.
+func (a *aisdk) start() []object {
+	about := object{"pawl": object{"run": a.options.Run, "agent": a.options.Agent}}
+	if a.options.Run == "" {
+		return one("start", "messageMetadata", about)
+	}
+	return one("start", "messageId", a.options.Run, "messageMetadata", about)
+}
+
+// text encodes a part of a text or of reasoning.
+func (a *aisdk) text(f *frame) []object {
+	prefix := "text"
+	if f.reasoning {
+		prefix = "reasoning"
+	}
+	switch f.kind {
+	case textStarted:
+		return one(prefix+"-start", "id", f.id)
+	case textDelta:
+		return one(prefix+"-delta", "id", f.id, "delta", f.text)
+	}
+	return one(prefix+"-end", "id", f.id)
 }
 
 // UIParts returns the texts and files of a message as parts of a UIMessage.
@@ -99,13 +115,18 @@ func mediaURL(m llm.Media) string {
 func (a *aisdk) call(f *frame) []object {
 	s := f.call
 	o := object{"toolCallId": s.key}
-	if !s.client && f.kind != callDelta && f.kind != callDenied && f.kind != question {
-		o["providerExecuted"] = true
+	switch f.kind {
+	case callDelta, callDenied, question: // which have no mark
+	default:
+		if !s.client {
+			o["providerExecuted"] = true
+		}
 	}
 	if s.title != "" {
 		o["title"] = s.title
 		o["dynamic"] = true
 	}
+
 	switch f.kind {
 	case callStarted:
 		o["type"] = "tool-input-start"
@@ -114,23 +135,34 @@ func (a *aisdk) call(f *frame) []object {
 		o["type"] = "tool-input-delta"
 		o["inputTextDelta"] = f.text
 	case callReady:
-		o["type"], o["toolName"], o["input"] = "tool-input-available", s.name, jsonOr(f.text)
+		o["type"] = "tool-input-available"
+		o["toolName"] = s.name
+		o["input"] = jsonOr(f.text)
 	case callOK:
-		o["type"], o["output"] = "tool-output-available", resultOf(&f.exec.Result)
+		o["type"] = "tool-output-available"
+		o["output"] = resultOf(&f.exec.Result)
 	case callFailed:
-		o["type"], o["errorText"] = "tool-output-error", failureOf(f.exec)
+		o["type"] = "tool-output-error"
+		o["errorText"] = failureOf(f.exec)
 	case callDenied:
 		o["type"] = "tool-output-denied"
 	case question:
-		o["type"], o["approvalId"], o["approvalDescriptor"] = "tool-approval-request", ApprovalID(f.ask), questionOf(f.ask)
+		o["type"] = "tool-approval-request"
+		o["approvalId"] = ApprovalID(f.ask)
+		o["approvalDescriptor"] = questionOf(f.ask)
 		o["reason"] = f.ask.Why
-		// A call with the mark counts as complete, so a page whose own call of the reply is
-		// complete would repeat its request for ever. A part that begins again loses the mark.
-		again := a.call(&frame{kind: callStarted, call: s})[0]
-		again["providerExecuted"] = false
-		return []object{again, frameOf("tool-input-delta", "toolCallId", s.key, "inputTextDelta", cmp.Or(string(f.ask.Call.Args), "{}")), o}
+		return append(a.unmark(s, f.ask), o)
 	}
 	return []object{o}
+}
+
+// unmark begins the part of a call again, which loses its mark: a call with the mark counts as
+// complete, so a page whose own call of the reply is complete would repeat its request for ever.
+func (a *aisdk) unmark(s *shown, w *pawl.PendingCall) []object {
+	again := a.call(&frame{kind: callStarted, call: s})[0]
+	again["providerExecuted"] = false
+	args := cmp.Or(string(w.Call.Args), "{}")
+	return []object{again, frameOf("tool-input-delta", "toolCallId", s.key, "inputTextDelta", args)}
 }
 
 // questionOf returns what a person is shown of a pending call.
@@ -173,8 +205,8 @@ func failureOf(x *pawl.Execution) string {
 	return cmp.Or(x.Error, x.Result.Text(), string(x.Outcome))
 }
 
-// end encodes the end of a run. After an error the client stops reading.
-func (a *aisdk) end(f *frame) object {
+// encodeEnd encodes the end of a run. After an error the client stops reading.
+func (a *aisdk) encodeEnd(f *frame) object {
 	r := f.event.Result
 	reason := "other"
 	switch r.Stop {
@@ -193,6 +225,6 @@ func (a *aisdk) end(f *frame) object {
 	case pawl.StopFailed:
 		return object{"type": "error", "errorText": cmp.Or(f.event.Error, r.Cause, "the run failed")}
 	}
-	about := object{"run": a.o.Run, "stop": r.Stop, "cause": r.Cause, "spent": r.Spent}
+	about := object{"run": a.options.Run, "stop": r.Stop, "cause": r.Cause, "spent": r.Spent}
 	return object{"type": "finish", "finishReason": reason, "messageMetadata": object{"pawl": about}}
 }

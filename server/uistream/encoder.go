@@ -42,10 +42,14 @@ type Options struct {
 	// client has asked a person about the call.
 	Open map[llm.Key]bool
 
-	// AG-UI: the client's IDs of the conversation and of its request, and the messages that it has.
-	Thread, Request string
-	Messages        []map[string]any
-	Inner           bool // AG-UI 1.0: the stream contains the runs that are nested in calls
+	// Thread is the AG-UI client's ID of the conversation.
+	Thread string
+	// Request is the AG-UI client's ID of its request.
+	Request string
+	// Messages are the messages that an AG-UI client has. Nil means none.
+	Messages []map[string]any
+	// Inner, with AG-UI 1.0, adds the runs that are nested in calls to the stream.
+	Inner bool
 
 	Beat time.Duration // Write: interval of comments in a silent stream; 0 means 10 s
 	Wait time.Duration // Write: time for a client to receive data; 0 means no limit
@@ -54,11 +58,11 @@ type Options struct {
 // Encoder encodes the events of one run. Events must be passed in order. It is not safe for
 // concurrent use.
 type Encoder struct {
-	o      Options
-	run    llm.Key // key of the run whose events are encoded
-	form   interface{ encode(f *frame) []object }
-	resets bool // a step can be taken back and sent again
-	out    [][]byte
+	options Options
+	run     llm.Key // key of the run whose events are encoded
+	form    form
+	resets  bool // a step can be taken back and sent again
+	out     [][]byte
 
 	inner  map[llm.Key]*Encoder     // of the runs nested in calls, with Options.Inner
 	calls  map[llm.Key]*shown       // shared with inner
@@ -71,6 +75,12 @@ type Encoder struct {
 	held   bool                     // fragments were lost: the rest follows when the reply is whole
 	finish llm.FinishReason
 	ended  bool
+}
+
+// form is the form of a protocol: aisdk, agui, or History, which collects a message.
+type form interface {
+	// encode returns the objects that a frame is in the protocol; nil means none.
+	encode(f *frame) []object
 }
 
 // shown is a call that the client knows.
@@ -133,10 +143,16 @@ type object = map[string]any
 
 // New returns an Encoder.
 func New(o Options) *Encoder {
-	e := &Encoder{o: o, run: "run", form: &aisdk{o: o}, calls: map[llm.Key]*shown{}, inner: map[llm.Key]*Encoder{},
-		resets: o.Protocol == AISDK7}
+	e := &Encoder{
+		options: o,
+		run:     "run",
+		form:    &aisdk{options: o},
+		resets:  o.Protocol == AISDK7,
+		inner:   map[llm.Key]*Encoder{},
+		calls:   map[llm.Key]*shown{},
+	}
 	if o.Protocol == AGUI0 || o.Protocol == AGUI1 {
-		e.form = &agui{o: o, key: "run", sent: new([]encoded)}
+		e.form = &agui{options: o, key: "run", sent: new([]encoded)}
 	}
 	e.reply()
 	return e
@@ -144,7 +160,7 @@ func New(o Options) *Encoder {
 
 // Begin returns the first frames of the stream, each one JSON value.
 func (e *Encoder) Begin() [][]byte {
-	e.put(&frame{kind: started})
+	e.emit(&frame{kind: started})
 	return e.flush()
 }
 
@@ -152,7 +168,7 @@ func (e *Encoder) Begin() [][]byte {
 func (e *Encoder) Fail(message string) [][]byte {
 	if !e.ended {
 		e.close()
-		e.put(&frame{kind: failed, text: message})
+		e.emit(&frame{kind: failed, text: message})
 		e.ended = true
 	}
 	return e.flush()
@@ -167,7 +183,8 @@ func (e *Encoder) flush() [][]byte {
 	return out
 }
 
-func (e *Encoder) put(f *frame) {
+// emit encodes a frame.
+func (e *Encoder) emit(f *frame) {
 	for _, o := range e.form.encode(f) {
 		b, err := json.Marshal(o)
 		if err == nil {
@@ -191,87 +208,128 @@ func (e *Encoder) Event(ev pawl.Event) [][]byte {
 			e.out = append(e.out, in.flush()...)
 		}
 	}
-	switch {
-	case e.ended:
-	case ev.Run != e.run && e.o.Inner && e.o.Protocol == AGUI1 && e.run == "run":
-		e.nested(ev)
-	case ev.Kind == pawl.EventRunStarted && e.o.Passive == nil && ev.Run == "run":
-		e.o.Passive = func(name string) bool {
-			return slices.ContainsFunc(ev.Offered, func(t *pawl.Tool) bool { return t.Name == name && t.Passive })
-		}
-	case ev.Kind == pawl.EventCallCompleted && ev.Execution != nil:
-		_, open := e.o.Open[ev.Execution.Key]
-		if open || e.calls[ev.Execution.Key] != nil || ev.Run == e.run && !e.seen(ev) {
-			e.completed(ev.Execution)
-		}
-	case ev.Run != e.run || ev.Kind != pawl.EventRunEnded && e.seen(ev):
-	default:
-		e.event(&ev)
+	if !e.ended {
+		e.dispatch(ev)
 	}
 	return e.flush()
 }
 
-// seen reports whether the client saw the event in an earlier stream.
-func (e *Encoder) seen(ev pawl.Event) bool {
-	return ev.Kind != pawl.EventGap && ev.Step <= e.o.After && e.o.After > 0
+// dispatch encodes an event, if the client has not seen it.
+func (e *Encoder) dispatch(ev pawl.Event) {
+	own := ev.Run == e.run
+	switch {
+	case !own && e.showsInner():
+		e.nested(ev)
+
+	case ev.Kind == pawl.EventRunStarted && e.options.Passive == nil && ev.Run == "run":
+		e.options.Passive = func(name string) bool {
+			return slices.ContainsFunc(ev.Offered, func(t *pawl.Tool) bool { return t.Name == name && t.Passive })
+		}
+
+	case ev.Kind == pawl.EventCallCompleted && ev.Execution != nil:
+		if e.awaits(ev.Execution.Key) || own && !e.wasSeen(ev) {
+			e.completed(ev.Execution)
+		}
+
+	case !own:
+	case ev.Kind == pawl.EventRunEnded || !e.wasSeen(ev):
+		e.event(&ev)
+	}
 }
 
+// showsInner reports whether the stream contains the runs that are nested in calls.
+func (e *Encoder) showsInner() bool {
+	return e.options.Inner && e.options.Protocol == AGUI1 && e.run == "run"
+}
+
+// awaits reports whether the client knows the call and waits for its end.
+func (e *Encoder) awaits(key llm.Key) bool {
+	_, open := e.options.Open[key]
+	return open || e.calls[key] != nil
+}
+
+// wasSeen reports whether the client saw the event in an earlier stream.
+func (e *Encoder) wasSeen(ev pawl.Event) bool {
+	return ev.Kind != pawl.EventGap && ev.Step <= e.options.After && e.options.After > 0
+}
+
+// event encodes an event of the run.
 func (e *Encoder) event(ev *pawl.Event) {
-	switch ev.Kind {
-	case pawl.EventStepStarted, pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady,
-		pawl.EventResponseReceived:
-		if e.step == 0 || ev.Kind == pawl.EventStepStarted {
-			e.close()
-			e.reply()
-			e.held = false
-			e.step = max(ev.Step, 1)
-			e.steps++
-			e.put(&frame{kind: stepStarted, step: e.step})
-		}
-	}
 	switch ev.Kind {
 	case pawl.EventStep:
 		e.close()
 	case pawl.EventGap:
 		e.held = true
+	case pawl.EventTextRetracted:
+		e.retract(ev)
+	case pawl.EventStepStarted, pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady,
+		pawl.EventResponseReceived:
+		if e.step == 0 || ev.Kind == pawl.EventStepStarted {
+			e.beginStep(ev.Step)
+		}
+		e.replyEvent(ev)
+
+	case pawl.EventProgress:
+		e.emit(&frame{kind: report, name: "progress", data: object{"key": ev.Path, "text": ev.Text, "data": ev.Data}})
+	case pawl.EventNotice:
+		e.emit(&frame{kind: report, name: "notice", data: object{"code": ev.Code, "text": ev.Text, "data": ev.Data}})
+	case pawl.EventSteered:
+		e.shut()
+		e.emit(&frame{kind: steered, id: fmt.Sprintf("%s.steered.%d", e.options.Run, ev.Seq), message: ev.Message})
+	case pawl.EventRunEnded:
+		e.finishRun(ev)
+	}
+}
+
+// beginStep begins a step, and with it a reply.
+func (e *Encoder) beginStep(step int) {
+	e.close()
+	e.reply()
+	e.held = false
+	e.step = max(step, 1)
+	e.steps++
+	e.emit(&frame{kind: stepStarted, step: e.step})
+}
+
+// replyEvent encodes an event of a reply.
+func (e *Encoder) replyEvent(ev *pawl.Event) {
+	switch ev.Kind {
 	case pawl.EventText, pawl.EventReasoning:
 		if !e.held {
 			e.say(ev.Step, ev.Index, ev.Kind == pawl.EventReasoning, ev.Text)
 		}
-	case pawl.EventTextRetracted:
-		e.shut()
-		e.gone[ev.Index] = true
-		e.put(&frame{kind: retracted, step: ev.Step, id: partID(ev.Step, ev.Index), text: ev.Text})
-		if e.resets { // what remains of the step is sent again with the whole reply
-			gone := e.gone
-			maps.DeleteFunc(e.calls, func(_ llm.Key, s *shown) bool { return s.step == e.steps || !s.ready })
-			e.reply()
-			e.gone, e.held = gone, true
-		}
 	case pawl.EventCallDelta:
-		if s := e.at(ev); s != nil && !e.held {
+		if s := e.callAt(ev); s != nil && !e.held {
 			s.name = ev.Call.Name
 			s.args.WriteString(ev.Text)
 			e.write(s)
 		}
 	case pawl.EventCallReady:
-		if s := e.at(ev); s != nil {
+		if s := e.callAt(ev); s != nil {
 			e.ready(s, *ev.Call)
 		}
 	case pawl.EventResponseReceived:
 		if ev.Response != nil {
 			e.whole(ev.Step, ev.Response)
 		}
-	case pawl.EventProgress:
-		e.put(&frame{kind: report, name: "progress", data: object{"key": ev.Path, "text": ev.Text, "data": ev.Data}})
-	case pawl.EventNotice:
-		e.put(&frame{kind: report, name: "notice", data: object{"code": ev.Code, "text": ev.Text, "data": ev.Data}})
-	case pawl.EventSteered:
-		e.shut()
-		e.put(&frame{kind: steered, id: fmt.Sprintf("%s.steered.%d", e.o.Run, ev.Seq), message: ev.Message})
-	case pawl.EventRunEnded:
-		e.end(ev)
 	}
+}
+
+// retract takes text back. In a protocol that can only take back a whole step, what remains of it is
+// sent again with the whole reply.
+func (e *Encoder) retract(ev *pawl.Event) {
+	e.shut()
+	e.gone[ev.Index] = true
+	e.emit(&frame{kind: retracted, step: ev.Step, id: partID(ev.Step, ev.Index), text: ev.Text})
+	if !e.resets {
+		return
+	}
+
+	gone := e.gone
+	maps.DeleteFunc(e.calls, func(_ llm.Key, s *shown) bool { return s.step == e.steps || !s.ready })
+	e.reply()
+	e.gone = gone
+	e.held = true
 }
 
 // partID returns the ID of a part of a reply.
@@ -286,20 +344,20 @@ func (e *Encoder) say(step, index int, reasoning bool, text string) {
 	if e.part == nil || e.part.id != id || e.part.reasoning != reasoning {
 		e.shut()
 		e.part = &frame{kind: textStarted, step: step, id: id, reasoning: reasoning}
-		e.put(e.part)
+		e.emit(e.part)
 	}
 	if e.texts[index] == nil {
 		e.texts[index] = new(strings.Builder)
 	}
 	e.texts[index].WriteString(text)
-	e.put(&frame{kind: textDelta, step: step, id: id, reasoning: reasoning, text: text})
+	e.emit(&frame{kind: textDelta, step: step, id: id, reasoning: reasoning, text: text})
 }
 
 // shut ends the open text.
 func (e *Encoder) shut() {
 	if p := e.part; p != nil {
 		e.part = nil
-		e.put(&frame{kind: textEnded, step: p.step, id: p.id, reasoning: p.reasoning})
+		e.emit(&frame{kind: textEnded, step: p.step, id: p.id, reasoning: p.reasoning})
 	}
 }
 
@@ -307,14 +365,14 @@ func (e *Encoder) shut() {
 func (e *Encoder) close() {
 	e.shut()
 	if e.step > 0 {
-		e.put(&frame{kind: stepEnded, step: e.step})
+		e.emit(&frame{kind: stepEnded, step: e.step})
 		e.step = 0
 	}
 }
 
-// at returns the call of an event, which has no key: calls of a reply are numbered by their index.
+// callAt returns the call of an event, which has no key: calls of a reply are numbered by their index.
 // Nil means that a call of a smaller index came late: it is sent when the reply is whole.
-func (e *Encoder) at(ev *pawl.Event) *shown {
+func (e *Encoder) callAt(ev *pawl.Event) *shown {
 	key, ok := e.keys[ev.Index]
 	if ev.Call == nil {
 		return nil
@@ -338,27 +396,46 @@ func (e *Encoder) key(step, n int) llm.Key {
 
 // known returns a call, which the client may not know yet.
 func (e *Encoder) known(key llm.Key, name string) *shown {
-	s := e.calls[key]
-	if s == nil {
-		s = &shown{key: key, name: name, client: e.o.Passive != nil && e.o.Passive(name)}
-		segments := strings.Split(string(key), "/")
-		for _, part := range segments[1:] {
-			if _, err := strconv.Atoi(part); err != nil && len(segments) > 4 {
-				s.title += part + " › "
-			}
-		}
-		if s.title != "" {
-			s.title += name
-		}
-		_, s.began = e.o.Open[key]
-		if !s.began {
-			s.step = e.steps
-		}
-		s.ready = s.began
-		s.asked = e.o.Open[key]
-		e.calls[key] = s
+	if s := e.calls[key]; s != nil {
+		return s
 	}
+	asked, open := e.options.Open[key]
+	s := &shown{
+		key:    key,
+		name:   name,
+		title:  titleOf(key, name),
+		client: e.executes(name),
+		began:  open,
+		ready:  open,
+		asked:  asked,
+	}
+	if !open {
+		s.step = e.steps
+	}
+	e.calls[key] = s
 	return s
+}
+
+// executes reports whether the client executes the tool with that name.
+func (e *Encoder) executes(name string) bool {
+	return e.options.Passive != nil && e.options.Passive(name)
+}
+
+// titleOf returns the agents around a nested call, and its name. "" means that it is not nested.
+func titleOf(key llm.Key, name string) (title string) {
+	segments := strings.Split(string(key), "/")
+	if len(segments) <= 4 {
+		return ""
+	}
+	for _, part := range segments[1:] {
+		if _, err := strconv.Atoi(part); err != nil {
+			title += part + " › "
+		}
+	}
+	if title == "" {
+		return ""
+	}
+	return title + name
 }
 
 // write sends the arguments of a call that were not sent.
@@ -369,12 +446,12 @@ func (e *Encoder) write(s *shown) {
 	e.shut()
 	if !s.began {
 		s.began = true
-		s.client = e.o.Passive != nil && e.o.Passive(s.name)
-		e.put(&frame{kind: callStarted, call: s})
+		s.client = e.executes(s.name)
+		e.emit(&frame{kind: callStarted, call: s})
 	}
 	if rest := s.args.String()[s.sent:]; rest != "" {
 		s.sent += len(rest)
-		e.put(&frame{kind: callDelta, call: s, text: rest})
+		e.emit(&frame{kind: callDelta, call: s, text: rest})
 	}
 }
 
@@ -389,19 +466,20 @@ func (e *Encoder) ready(s *shown, call llm.ToolCall) {
 	}
 	e.write(s)
 	s.ready = true
-	e.put(&frame{kind: callReady, call: s, text: string(call.Args)})
+	e.emit(&frame{kind: callReady, call: s, text: string(call.Args)})
 }
 
 // whole sends what is missing of a complete reply.
 func (e *Encoder) whole(step int, r *llm.Response) {
 	e.finish = r.Finish
 	e.held = false
-	index := 0
-	n := 0
+	index := 0 // of the part
+	calls := 0
 	for _, p := range r.Message.Parts {
 		for e.gone[index] {
 			index++
 		}
+
 		text := ""
 		reasoning := false
 		switch p := p.(type) {
@@ -413,9 +491,10 @@ func (e *Encoder) whole(step int, r *llm.Response) {
 		case llm.Media:
 			e.file(p)
 		case llm.ToolCall:
-			e.ready(e.known(e.key(step, n), p.Name), p)
-			n++
+			e.ready(e.known(e.key(step, calls), p.Name), p)
+			calls++
 		}
+
 		said := ""
 		if b := e.texts[index]; b != nil {
 			said = b.String()
@@ -430,7 +509,7 @@ func (e *Encoder) whole(step int, r *llm.Response) {
 
 func (e *Encoder) file(m llm.Media) {
 	e.shut()
-	e.put(&frame{kind: file, media: m})
+	e.emit(&frame{kind: file, media: m})
 }
 
 // completed sends the end of a call, or its question.
@@ -440,7 +519,7 @@ func (e *Encoder) completed(x *pawl.Execution) {
 	switch x.Outcome {
 	case pawl.OutcomePending, pawl.OutcomeUnknown:
 		for i := range x.Pending {
-			e.ask(&x.Pending[i])
+			e.askAbout(&x.Pending[i])
 		}
 		return
 	case pawl.OutcomeOK:
@@ -450,9 +529,10 @@ func (e *Encoder) completed(x *pawl.Execution) {
 			f.kind = callDenied
 		}
 	}
-	e.put(f)
+
+	e.emit(f)
 	if list, ok := x.Values["pawl.todo"]; ok && strings.Count(string(x.Key), "/") == 2 {
-		e.put(&frame{kind: output, name: "todo", data: list})
+		e.emit(&frame{kind: output, name: "todo", data: list})
 	}
 	for _, p := range x.Result.Parts {
 		if m, ok := p.(llm.Media); ok {
@@ -461,14 +541,14 @@ func (e *Encoder) completed(x *pawl.Execution) {
 	}
 }
 
-// ask sends a question. A client executes passive calls without one.
-func (e *Encoder) ask(w *pawl.PendingCall) {
+// askAbout sends a question. A client executes passive calls without one.
+func (e *Encoder) askAbout(w *pawl.PendingCall) {
 	s := e.known(w.Key, w.Call.Name)
 	s.client = s.client || w.Passive
 	e.ready(s, w.Call)
 	if !w.Passive {
 		s.asked = true
-		e.put(&frame{kind: question, call: s, ask: w})
+		e.emit(&frame{kind: question, call: s, ask: w})
 	}
 }
 
@@ -479,22 +559,23 @@ func (e *Encoder) answer(step int, a *pawl.Answer) {
 	e.reply()
 	e.step = step
 	e.steps++
-	e.put(&frame{kind: stepStarted, step: step})
+	e.emit(&frame{kind: stepStarted, step: step})
 	e.say(step, 0, false, a.Text)
 }
 
-func (e *Encoder) end(ev *pawl.Event) {
+// finishRun sends the end of the run, after the questions that were not asked.
+func (e *Encoder) finishRun(ev *pawl.Event) {
 	if ev.Result == nil {
 		ev.Result = &pawl.Result{Stop: pawl.StopFailed}
 	}
 	for i, w := range ev.Result.Pending {
-		if s := e.calls[w.Key]; s == nil || !s.asked || e.o.Open[w.Key] {
-			e.ask(&ev.Result.Pending[i])
+		if s := e.calls[w.Key]; s == nil || !s.asked || e.options.Open[w.Key] {
+			e.askAbout(&ev.Result.Pending[i])
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.inner)) {
 		if in := e.inner[key]; !in.ended {
-			in.end(&pawl.Event{Result: &pawl.Result{Stop: pawl.StopPending}})
+			in.finishRun(&pawl.Event{Result: &pawl.Result{Stop: pawl.StopPending}})
 			e.out = append(e.out, in.flush()...)
 		}
 	}
@@ -503,8 +584,8 @@ func (e *Encoder) end(ev *pawl.Event) {
 	}
 	e.close()
 	if ev.Result.Output != nil {
-		e.put(&frame{kind: output, name: "output", data: ev.Result.Output})
+		e.emit(&frame{kind: output, name: "output", data: ev.Result.Output})
 	}
-	e.put(&frame{kind: ended, event: ev, text: string(e.finish)})
+	e.emit(&frame{kind: ended, event: ev, text: string(e.finish)})
 	e.ended = true
 }

@@ -4,7 +4,7 @@ package uistream
 
 // NewHistory returns an Encoder whose frames are collected in the message of the run.
 func NewHistory(o Options) *History {
-	h := &History{o: o, parts: []object{}}
+	h := &History{options: o, parts: []object{}}
 	h.Encoder = New(o)
 	h.Encoder.form = h
 	return h
@@ -13,14 +13,14 @@ func NewHistory(o Options) *History {
 // History collects the message of a run in the form of the AI SDK.
 type History struct {
 	*Encoder
-	o     Options
-	parts []object
-	about any
+	options Options
+	parts   []object
+	about   any
 }
 
 // Message returns the message so far.
 func (h *History) Message() map[string]any {
-	m := object{"id": h.o.Run, "role": "assistant", "parts": h.parts}
+	m := object{"id": h.options.Run, "role": "assistant", "parts": h.parts}
 	if h.about != nil {
 		m["metadata"] = h.about
 	}
@@ -39,11 +39,11 @@ func (h *History) part(member string, value any) object {
 	return p
 }
 
+// encode adds a frame to the message. It returns nothing.
 func (h *History) encode(f *frame) []object {
-	var p object
 	if f.call != nil {
-		p = h.part("toolCallId", f.call.key)
-		p["providerExecuted"] = !f.call.client && f.kind != question
+		h.addCall(f)
+		return nil
 	}
 	switch f.kind {
 	case stepStarted:
@@ -59,25 +59,39 @@ func (h *History) encode(f *frame) []object {
 		p["text"] = p["text"].(string) + f.text
 	case retracted:
 		h.part("id", f.id)["text"] = ""
+	case file, output, steered:
+		h.parts = append(h.parts, (&aisdk{}).encode(f)...)
+	case ended:
+		h.about = (&aisdk{options: h.options}).encodeEnd(f)["messageMetadata"]
+	}
+	return nil
+}
+
+// addCall adds a frame to the part of its call.
+func (h *History) addCall(f *frame) {
+	p := h.part("toolCallId", f.call.key)
+	p["providerExecuted"] = !f.call.client && f.kind != question
+
+	switch f.kind {
 	case callStarted, callReady:
-		p["type"], p["state"], p["input"] = "tool-"+f.call.name, "input-available", jsonOr(f.text)
+		p["type"] = "tool-" + f.call.name
+		p["state"] = "input-available"
+		p["input"] = jsonOr(f.text)
 		if f.call.title != "" {
 			p["type"] = "dynamic-tool"
 			p["toolName"] = f.call.name
 			p["title"] = f.call.title
 		}
 	case question:
-		p["state"], p["approval"] = "approval-requested", object{"id": ApprovalID(f.ask)}
+		p["state"] = "approval-requested"
+		p["approval"] = object{"id": ApprovalID(f.ask)}
 	case callOK:
-		p["state"], p["output"] = "output-available", resultOf(&f.exec.Result)
+		p["state"] = "output-available"
+		p["output"] = resultOf(&f.exec.Result)
 		delete(p, "approval")
 	case callFailed, callDenied:
-		p["state"], p["errorText"] = "output-error", failureOf(f.exec)
+		p["state"] = "output-error"
+		p["errorText"] = failureOf(f.exec)
 		delete(p, "approval")
-	case file, output, steered:
-		h.parts = append(h.parts, (&aisdk{o: Options{}}).encode(f)...)
-	case ended:
-		h.about = (&aisdk{o: h.o}).end(f)["messageMetadata"]
 	}
-	return nil
 }

@@ -1,5 +1,5 @@
 // Package a2a serves agents by the A2A protocol, version 1.0: a task is a run, and a context is a
-// conversation. The types and the two transports are those of the protocol's SDK.
+// conversation. The types and both transports come from the protocol's SDK.
 //
 //	GET  /.well-known/agent-card.json, /a2a/{agent}/.well-known/agent-card.json    the card
 //	POST /a2a/{agent}                                                              JSON-RPC
@@ -30,15 +30,17 @@ import (
 )
 
 const (
-	idPrefix   = "a2a_"                   // begins the IDs of runs that are tasks
-	answerID   = a2a.ArtifactID("answer") // of the artifact with the answer of a task
-	mostIDSize = 256                      // of the IDs of messages and contexts, which clients choose
-	mostPage   = 100                      // tasks of a list
+	idPrefix = "a2a_"                   // begins the IDs of runs that are tasks
+	answerID = a2a.ArtifactID("answer") // of the artifact with the answer of a task
+	mostPage = 100                      // tasks of a list
+
+	// mostIDSize limits the IDs of messages and contexts, which clients choose.
+	mostIDSize = 256
 )
 
 // Options are what the protocol needs of the server.
 type Options struct {
-	URL     string        // the address of the server for clients; empty means the Host of the request
+	URL     string        // the server's address for clients; empty means the Host of the request
 	Secured bool          // requests need a token
 	Beat    time.Duration // interval of heartbeats in silent streams
 	Log     *slog.Logger

@@ -29,7 +29,8 @@ func (c call) send(r *a2a.SendMessageRequest) (*runs.Live, error) {
 	case m == nil || m.ID == "":
 		return nil, runs.BadRequest("message or messageId is missing", "each message has an id of its own")
 	case len(m.ID) > mostIDSize || len(m.ContextID) > mostIDSize:
-		return nil, runs.BadRequest("messageId or contextId is too long", fmt.Sprintf("at most %d bytes are allowed", mostIDSize))
+		return nil, runs.BadRequest("messageId or contextId is too long",
+			fmt.Sprintf("at most %d bytes are allowed", mostIDSize))
 	case r.Config != nil && r.Config.PushConfig != nil:
 		return nil, a2a.ErrPushNotificationNotSupported
 	}
@@ -42,7 +43,8 @@ func (c call) send(r *a2a.SendMessageRequest) (*runs.Live, error) {
 		return c.answerTask(m.TaskID, msg, answers)
 	}
 	if len(msg.Parts) == 0 {
-		return nil, runs.BadRequest("the message answers a question, and names no task", "taskId is the task that asked")
+		return nil, runs.BadRequest("the message answers a question, and names no task",
+			"taskId is the task that asked")
 	}
 	return c.startTask(m, msg)
 }
@@ -85,7 +87,8 @@ func (c call) answerTask(id a2a.TaskID, msg llm.Message, answers []llm.Decision)
 		return nil, err
 	}
 	if len(answers) == 0 && len(open) == 0 {
-		return nil, a2a.NewError(a2a.ErrUnsupportedOperation, "the task asks nothing at present; wait for its end, or cancel it")
+		return nil, a2a.NewError(a2a.ErrUnsupportedOperation,
+			"the task asks nothing at present; wait for its end, or cancel it")
 	}
 	if len(answers) == 0 {
 		answers = answersOf(msg.Text(), open)
@@ -137,15 +140,18 @@ func (c call) input(m *a2a.Message) (msg llm.Message, answers []llm.Decision, er
 		switch v := p.Content.(type) {
 		case a2a.Text:
 			msg.Parts = append(msg.Parts, llm.Text{Text: string(v)})
+
 		case a2a.Raw:
 			msg.Parts = append(msg.Parts, llm.Media{MIME: p.MediaType, Data: v})
+
 		case a2a.URL:
 			media, err := uistream.Media(string(v), p.MediaType)
 			if err != nil {
 				return msg, nil, runs.BadRequest(err.Error(), "")
 			}
 			msg.Parts = append(msg.Parts, media)
-		case a2a.Data:
+
+		case a2a.Data: // answers to questions, or any JSON, which the model reads
 			text, ds := data(v)
 			if ds == nil {
 				msg.Parts = append(msg.Parts, llm.Text{Text: text})

@@ -40,7 +40,7 @@ type Client struct {
 	secret     [sha256.Size]byte // SHA-256 of its token
 	others     []string          // users other than its own whose calls it may decide
 	everyone   bool              // it may decide the calls of every user of its tenant
-	approves   *Client           // the client that decides for a user; nil means that this is no approver
+	approves   *Client           // the client that decides for a user; nil means no approver
 	mu         sync.Mutex
 	runs       int
 	streams    int
@@ -99,8 +99,8 @@ func (c *Client) For(user string) *Client {
 // IsApprover reports whether For returned the client.
 func (c *Client) IsApprover() bool { return c.approves != nil }
 
-// Others returns the other users whose calls the client may decide, if they can be listed. all means
-// every user of the tenant, and then there is no list.
+// Others returns the other users whose calls the client may decide, if they can be listed. all
+// means every user of the tenant, and then there is no list.
 func (c *Client) Others() (users []string, all bool) { return c.others, c.everyone }
 
 // CountRequest counts a request. wait is the number of seconds until the request is permitted; 0

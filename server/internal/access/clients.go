@@ -15,8 +15,8 @@ import (
 	"github.com/pawl-go/pawl/server/api"
 )
 
-// Clients are the clients of a server: a list of tokens, or those that another authentication
-// admits.
+// Clients are the clients of a server: of a list of tokens, or of another
+// authentication.
 type Clients struct {
 	list []*Client
 

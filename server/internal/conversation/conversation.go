@@ -1,8 +1,8 @@
 // Package conversation keeps the conversations of front ends: a conversation is a chain of runs.
 //
-// Each message of the assistant is a run, and its ID is the ID of the message, which the client sends
-// back with the conversation. The run of a new message starts with what the run before it stored, so
-// that the client's copy of the assistant's words counts for nothing.
+// Each message of the assistant is a run, and its ID is the ID of the message, which the client
+// sends back with the conversation. The run of a new message starts with what the run before it
+// stored, so that the client's copy of the assistant's words counts for nothing.
 //
 //	a, prefix := Identify("ui", agent, chat)     // the IDs of its runs begin with prefix
 //	AddHistory(request, items)                   // the run to follow, and the messages after it
@@ -46,8 +46,8 @@ func Hash(length int, texts ...string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:length])
 }
 
-// Identify returns the name of the agent of a conversation, and the prefix of its runs. The agent is
-// the one in the path, or else the one of that name, or the only one.
+// Identify returns the name of the agent of a conversation, and the prefix of its runs. The agent
+// is the one in the path, or else the one of that name, or the only one.
 func (c *Call) Identify(protocol, agent, chat string) (name, prefix string, err error) {
 	a, err := c.Runs.Agent(cmp.Or(c.Request.PathValue("agent"), agent))
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 // Start starts the run of a request, or finds the run of an equal one.
 func (c *Call) Start(in *Request) (*runs.Live, error) {
 	if !c.Client.May(api.ScopeRun) {
-		return nil, runs.Fault("wrong_scope", "the token of "+c.Client.Name+" may not start runs", "it needs the scope "+string(api.ScopeRun))
+		return nil, runs.Fault("wrong_scope", "the token of "+c.Client.Name+" may not start runs",
+			"it needs the scope "+string(api.ScopeRun))
 	}
 	if n := len(in.Messages); n == 0 || in.Messages[n-1].Role != llm.RoleUser {
 		return nil, runs.BadRequest("the conversation does not end with a message of the user", "")
@@ -78,8 +79,8 @@ func (c *Call) runOf(in *Request) (id string, exists bool, err error) {
 	}
 }
 
-// attachTo returns the existing run of a request. A run that the client names by its own ID must have
-// begun with the same message.
+// attachTo returns the existing run of a request. A run that the client names by its own ID must
+// have begun with the same message.
 func (c *Call) attachTo(in *Request, id string) (*runs.Live, error) {
 	x, err := c.Runs.Extras(c.Context(), c.Caller(), id)
 	if err != nil {
@@ -128,7 +129,8 @@ func (c *Call) settled(id string) ([]llm.Message, error) {
 // not give, and answers to other questions, are dropped: the stream contains the questions again.
 func (c *Call) Continue(in *Request) (*runs.Live, error) {
 	if !strings.HasPrefix(in.Run, in.Prefix) {
-		return nil, runs.BadRequest("the last message belongs to no run of this conversation", "its id is the id that the server gave it")
+		return nil, runs.BadRequest("the last message belongs to no run of this conversation",
+			"its id is the id that the server gave it")
 	}
 	_, open, err := c.Runs.Pending(c.Context(), c.Caller(), in.Run)
 	if err != nil {
@@ -157,8 +159,8 @@ func (c *Call) Continue(in *Request) (*runs.Live, error) {
 	return c.Runs.Answer(c.Context(), c.Caller(), in.Run, ds, in.Messages...)
 }
 
-// answers reports whether d answers a pending call: a passive call with a result, and any other call
-// with a decision about these arguments.
+// answers reports whether d answers a pending call: a passive call with a result, and any other
+// call with a decision about these arguments.
 func answers(d llm.Decision, call pawl.PendingCall) bool {
 	switch {
 	case d.Key != call.Key:

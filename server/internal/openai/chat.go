@@ -27,7 +27,7 @@ type chatRequest struct {
 	MaxCompletionTokens int             `json:"max_completion_tokens"`
 	ReasoningEffort     string          `json:"reasoning_effort"`
 	Stop                json.RawMessage `json:"stop"`
-	N                   int             `json:"n"`
+	Choices             int             `json:"n"`
 	Logprobs            bool            `json:"logprobs"`
 	Audio               json.RawMessage `json:"audio"`
 	ResponseFormat      struct {
@@ -72,10 +72,10 @@ type chatCall struct {
 	} `json:"function"`
 }
 
-// asked converts the request.
-func (r *chatRequest) asked() (in asked, err error) {
+// convert converts the request.
+func (r *chatRequest) convert() (in asked, err error) {
 	switch {
-	case r.N > 1:
+	case r.Choices > 1:
 		return in, runs.BadRequest("n: only one answer is supported", "leave n out")
 	case r.Logprobs:
 		return in, runs.BadRequest("logprobs: not supported", "leave logprobs out")
@@ -158,7 +158,7 @@ func (m *chatMessage) add(in *asked) error {
 
 // completion is a reply in the form of Chat Completions.
 type completion struct {
-	c       *call
+	call    *call
 	id      string
 	model   string
 	created int64
@@ -167,7 +167,7 @@ type completion struct {
 
 func (c *call) newCompletion(t *turn) *completion {
 	return &completion{
-		c:       c,
+		call:    c,
 		id:      "chatcmpl-" + strings.TrimPrefix(responseID(t.id, t.skip), "chat_"),
 		model:   runs.BaseName(t.agent),
 		created: time.Now().Unix(),
@@ -213,7 +213,7 @@ func (v *completion) whole(out reply) object {
 
 // chunk sends a part of the reply.
 func (v *completion) chunk(m object) {
-	v.send.Event("", "", v.c.encode(m))
+	v.send.Event("", "", v.call.encode(m))
 	v.send.Flush()
 }
 
@@ -234,7 +234,7 @@ func (v *completion) say(member string) func(text string) {
 // chat handles POST /v1/chat/completions.
 func (c *call) chat() error {
 	var r chatRequest
-	t, leave, err := c.accept("chat", &r, r.asked)
+	t, leave, err := c.accept("chat", &r, r.convert)
 	if err != nil {
 		return err
 	}
@@ -258,6 +258,7 @@ func (c *call) chat() error {
 		v.send.Flush()
 		return nil
 	}
+
 	if len(out.calls) > 0 {
 		v.delta(object{"tool_calls": chatCalls(out.calls, true)}, nil)
 	}

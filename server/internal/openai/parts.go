@@ -34,14 +34,17 @@ func choiceOf(raw json.RawMessage) (*llm.ToolChoice, error) {
 			Name string `json:"name"`
 		} `json:"function"`
 	}
+
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
 		return nil, nil
+
 	case json.Unmarshal(raw, &word) == nil:
 		modes := map[string]llm.ToolMode{"auto": llm.ToolAuto, "none": llm.ToolNone, "required": llm.ToolRequired}
 		if mode, ok := modes[word]; ok {
 			return &llm.ToolChoice{Mode: mode}, nil
 		}
+
 	case json.Unmarshal(raw, &named) == nil && named.Type == "function":
 		c := llm.Named(named.Name + named.Function.Name)
 		return &c, nil

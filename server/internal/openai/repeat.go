@@ -21,7 +21,7 @@ import (
 func (c *call) open(prefix string, in asked) (*turn, error) {
 	how := c.retry(in.Stream)
 	for {
-		s, fresh := c.h.window.enter(&sent{
+		s, fresh := c.handler.window.enter(&sent{
 			print:  c.print(how.key),
 			body:   c.Body,
 			at:     c.Now(),
@@ -40,7 +40,7 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 		}
 		t, err := c.begin(prefix, in, s, how)
 		if err != nil {
-			c.h.window.drop(s)
+			c.handler.window.drop(s)
 			return nil, err
 		}
 		t.sent = s
@@ -56,11 +56,13 @@ func (c *call) retry(stream bool) retry {
 	count, err := strconv.Atoi(c.Request.Header.Get("X-Stainless-Retry-Count"))
 	counted := err == nil // OpenAI's own clients send it with every request
 
+	fromPage := c.Request.Header.Get("Origin") != ""
+
 	return retry{
 		key:    c.Request.Header.Get("Idempotency-Key"),
 		stated: counted && count > 0,
 		counts: counted && !c.isLangChain(), // LangChain's repetitions always have 0
-		page:   !stream && c.Request.Header.Get("Origin") != "",
+		page:   fromPage && !stream,
 	}
 }
 
@@ -90,7 +92,7 @@ func (c *call) attach(s *sent) (*turn, error) {
 			return &mine, nil
 		}
 	}
-	c.h.window.leave(s, s.lost, s.failed, c.Now())
+	c.handler.window.release(s, s.lost, s.failed, c.Now())
 	return nil, err
 }
 
@@ -133,8 +135,8 @@ func spansOf(at time.Time, how retry) []int64 {
 	return []int64{now, now - 1}
 }
 
-// afterRestart reports whether a request without a statement may be one that the process before
-// this one has lost.
+// afterRestart reports whether the process before this one may have lost the request, which states
+// nothing about repetitions.
 func (c *call) afterRestart(s *sent, how retry) bool {
 	return !how.counts && s.at.Sub(c.Runs.Started()) < windowLost
 }
@@ -155,8 +157,8 @@ func (c *call) answers(head *store.JournalRun, s *sent, how retry) bool {
 // between the look and the start.
 func (c *call) startNew(prefix string, in asked, s *sent, span int64) (*turn, error) {
 	in.Extras.Print = s.body[:]
-	for ; ; s.n++ {
-		id := derived(prefix, s.print, span, s.n)
+	for ; ; s.number++ {
+		id := derived(prefix, s.print, span, s.number)
 		_, err := c.Runs.Head(c.Context(), c.Caller(), id)
 		switch {
 		case err == nil: // another process had the same request
@@ -225,6 +227,8 @@ func (c *call) found(head *store.JournalRun) (*turn, error) {
 	}
 }
 
+// otherBody returns the error for a key that came with another body.
 func otherBody() error {
-	return runs.Fault("conflict", "this Idempotency-Key belongs to another request", "send another key with each request")
+	return runs.Fault("conflict", "this Idempotency-Key belongs to another request",
+		"send another key with each request")
 }

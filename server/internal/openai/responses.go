@@ -50,8 +50,8 @@ type inputItem struct {
 	ID        string          `json:"id"` // for an item_reference
 }
 
-// asked converts the request. item finds the items that it refers to.
-func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in asked, err error) {
+// convert converts the request. item finds the items that it refers to.
+func (r *responsesRequest) convert(item func(id string) (inputItem, error)) (in asked, err error) {
 	if r.Background {
 		return in, runs.BadRequest("background: not supported", "POST /v1/runs begins a run and does not wait for it")
 	}
@@ -85,8 +85,8 @@ func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in as
 	return in, r.addInput(&in, item)
 }
 
-// addInput adds the conversation of the request: a text or items. item finds the items that it refers
-// to.
+// addInput adds the conversation of the request: a text or items. item finds the items that it
+// refers to.
 func (r *responsesRequest) addInput(in *asked, item func(id string) (inputItem, error)) error {
 	var text string
 	if json.Unmarshal(r.Input, &text) == nil {
@@ -144,7 +144,8 @@ func (i *inputItem) add(in *asked) error {
 		in.Append(llm.RoleTool, llm.ToolResult{CallID: i.CallID, Parts: parts})
 	case "reasoning": // the agent stores its own reasoning
 	default:
-		return runs.BadRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output, item_reference and reasoning")
+		return runs.BadRequest("items of the type "+i.Type+" are not taken",
+			"message, function_call, function_call_output, item_reference and reasoning")
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func (i *inputItem) add(in *asked) error {
 // responses handles POST /v1/responses.
 func (c *call) responses() error {
 	var r responsesRequest
-	t, leave, err := c.accept("resp", &r, func() (asked, error) { return r.asked(c.item) })
+	t, leave, err := c.accept("resp", &r, func() (asked, error) { return r.convert(c.item) })
 	if err != nil {
 		return err
 	}
@@ -184,7 +185,7 @@ func (c *call) responses() error {
 		v.fail(e.Code, c.Secrets.String(e.Message))
 		return nil
 	}
-	v.end(out)
+	v.finish(out)
 	return nil
 }
 
@@ -198,7 +199,7 @@ type response struct {
 
 	send   *web.Sender // of a stream
 	encode func(any) []byte
-	n      int  // number of the next event
+	events int  // that were sent
 	begun  bool // the message has begun
 }
 
@@ -296,8 +297,8 @@ func item(call llm.ToolCall, status, args string) object {
 // event sends an event.
 func (v *response) event(kind string, m object) {
 	m["type"] = kind
-	m["sequence_number"] = v.n
-	v.n++
+	m["sequence_number"] = v.events
+	v.events++
 	v.send.Event("", kind, v.encode(m))
 	v.send.Flush()
 }
@@ -325,8 +326,8 @@ func (v *response) textEvent(name string, value any) object {
 	}
 }
 
-// end sends the final events.
-func (v *response) end(out reply) {
+// finish sends the final events.
+func (v *response) finish(out reply) {
 	index := 0
 	if v.begun {
 		v.event("response.output_text.done", v.textEvent("text", out.text))

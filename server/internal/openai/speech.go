@@ -112,7 +112,7 @@ func (c *call) follow(t *turn, w *web.Sender, say func(text string), think *thou
 		}
 
 		if think != nil {
-			think.addEvent(&c.h.Options, &ev)
+			think.addEvent(&c.handler.Options, &ev)
 			out.reasoning = think.all.String()
 		}
 		switch {

@@ -68,14 +68,17 @@ func setStatus(m object, state string, end journal.ExportedEnd) {
 		m["status"] = "failed"
 		m["error"] = object{"code": "model_failed", "message": message}
 	}
-	if state == store.JournalFailed {
+
+	switch state {
+	case store.JournalOver:
+	case store.JournalFailed:
 		fail(cmp.Or(end.Error, "the run failed"))
 		return
-	}
-	if state != store.JournalOver {
+	default:
 		m["status"] = "in_progress"
 		return
 	}
+
 	switch end.Stop {
 	case pawl.StopAnswer, pawl.StopFinished:
 	case pawl.StopCancelled:
@@ -90,7 +93,8 @@ func setStatus(m object, state string, end journal.ExportedEnd) {
 
 // item returns an item of a response. A client refers to it by its ID instead of sending it again.
 func (c *call) item(id string) (inputItem, error) {
-	none := runs.Fault("not_found", "there is no item "+strconv.Quote(id), "send the item itself; with store: false clients do")
+	none := runs.Fault("not_found", "there is no item "+strconv.Quote(id),
+		"send the item itself; with store: false clients do")
 	name, isMessage := strings.CutPrefix(id, "msg_")
 	run, skip := runOfResponse("resp_" + name)
 	if !isMessage {
@@ -141,6 +145,7 @@ func (c *call) responseRun(id string) (store.JournalRun, int, error) {
 	return head, skip, err
 }
 
+// endOf returns the end of a run. The zero value means that it has none.
 func endOf(x *journal.Export) journal.ExportedEnd {
 	if x.End == nil {
 		return journal.ExportedEnd{}
@@ -150,44 +155,55 @@ func endOf(x *journal.Export) journal.ExportedEnd {
 
 // turnOf returns the part of a run that one response contains: the replies after the first skip
 // ones, up to the first reply with calls for the client. ok means that a response begins there.
-func turnOf(x *journal.Export, d *runs.Extras, run string, skip int) (out reply, ok bool) {
-	ok = skip == 0
+func turnOf(x *journal.Export, extras *runs.Extras, run string, skip int) (out reply, ok bool) {
 	out.finish = "stop"
+	begins := skip == 0 // a response begins after the replies that were skipped
 	var texts []string
-	n := 0
+	n := 0 // replies of the run itself
 	for _, r := range x.Replies {
-		if runs.IsOwn(r.Key) {
+		own := runs.IsOwn(r.Key)
+		calls := r.Response.Message.Calls()
+		if own {
 			n++
-			if n <= skip {
-				ok = ok || n == skip && slices.ContainsFunc(r.Response.Message.Calls(), d.Executes)
-				continue
-			}
-		} else if n < skip {
+		}
+		switch {
+		case own && n <= skip:
+			begins = begins || n == skip && slices.ContainsFunc(calls, extras.Executes)
+			continue
+		case n < skip: // of a nested agent
 			continue
 		}
+
 		out.usage.Add(r.Response.Usage)
-		if !runs.IsOwn(r.Key) { // a reply of a nested agent
+		if !own {
 			continue
 		}
 		if text := r.Response.Message.Text(); text != "" {
 			texts = append(texts, text)
 		}
 		out.finish = finishOf(r.Response.Finish)
-		for i, call := range r.Response.Message.Calls() {
-			if d.Executes(call) {
-				call.ID = callID(run, callKey(r.Key, i))
-				out.calls = append(out.calls, call)
-			}
-		}
+		out.calls = clientCalls(run, r.Key, calls, extras)
 		if len(out.calls) > 0 {
 			break
 		}
 	}
+
 	out.text = strings.Join(texts, "\n\n")
 	if out.text == "" && len(out.calls) == 0 {
 		out.text = runs.AnswerOf(x)
 	}
-	return out, ok && (skip == 0 || n > skip)
+	return out, begins && (skip == 0 || n > skip)
+}
+
+// clientCalls returns the calls of a reply that the client executes, with their IDs for it.
+func clientCalls(run string, reply llm.Key, calls []llm.ToolCall, extras *runs.Extras) (out []llm.ToolCall) {
+	for i, call := range calls {
+		if extras.Executes(call) {
+			call.ID = callID(run, callKey(reply, i))
+			out = append(out, call)
+		}
+	}
+	return out
 }
 
 // deleteResponse handles DELETE /v1/responses/{id}.

@@ -79,7 +79,7 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 		release()
 		return nil, nil, err
 	}
-	return t, func() { release(); c.leave(t) }, nil
+	return t, func() { release(); c.disconnect(t) }, nil
 }
 
 // trailing returns the run of the results at the end of a conversation, and the messages after
@@ -191,8 +191,8 @@ func (t *turn) stopped(e pawl.Event, out *reply) error {
 	return runs.Fault("model_failed", "the run stopped without an answer: "+cmp.Or(res.Cause, string(res.Stop)), "")
 }
 
-// pending converts the pending calls of a run for the client, which executes them. A call that waits
-// for a person is an error.
+// pending converts the pending calls of a run for the client, which executes them. A call that
+// waits for a person is an error.
 func (t *turn) pending(open []pawl.PendingCall, out *reply) error {
 	for _, w := range open {
 		if !w.Passive {
@@ -207,14 +207,14 @@ func (t *turn) pending(open []pawl.PendingCall, out *reply) error {
 	return nil
 }
 
-// leave ends the connection of a turn. A run without a reader is cancelled, unless it goes on.
-func (c *call) leave(t *turn) {
+// disconnect ends the connection of a turn. A run without a reader is cancelled, unless it goes on.
+func (c *call) disconnect(t *turn) {
 	lost := c.Request.Context().Err() != nil
-	deserted := c.h.window.leave(t.sent, lost, t.failed, c.Now())
+	deserted := c.handler.window.release(t.sent, lost, t.failed, c.Now())
 	if !deserted || c.Request.Header.Get("Idempotency-Key") != "" {
 		return
 	}
 	if c.DisconnectCancels(t.agent, true) {
-		c.CancelLater(t.id, func() bool { return c.h.window.deserted(t.sent) })
+		c.CancelLater(t.id, func() bool { return c.handler.window.deserted(t.sent) })
 	}
 }

@@ -28,7 +28,7 @@ type sent struct {
 	print  [32]byte
 	body   [32]byte // SHA-256
 	at     time.Time
-	n      int           // number of the run among the runs of equal requests
+	number int           // number of the run among the runs of equal requests
 	opened chan struct{} // closed when turn is set, or when the request could not begin
 	turn   *turn         // it is not changed: each connection has a copy
 
@@ -49,7 +49,7 @@ func (w *window) enter(r *sent, how retry) (s *sent, fresh bool) {
 			old.readers++
 			return old, false
 		}
-		r.n = old.n + 1
+		r.number = old.number + 1
 	}
 
 	if w.known == nil {
@@ -121,9 +121,9 @@ func (w *window) remove(r *sent) {
 	}
 }
 
-// leave records how a connection has ended. It reports whether nothing reads the answer any more,
+// release records how a connection has ended. It reports whether nothing reads the answer any more,
 // although it was not delivered.
-func (w *window) leave(r *sent, lost, failed bool, now time.Time) bool {
+func (w *window) release(r *sent, lost, failed bool, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.readers--
@@ -133,7 +133,7 @@ func (w *window) leave(r *sent, lost, failed bool, now time.Time) bool {
 	return lost && r.readers == 0
 }
 
-// drop forgets a request that could not begin, and releases those that repeat it.
+// drop forgets a request that could not begin, and releases its repetitions.
 func (w *window) drop(r *sent) {
 	w.mu.Lock()
 	w.remove(r)

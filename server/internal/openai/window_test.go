@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestWindowEnter has a row for each rule by which a request repeats an equal one before it, and one
-// for each limit of such a rule.
+// TestWindowEnter has a row for each rule by which a request repeats an equal one before it, and
+// one for each limit of such a rule.
 func TestWindowEnter(t *testing.T) {
 	const (
 		reads  = "a connection reads the answer"
@@ -51,7 +51,7 @@ func TestWindowEnter(t *testing.T) {
 				t.Fatal("the first request is a repetition")
 			}
 			if test.first != reads {
-				w.leave(first, test.first == lost, test.first == failed, start)
+				w.release(first, test.first == lost, test.first == failed, start)
 			}
 
 			second := &sent{at: start.Add(test.ago)}
@@ -59,8 +59,8 @@ func TestWindowEnter(t *testing.T) {
 			if got := s == first; got != test.want || fresh == test.want {
 				t.Errorf("the request repeats the first: %t, want %t (fresh: %t)", got, test.want, fresh)
 			}
-			if !test.want && second.n != first.n+1 {
-				t.Errorf("the new request has number %d, want %d", second.n, first.n+1)
+			if !test.want && second.number != first.number+1 {
+				t.Errorf("the new request has number %d, want %d", second.number, first.number+1)
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestWindowForgets(t *testing.T) {
 	var w window
 	start := time.Unix(1_000_000, 0)
 	first, _ := w.enter(&sent{at: start}, retry{})
-	w.leave(first, true, false, start)
+	w.release(first, true, false, start)
 	second := &sent{at: start.Add(windowStated + time.Second)}
 	if s, fresh := w.enter(second, retry{stated: true}); s != second || !fresh {
 		t.Errorf("a request of eleven minutes ago is repeated: %v, fresh %t", s, fresh)

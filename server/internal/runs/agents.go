@@ -22,7 +22,7 @@ const (
 )
 
 // Agents returns the served agents, in the order of Options.
-func (s *Service) Agents() []*pawl.Agent { return s.o.Agents }
+func (s *Service) Agents() []*pawl.Agent { return s.options.Agents }
 
 // Serves reports whether an agent with that name, in any version, is served.
 func (s *Service) Serves(name string) bool { return s.newest(name) != nil }
@@ -44,18 +44,19 @@ func (s *Service) Agent(name string) (*pawl.Agent, error) {
 	if a := s.newest(name); a != nil {
 		return a, nil
 	}
-	if name == "" && len(s.o.Agents) == 1 {
-		return s.o.Agents[0], nil
+	if name == "" && len(s.options.Agents) == 1 {
+		return s.options.Agents[0], nil
 	}
 
 	var names []string
-	for _, a := range s.o.Agents {
+	for _, a := range s.options.Agents {
 		names = append(names, a.Name)
 	}
+	all := strings.Join(names, ", ")
 	if name == "" {
-		return nil, BadRequest("there are several agents, and none is named", "agent is one of "+strings.Join(names, ", "))
+		return nil, BadRequest("there are several agents, and none is named", "agent is one of "+all)
 	}
-	return nil, Fault("not_found", "there is no agent "+strconv.Quote(name), "there is "+strings.Join(names, ", "))
+	return nil, Fault("not_found", "there is no agent "+strconv.Quote(name), "there is "+all)
 }
 
 // newest returns the agent called name, or the one of the agents NAME@VERSION with the largest
@@ -68,7 +69,7 @@ func (s *Service) newest(name string) (best *pawl.Agent) {
 		n, _ := strconv.Atoi(a.Name[len(name)+1:]) // another text is 0
 		return n
 	}
-	for _, a := range s.o.Agents {
+	for _, a := range s.options.Agents {
 		if !strings.HasPrefix(a.Name, name+"@") {
 			continue
 		}
@@ -92,7 +93,7 @@ func (s *Service) sideAgent(a *pawl.Agent) *pawl.Agent {
 	b.Instructions = ""
 	b.Output = nil
 	b.Choice = llm.ToolChoice{}
-	if m := s.o.Sides[a.Name]; m != nil {
+	if m := s.options.Sides[a.Name]; m != nil {
 		b.Model = m
 	}
 	return &b

@@ -55,7 +55,8 @@ func (c Caller) Sign(open []pawl.PendingCall, ds []llm.Decision) error {
 			needed = api.ScopeRun
 		}
 		if !c.Rights.May(needed) {
-			return Fault("wrong_scope", "the token of "+c.Name+" may not decide about "+string(d.Key), "it needs the scope "+string(api.ScopeDecide))
+			return Fault("wrong_scope", "the token of "+c.Name+" may not decide about "+string(d.Key),
+				"it needs the scope "+string(api.ScopeDecide))
 		}
 	}
 	return nil
@@ -71,25 +72,37 @@ func (s *Service) decisions(ctx context.Context, c Caller, r Request) ([]llm.Dec
 	var ds []llm.Decision
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
-			switch p := p.(type) {
-			case llm.Decision:
-				ds = append(ds, p)
-			case llm.ToolResult:
-				i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Call.ID == p.CallID })
-				if i < 0 {
-					return nil, Fault("conflict", "no call "+p.CallID+" of the run waits for a result", "GET the run to see which do")
-				}
-				ds = append(ds, open[i].Answer("", p))
-			default:
-				return nil, BadRequest("the messages contain answers to open calls and other messages", "send the answers alone, and the rest with steer")
+			d, err := decisionOf(p, open)
+			if err != nil {
+				return nil, err
 			}
+			ds = append(ds, d)
 		}
 	}
 	return ds, c.Sign(open, ds)
 }
 
+// decisionOf returns the decision that a part of a message is: itself, or the result of an open
+// call.
+func decisionOf(p llm.Part, open []pawl.PendingCall) (llm.Decision, error) {
+	switch p := p.(type) {
+	case llm.Decision:
+		return p, nil
+	case llm.ToolResult:
+		i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Call.ID == p.CallID })
+		if i < 0 {
+			return llm.Decision{}, Fault("conflict", "no call "+p.CallID+" of the run waits for a result",
+				"GET the run to see which do")
+		}
+		return open[i].Answer("", p), nil
+	}
+	return llm.Decision{}, BadRequest("the messages contain answers to open calls and other messages",
+		"send the answers alone, and the rest with steer")
+}
+
 // Answer gives signed decisions, and messages of the user, to a run and executes it.
-func (s *Service) Answer(ctx context.Context, c Caller, id string, ds []llm.Decision, more ...llm.Message) (*Live, error) {
+func (s *Service) Answer(ctx context.Context, c Caller, id string, ds []llm.Decision,
+	more ...llm.Message) (*Live, error) {
 	if len(more) > 0 {
 		if err := s.engine.Steer(c.in(ctx), id, more...); err != nil {
 			return nil, err
@@ -153,7 +166,8 @@ func (s *Service) answeredCall(ctx context.Context, c Caller, id string, key llm
 }
 
 // Pending returns the head of a run and its pending calls, with secrets. Show is for clients.
-func (s *Service) Pending(ctx context.Context, c Caller, id string) (head store.JournalRun, open []pawl.PendingCall, err error) {
+func (s *Service) Pending(ctx context.Context, c Caller, id string) (head store.JournalRun,
+	open []pawl.PendingCall, err error) {
 	head, err = s.Head(ctx, c, id)
 	if err == nil {
 		open, err = s.engine.Pending(c.in(ctx), id)

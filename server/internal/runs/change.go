@@ -60,7 +60,7 @@ func (s *Service) Delete(ctx context.Context, c Caller, id string) error {
 	if s.hub.find(p).works() || head.State == store.JournalOpen {
 		return Fault("conflict", "the run "+id+" is at work", "POST /v1/runs/"+id+"/cancel ends it")
 	}
-	if err := s.o.Journal.DeleteJournal(c.in(ctx), p.scope, p.id); err != nil {
+	if err := s.options.Journal.DeleteJournal(c.in(ctx), p.scope, p.id); err != nil {
 		return err
 	}
 	s.hub.drop(p)

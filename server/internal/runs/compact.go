@@ -33,11 +33,11 @@ func (h *hub) compact() {
 
 // compacters returns the stores that can be compacted, each once.
 func (h *hub) compacters() (all []compacter) {
-	journal, ok := h.s.o.Journal.(compacter)
+	journal, ok := h.service.options.Journal.(compacter)
 	if ok {
 		all = append(all, journal)
 	}
-	memories, ok := h.s.o.Memories.(compacter)
+	memories, ok := h.service.options.Memories.(compacter)
 	if ok && memories != journal {
 		all = append(all, memories)
 	}
@@ -53,7 +53,8 @@ func (h *hub) compactAll(stores []compacter) {
 
 		err := compactOnce(stores)
 		if err != nil {
-			h.s.o.Log.Warn("remains of deleted data are in the files of the store: pawl runs prune removes them", "error", err)
+			h.service.options.Log.Warn("remains of deleted data are in the files of the store: "+
+				"pawl runs prune removes them", "error", err)
 		}
 		if last {
 			return

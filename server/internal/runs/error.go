@@ -71,18 +71,23 @@ func ToError(err error) *api.Error {
 		e.RetryAfter = 2
 		e.Cause = err // err may have addresses
 		return e
+
 	case errors.As(err, &transcript):
 		return BadRequest("the messages: "+err.Error(), "")
+
+	// The run exists, and cannot do this now.
 	case errors.Is(err, durable.ErrLost):
 		return Fault("elsewhere", err.Error(), "watch it there, or try again when that process has ended")
 	case errors.Is(err, durable.ErrChanged):
-		return Fault("changed", err.Error(), "serve the former agent, resume the run with pawl runs resume --accept-changes, or fork it")
+		return Fault("changed", err.Error(),
+			"serve the former agent, resume the run with pawl runs resume --accept-changes, or fork it")
 	case errors.As(err, &answer) && answer.Code == journal.AnswerMisfit:
 		return Fault("misfit", err.Error(), "the call is still pending; its schema says which arguments fit")
 	case errors.Is(err, store.ErrNotFound):
 		return Fault("not_found", err.Error(), "")
 	case errors.Is(err, store.ErrConflict):
 		return Fault("conflict", err.Error(), "GET the run to see its state")
+
 	case errors.As(err, &provider):
 		return Fault("model_failed", err.Error(), "")
 	case errors.Is(err, errParked), errors.Is(err, durable.ErrDrained), errors.Is(err, context.Canceled):

@@ -22,7 +22,7 @@ type Extras struct {
 	Tools    []ClientTool    `json:"tools,omitzero"`  // the client executes them
 	Choice   *llm.ToolChoice `json:"choice,omitzero"` // nil means the agent's
 	Settings llm.Settings    `json:"settings,omitzero"`
-	Output   json.RawMessage `json:"output,omitzero"` // schema of the answer; empty means the agent's
+	Output   json.RawMessage `json:"output,omitzero"` // the answer's schema; empty means the agent's
 	Forget   bool            `json:"forget,omitzero"` // the run is deleted when it has ended
 	Print    []byte          `json:"print,omitzero"`  // SHA-256 of the request's body
 	Thread   string          `json:"thread,omitzero"` // the client's conversation
@@ -104,7 +104,8 @@ func (x *Extras) toolsWith(ctx context.Context, a *pawl.Agent) ([]pawl.Toolset, 
 			t.Input = json.RawMessage(`{"type":"object"}`)
 		}
 		if taken[t.Name] {
-			return nil, BadRequest("the agent has a tool "+t.Name+" of its own, or the request contains it twice", "take another name")
+			return nil, BadRequest("the agent has a tool "+t.Name+" of its own, or the request contains it twice",
+				"take another name")
 		}
 		taken[t.Name] = true
 		if err := t.Check(); err != nil {

@@ -16,9 +16,9 @@ import (
 
 // Entry is an encoded event of a feed.
 type Entry struct {
-	N    int64 // position, from 1
-	Kind pawl.EventKind
-	Data []byte // immutable JSON
+	Position int64 // from 1
+	Kind     pawl.EventKind
+	Data     []byte // immutable JSON
 }
 
 // kindError is the kind of the event that says why a run could not continue here. It is not an
@@ -29,8 +29,8 @@ const kindError pawl.EventKind = "error"
 // numbers in feed.kinds.
 var droppable = []pawl.EventKind{"", pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventProgress}
 
-// feed holds the events of one attempt of a run. One goroutine calls put. Any number of goroutines
-// read, each from its own position.
+// feed holds the events of one attempt of a run. One goroutine calls append. Any number of
+// goroutines read, each from its own position.
 type feed struct {
 	epoch string // distinguishes this feed from feeds of other attempts and other processes
 	bound int    // limit for the bytes of fragments
@@ -51,8 +51,8 @@ func newFeed(bound int) *feed {
 	return &feed{epoch: rand.Text()[:12], bound: bound, more: make(chan struct{})}
 }
 
-// put adds an event.
-func (f *feed) put(e pawl.Event) {
+// append adds an event.
+func (f *feed) append(e pawl.Event) {
 	data, err := json.Marshal(e)
 	if err != nil { // the kind has no JSON form: a custom Runner created it
 		e = pawl.Event{
@@ -105,8 +105,8 @@ func (f *feed) signal() {
 	f.more = make(chan struct{})
 }
 
-// end marks the end of the feed.
-func (f *feed) end() {
+// finish marks the end of the feed.
+func (f *feed) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.ended {
@@ -130,32 +130,32 @@ func (f *feed) read(after int64, max int) (batch []Entry, ended bool, more <-cha
 	k := from(f.lasting, after)
 	g := from(f.fragments, after)
 	for size := 0; size < max && after < total; {
-		next := Entry{N: total + 1}
+		next := Entry{Position: total + 1}
 		if k < len(f.lasting) {
 			next = f.lasting[k]
 		}
-		if g < len(f.fragments) && f.fragments[g].N < next.N {
+		if g < len(f.fragments) && f.fragments[g].Position < next.Position {
 			next = f.fragments[g]
 		}
 
 		switch {
-		case next.N > after+1: // the events between were dropped
-			next = f.gap(after, next.N-1)
-		case k < len(f.lasting) && f.lasting[k].N == next.N:
+		case next.Position > after+1: // the events between were dropped
+			next = f.gap(after, next.Position-1)
+		case k < len(f.lasting) && f.lasting[k].Position == next.Position:
 			k++
 		default:
 			g++
 		}
 		batch = append(batch, next)
 		size += len(next.Data)
-		after = next.N
+		after = next.Position
 	}
 	return batch, f.ended && after == total, f.more
 }
 
 // from returns the index of the first entry after a position.
 func from(list []Entry, after int64) int {
-	return sort.Search(len(list), func(i int) bool { return list[i].N > after })
+	return sort.Search(len(list), func(i int) bool { return list[i].Position > after })
 }
 
 // gap returns a gap event that counts, by kind, the events dropped between two positions.

@@ -22,7 +22,7 @@ var errParked = errors.New("the server ends")
 
 // hub executes runs, one goroutine each.
 type hub struct {
-	s       *Service
+	service *Service
 	base    context.Context // parent of the contexts of all runs
 	stop    context.CancelCauseFunc
 	closing chan struct{} // closed when runs are being stopped
@@ -49,7 +49,7 @@ type hub struct {
 
 func newHub(s *Service) *hub {
 	h := &hub{
-		s:       s,
+		service: s,
 		closing: make(chan struct{}),
 		drained: make(chan struct{}),
 		kick:    make(chan struct{}, 1),
@@ -121,7 +121,7 @@ func (h *hub) newLive(p place, j job, release func()) *Live {
 	l := &Live{
 		place:   p,
 		job:     j,
-		feed:    newFeed(h.s.o.Fragments),
+		feed:    newFeed(h.service.options.Fragments),
 		release: release,
 		begun:   make(chan struct{}),
 		done:    make(chan struct{}),
@@ -148,35 +148,41 @@ func (h *hub) admit(tenant string, replay bool, slot func() (func(), error)) (ro
 // hasRoom reports whether a run may start at once. The caller holds mu.
 func (h *hub) hasRoom(tenant string, replay bool) bool {
 	if replay {
-		return h.replays < h.s.o.MaxRuns
+		return h.replays < h.service.options.MaxRuns
 	}
-	return h.total < h.s.o.MaxRuns && h.mayRun(tenant) && h.queue.size[tenant] == 0
+	return h.total < h.service.options.MaxRuns && h.mayRun(tenant) && h.queue.size[tenant] == 0
 }
 
 func (h *hub) mayRun(tenant string) bool {
-	return h.s.o.TenantRuns == 0 || h.working[tenant] < h.s.o.TenantRuns
+	return h.service.options.TenantRuns == 0 || h.working[tenant] < h.service.options.TenantRuns
 }
 
 // refuse returns the error for a run that can neither start nor wait. The caller holds mu.
 func (h *hub) refuse(tenant string, replay, room bool) *api.Error {
-	full := Fault("busy", fmt.Sprintf("at most %d runs can execute concurrently, and %d can wait", h.s.o.MaxRuns, h.s.o.Queue), "try again later")
-	full.RetryAfter = 1
-
+	o := &h.service.options
 	switch {
 	case isClosed(h.drained):
 		e := Fault("busy", "the server is stopping", "try again later")
 		e.RetryAfter = 1
 		return e
-	case room:
-		return nil
-	case replay, h.queue.total >= h.s.o.Queue:
-		return full
 
-	// One tenant may have half of the queue.
-	case h.s.o.Tenants > 1 && h.queue.size[tenant] >= (h.s.o.Queue+1)/2:
-		return full
+	case room || !replay && h.mayWait(tenant):
+		return nil
 	}
-	return nil
+	e := Fault("busy", fmt.Sprintf("at most %d runs can execute concurrently, and %d can wait", o.MaxRuns, o.Queue),
+		"try again later")
+	e.RetryAfter = 1
+	return e
+}
+
+// mayWait reports whether the queue has room for a run of a tenant. With several tenants, each may
+// have half of it. The caller holds mu.
+func (h *hub) mayWait(tenant string) bool {
+	o := &h.service.options
+	if h.queue.total >= o.Queue {
+		return false
+	}
+	return o.Tenants <= 1 || h.queue.size[tenant] < (o.Queue+1)/2
 }
 
 // start executes a run. The caller holds mu.
@@ -205,7 +211,7 @@ func (h *hub) count(l *Live, n int) {
 func (h *hub) enqueue(l *Live, msgs []llm.Message) {
 	var err error
 	if len(msgs) > 0 || l.job.from != nil {
-		r := h.s.engine.Runner(l.id, l.job.agent)
+		r := h.service.engine.Runner(l.id, l.job.agent)
 		r.Meta = l.job.meta
 		r.From = l.job.from
 		err = r.Enqueue(l.ctx, msgs...)
@@ -225,7 +231,7 @@ func (h *hub) enqueue(l *Live, msgs []llm.Message) {
 
 // dispatch starts waiting runs while there is room. The caller holds mu.
 func (h *hub) dispatch() {
-	for h.total < h.s.o.MaxRuns && !isClosed(h.drained) {
+	for h.total < h.service.options.MaxRuns && !isClosed(h.drained) {
 		l := h.queue.pop(h.mayRun)
 		if l == nil {
 			return
@@ -264,7 +270,7 @@ func (h *hub) abandon(l *Live) {
 	h.queue.remove(l)
 	l.queued.Store(false)
 	l.cancel(nil)
-	l.feed.end()
+	l.feed.finish()
 	close(l.done)
 	if h.runs[l.place] == l {
 		delete(h.runs, l.place)
@@ -275,17 +281,17 @@ func (h *hub) abandon(l *Live) {
 // isOurs reports whether a run that has waited is still to be executed here: another process may
 // have found it in the journal.
 func (h *hub) isOurs(ctx context.Context, l *Live) bool {
-	head, err := h.s.o.Journal.JournalRun(ctx, l.scope, l.id)
+	head, err := h.service.options.Journal.JournalRun(ctx, l.scope, l.id)
 	if err != nil {
 		return true // its execution finds out
 	}
-	unowned := head.Owner == "" || !head.Until.After(h.s.o.Now())
+	unowned := head.Owner == "" || !head.Until.After(h.service.options.Now())
 	return head.State == store.JournalOpen && unowned
 }
 
 // rest keeps the feed of a stopped run for a while, unless the run is gone from this process.
 func (h *hub) rest(l *Live, gone bool) {
-	l.feed.end()
+	l.feed.finish()
 	close(l.done)
 
 	h.mu.Lock()
@@ -302,7 +308,7 @@ func (h *hub) rest(l *Live, gone bool) {
 
 	h.rested = append(h.rested, l)
 	h.held += l.feed.bytes()
-	for h.held > h.s.o.Idle && len(h.rested) > 0 {
+	for h.held > h.service.options.Idle && len(h.rested) > 0 {
 		h.forget(h.rested[0])
 	}
 }
@@ -358,16 +364,18 @@ func (h *hub) wait(ctx context.Context) error {
 
 // report logs an error of the execution of a run, and counts it.
 func (h *hub) report(run string, err error) {
-	log := h.s.o.Log
+	log := h.service.options.Log
+	text := err.Error()
 	switch {
 	case errors.Is(err, durable.ErrChanged):
-		log.Error("a run cannot continue with the present agent", "run", run, "error", h.s.o.Secrets.String(err.Error()))
+		text = h.service.options.Secrets.String(text)
+		log.Error("a run cannot continue with the present agent", "run", run, "error", text)
 	case errors.Is(err, durable.ErrLost):
 		h.lost.Add(1)
-		log.Warn("a lease was lost", "run", run, "error", err.Error())
+		log.Warn("a lease was lost", "run", run, "error", text)
 	case errors.Is(err, store.ErrUnavailable):
 		h.unstored.Add(1)
-		log.Warn("the journal is not available", "run", run, "error", err.Error())
+		log.Warn("the journal is not available", "run", run, "error", text)
 	}
 }
 

@@ -52,7 +52,7 @@ type Live struct {
 	done     chan struct{} // closed when the run has stopped
 
 	spent   atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
-	pending atomic.Bool                // the feed has the end of a pending run, which may now be answered
+	pending atomic.Bool                // the run has stopped with questions, and may now be answered
 	queued  atomic.Bool                // it waits for room: see queue
 	readers atomic.Int32
 }
@@ -66,7 +66,7 @@ func (l *Live) Agent() string { return l.job.agent.Name }
 // Structured reports whether the agent has structured output.
 func (l *Live) Structured() bool { return len(l.job.agent.Output) > 0 }
 
-// Tools returns the tools of the run, with those of its client.
+// Tools returns the tools of the run, and of its client.
 func (l *Live) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	return pawl.Toolsets(l.job.agent.Tools).Tools(ctx)
 }
@@ -129,7 +129,7 @@ func (l *Live) Position(eventID string) int64 { return l.feed.position(eventID) 
 
 // Reading says how Events waits for events.
 type Reading struct {
-	Stored bool             // end with the last event so far; those of a replay end with the run
+	Stored bool             // end with the last event so far; a replay ends with the run
 	Tick   <-chan time.Time // while there are no events, each tick calls Beat; nil means none
 	Beat   func()
 }
@@ -141,7 +141,7 @@ func (l *Live) Events(ctx context.Context, how Reading) iter.Seq2[pawl.Event, er
 		for after := int64(0); ; {
 			batch, ended, more := l.feed.read(after, readBytes)
 			for _, e := range batch {
-				after = e.N
+				after = e.Position
 				ev, err := e.event()
 				if !yield(ev, err) || err != nil {
 					return

@@ -30,7 +30,8 @@ func end(run llm.Key, stop pawl.StopReason, err string) pawl.Event {
 func stopping(s signal) signal { s.stopping = true; return s }
 func draining(s signal) signal { s.draining = true; return s }
 
-// TestProgress has a row for each way in which the stream of a run ends, and what readers get of it.
+// TestProgress has a row for each way in which the stream of a run ends, and what readers get of
+// it.
 func TestProgress(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -26,7 +26,7 @@ type backoff struct {
 
 // recover resumes runs without a process until ctx ends.
 func (h *hub) recover(ctx context.Context) {
-	tick := time.NewTicker(h.s.o.Recover)
+	tick := time.NewTicker(h.service.options.Recover)
 	defer tick.Stop()
 	for {
 		h.scan(ctx)
@@ -50,10 +50,10 @@ func (h *hub) wake() {
 // scan resumes the runs that the journal has without a process. It ends early when there is no room
 // for another one.
 func (h *hub) scan(ctx context.Context) {
-	runs, err := h.s.engine.Abandoned(ctx, mostScanned)
+	runs, err := h.service.engine.Abandoned(ctx, mostScanned)
 	if err != nil {
 		if ctx.Err() == nil {
-			h.s.o.Log.Error("looking for abandoned runs", "error", err)
+			h.service.options.Log.Error("looking for abandoned runs", "error", err)
 		}
 		return
 	}
@@ -66,7 +66,7 @@ func (h *hub) scan(ctx context.Context) {
 			continue
 		}
 
-		j, err := h.s.jobOf(ctx, p, cmp.Or(run.Agent, "?"))
+		j, err := h.service.jobOf(ctx, p, cmp.Or(run.Agent, "?"))
 		if err == nil {
 			_, _, err = h.run(ctx, p, j, nil)
 		}
@@ -79,7 +79,7 @@ func (h *hub) scan(ctx context.Context) {
 
 		h.delay(p)
 		if !failed && !errors.Is(err, durable.ErrLost) { // another process was faster
-			h.s.o.Log.Warn("a run cannot be resumed", "run", run.ID, "error", err.Error())
+			h.service.options.Log.Warn("a run cannot be resumed", "run", run.ID, "error", err.Error())
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (h *hub) isDue(p place) (failed, due bool) {
 		return false, false
 	}
 	try, failed := h.tries[p]
-	return failed, !failed || !h.s.o.Now().Before(try.at)
+	return failed, !failed || !h.service.options.Now().Before(try.at)
 }
 
 // isBusy reports whether err says that there is no room for a run.
@@ -119,6 +119,6 @@ func (h *hub) keepTries(runs []store.JournalRun) {
 func (h *hub) delay(p place) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	wait := min(max(2*h.tries[p].wait, h.s.o.Recover), longestWait)
-	h.tries[p] = backoff{at: h.s.o.Now().Add(wait), wait: wait}
+	wait := min(max(2*h.tries[p].wait, h.service.options.Recover), longestWait)
+	h.tries[p] = backoff{at: h.service.options.Now().Add(wait), wait: wait}
 }

@@ -1,5 +1,5 @@
-// Package runs executes the runs of a server. It starts, queues, watches, answers, resumes and stops
-// them, and knows no protocol: it does not import net/http.
+// Package runs executes the runs of a server. It starts, queues, watches, answers, resumes and
+// stops them, and knows no protocol: it does not import net/http.
 //
 //	Start, Create, Answer ──▶ hub: one goroutine a run ──▶ durable.Engine ──▶ agent
 //	                              │ events, encoded once
@@ -8,7 +8,7 @@
 //
 // A run is in the journal before its caller gets a Live. It continues without readers. A run that
 // finds no room waits in the queue and in the journal. When the server stops, runs are parked, and
-// another process resumes them; Recover finds those of processes that crashed.
+// another process resumes them; Recover finds the runs of crashed processes.
 //
 // A Caller says in whose name a method acts, and what that client may do. Errors for clients are
 // *api.Error; ToError converts all others.
@@ -32,16 +32,19 @@ import (
 // Options are the parts of a Service. Agents and Journal are required, and limits and times have no
 // defaults here.
 type Options struct {
-	Agents   []*pawl.Agent // each has a unique name
-	Journal  store.Journal
-	Memories store.Memories                                    // its files are compacted with those of the journal; nil means none
-	Secrets  *redact.Redactor                                  // nil means none
-	Sides    map[string]llm.Model                              // answer side requests, by agent; absent means the agent's model
-	Around   func(id, agent string, r pawl.Runner) pawl.Runner // nil means no wrapper
-	Lease    time.Duration                                     // durable.Engine.Lease
+	Agents  []*pawl.Agent // each has a unique name
+	Journal store.Journal
+	// Memories are compacted with the files of the journal. Nil means none.
+	Memories store.Memories
+	Secrets  *redact.Redactor // nil means none
+	// Sides answer side requests, by agent. Absent means the agent's model.
+	Sides map[string]llm.Model
+	// Around wraps the Runner of each run, innermost. Nil means no wrapper.
+	Around func(id, agent string, r pawl.Runner) pawl.Runner
+	Lease  time.Duration // durable.Engine.Lease
 
 	MaxRuns    int // limits the runs that execute concurrently
-	TenantRuns int // limits those of one tenant; 0 means no limit
+	TenantRuns int // limits the runs of one tenant; 0 means no limit
 	Queue      int // limits the runs that wait for room; 0 means no queue
 	Tenants    int // number of tenants; with more than one, each may have half of the queue
 	Fragments  int // bytes of fragments stored of each run for slow readers
@@ -52,10 +55,10 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// Service executes the runs of a server. It stores them, and resumes those of other processes. It
+// Service executes the runs of a server. It stores them, and resumes runs of other processes. It
 // is safe for concurrent use.
 type Service struct {
-	o       Options
+	options Options
 	agents  map[string]*pawl.Agent
 	engine  *durable.Engine
 	hub     *hub
@@ -64,7 +67,7 @@ type Service struct {
 
 // New returns a Service. It executes no runs yet; Recover resumes interrupted ones.
 func New(o Options) *Service {
-	s := &Service{o: o, agents: map[string]*pawl.Agent{}, started: o.Now()}
+	s := &Service{options: o, agents: map[string]*pawl.Agent{}, started: o.Now()}
 	for _, a := range o.Agents {
 		s.agents[a.Name] = a
 	}

@@ -22,12 +22,12 @@ type Request struct {
 	// messages that began it; none means to resume it.
 	Messages []llm.Message
 
-	// Execute makes a new run execute the open calls of Messages. Start alone reads it: Messages come
-	// from the client, and a client without the scope for tools may not call any.
+	// Execute makes a new run execute the open calls of Messages. Start alone reads it: Messages
+	// come from the client, and a client without the scope for tools may not call any.
 	Execute bool
 
-	// Extras are what the client adds to the agent; they are stored with the run. Create alone reads
-	// them, and Previous.
+	// Extras are what the client adds to the agent; they are stored with the run. Create alone
+	// reads them, and Previous.
 	Extras   Extras
 	Previous string // run whose conversation precedes Messages; "" means none
 }
@@ -124,6 +124,7 @@ func (s *Service) resumeWith(ctx context.Context, c Caller, head store.JournalRu
 			return nil, err
 		}
 	}
+
 	if !resume || isOver(head) {
 		return s.hub.find(place{c.Scope, r.ID}), nil
 	}
@@ -205,8 +206,8 @@ func (s *Service) resume(ctx context.Context, c Caller, head store.JournalRun) (
 	return l, err
 }
 
-// Attach finds a run for a reader, and never starts one: a run that has stopped is replayed from the
-// journal. An interrupted run would be resumed anyway, so Attach resumes it at once.
+// Attach finds a run for a reader, and never starts one: a run that has stopped is replayed from
+// the journal. An interrupted run would be resumed anyway, so Attach resumes it at once.
 func (s *Service) Attach(ctx context.Context, c Caller, id string) (*Live, error) {
 	p := place{c.Scope, id}
 	if l := s.hub.find(p); l != nil {

@@ -28,12 +28,12 @@ const (
 // Head returns the journal's entry of a run. The error is store.ErrNotFound if the caller has no
 // such run.
 func (s *Service) Head(ctx context.Context, c Caller, id string) (store.JournalRun, error) {
-	return s.o.Journal.JournalRun(c.in(ctx), c.Scope, id)
+	return s.options.Journal.JournalRun(c.in(ctx), c.Scope, id)
 }
 
 // Heads returns a page of the journal's entries of the caller's runs in a state; "" means any.
 func (s *Service) Heads(ctx context.Context, c Caller, state string, p store.Page) ([]store.JournalRun, error) {
-	return s.o.Journal.JournalRuns(c.in(ctx), c.Scope, state, p)
+	return s.options.Journal.JournalRuns(c.in(ctx), c.Scope, state, p)
 }
 
 // HeadsWith returns the journal's entries of the caller's runs in a state whose IDs begin with a
@@ -79,6 +79,7 @@ func (s *Service) State(ctx context.Context, c Caller, id string) (run api.Run, 
 			run.Output = x.End.Output
 		}
 	}
+
 	run.Pending, err = s.Show(ctx, c, id, open)
 	if err != nil {
 		return run, err
@@ -115,7 +116,7 @@ func (s *Service) Describe(head store.JournalRun) api.Run {
 	if sum, ok := summaryOf(head); ok {
 		run.Stop = sum.Stop
 		run.Code = sum.Code
-		run.Cause = s.o.Secrets.String(sum.Cause)
+		run.Cause = s.options.Secrets.String(sum.Cause)
 		run.Spent = &sum.Spent
 		run.Waits = sum.Pending
 	}
@@ -186,7 +187,7 @@ const mostWaiting = 20_000
 func (s *Service) WaitingUsers(ctx context.Context, tenant string) ([]string, error) {
 	users := map[string]bool{}
 	n := 0
-	for head, err := range s.o.Journal.UnendedRuns(ctx) {
+	for head, err := range s.options.Journal.UnendedRuns(ctx) {
 		if err != nil {
 			return nil, err
 		}

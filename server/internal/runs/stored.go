@@ -36,10 +36,10 @@ func (s *Service) Export(ctx context.Context, id string) (*journal.Export, error
 // redactor returns the Redactor for the secrets of the server and of a run, whose tools may no
 // longer be configured. Nil redacts nothing.
 func (s *Service) redactor(ctx context.Context, id string) (*redact.Redactor, error) {
-	if s.o.Secrets == nil {
+	if s.options.Secrets == nil {
 		return nil, nil
 	}
-	return s.engine.Redactor(ctx, id, s.o.Secrets)
+	return s.engine.Redactor(ctx, id, s.options.Secrets)
 }
 
 // Timeline returns the times of a run.

@@ -15,7 +15,7 @@ type Watch struct {
 	// More has a value when there are changes.
 	More <-chan struct{}
 
-	h     *hub
+	hub   *hub
 	scope store.Scope
 	more  chan struct{}
 	ids   map[string]bool // runs that changed; guarded by hub.mu
@@ -24,7 +24,7 @@ type Watch struct {
 // Watch begins to watch the runs of an owner. Close ends it.
 func (s *Service) Watch(scope store.Scope) *Watch {
 	more := make(chan struct{}, 1)
-	w := &Watch{More: more, h: s.hub, scope: scope, more: more, ids: map[string]bool{}}
+	w := &Watch{More: more, hub: s.hub, scope: scope, more: more, ids: map[string]bool{}}
 	s.hub.mu.Lock()
 	s.hub.watches[w] = true
 	s.hub.mu.Unlock()
@@ -33,15 +33,15 @@ func (s *Service) Watch(scope store.Scope) *Watch {
 
 // Close ends the watch.
 func (w *Watch) Close() {
-	w.h.mu.Lock()
-	delete(w.h.watches, w)
-	w.h.mu.Unlock()
+	w.hub.mu.Lock()
+	delete(w.hub.watches, w)
+	w.hub.mu.Unlock()
 }
 
 // Changed returns the IDs of the runs that changed since its last call.
 func (w *Watch) Changed() []string {
-	w.h.mu.Lock()
-	defer w.h.mu.Unlock()
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
 	ids := slices.Sorted(maps.Keys(w.ids))
 	clear(w.ids)
 	return ids
@@ -114,10 +114,10 @@ func (s *Service) Successor(l *Live) *Live {
 	return nil
 }
 
-// Refresh returns the run of a pending one that another process has resumed and that has stopped
-// there. Nil means that it has not. The error is store.ErrNotFound if the run was deleted.
+// Refresh returns a pending run anew if another process has resumed it and it has stopped there.
+// Nil means that it has not. The error is store.ErrNotFound if the run was deleted.
 func (s *Service) Refresh(ctx context.Context, c Caller, l *Live) (*Live, error) {
-	head, err := s.o.Journal.JournalRun(c.in(ctx), l.scope, l.id)
+	head, err := s.options.Journal.JournalRun(c.in(ctx), l.scope, l.id)
 	if err != nil || head.State == store.JournalWaiting || head.State == store.JournalOpen {
 		return nil, err
 	}

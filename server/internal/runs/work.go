@@ -26,7 +26,7 @@ func (h *hub) work(ctx context.Context, l *Live, msgs []llm.Message) {
 	}
 
 	p := progress{waited: waited, begun: waited}
-	for e, err := range h.guarded(l, redact.Runner(h.runner(l), h.s.o.Secrets).Stream(ctx, msgs...)) {
+	for e, err := range h.guarded(l, redact.Runner(h.runner(l), h.service.options.Secrets).Stream(ctx, msgs...)) {
 		first := !p.begun
 		h.do(ctx, l, e, err, p.next(signal{
 			event:    e,
@@ -56,13 +56,13 @@ func (h *hub) work(ctx context.Context, l *Live, msgs []llm.Message) {
 // runner returns the Runner that executes or replays a run.
 func (h *hub) runner(l *Live) pawl.Runner {
 	if l.job.replay {
-		return h.s.engine.ReplayEvents(l.id, l.job.agent)
+		return h.service.engine.ReplayEvents(l.id, l.job.agent)
 	}
-	r := h.s.engine.Runner(l.id, l.job.agent)
+	r := h.service.engine.Runner(l.id, l.job.agent)
 	r.Meta = l.job.meta
 	r.From = l.job.from
-	if h.s.o.Around != nil {
-		return h.s.o.Around(l.id, BaseName(l.Agent()), r)
+	if h.service.options.Around != nil {
+		return h.service.options.Around(l.id, BaseName(l.Agent()), r)
 	}
 	return r
 }
@@ -81,10 +81,10 @@ func (h *hub) do(ctx context.Context, l *Live, e pawl.Event, err error, what act
 		if l.job.forget { // before its client knows the end
 			h.erase(ctx, l)
 		}
-		l.feed.put(e)
+		l.feed.append(e)
 
 	case actionPublish:
-		l.feed.put(e)
+		l.feed.append(e)
 		if e.Run == "run" && e.Kind == pawl.EventStep {
 			l.spent.Store(e.Spent)
 			h.notify(l.place)
@@ -102,7 +102,7 @@ func (h *hub) guarded(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pa
 				return
 			}
 			if v := recover(); v != nil {
-				h.s.o.Log.Error("a run panicked", "run", l.id, "panic", v, "stack", string(debug.Stack()))
+				h.service.options.Log.Error("a run panicked", "run", l.id, "panic", v, "stack", string(debug.Stack()))
 				yield(pawl.Event{}, errors.New("the run failed unexpectedly; the server's log has the reason"))
 			}
 		}()
@@ -121,9 +121,9 @@ func (h *hub) guarded(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pa
 func (h *hub) fail(l *Live, err error) {
 	e := *ToError(err)
 	if e.Cause != nil {
-		h.s.o.Log.Error("a run cannot be stored", "run", l.id, "error", e.Cause)
+		h.service.options.Log.Error("a run cannot be stored", "run", l.id, "error", e.Cause)
 	}
-	e.Message = h.s.o.Secrets.String(e.Message)
+	e.Message = h.service.options.Secrets.String(e.Message)
 	data, _ := json.Marshal(map[string]*api.Error{"error": &e}) // text always marshals
 	l.feed.add(kindError, data)
 }
@@ -131,12 +131,12 @@ func (h *hub) fail(l *Live, err error) {
 // erase deletes a run that has ended, for a client that wanted nothing stored.
 func (h *hub) erase(ctx context.Context, l *Live) {
 	ctx = context.WithoutCancel(ctx)
-	head, err := h.s.o.Journal.JournalRun(ctx, l.scope, l.id)
+	head, err := h.service.options.Journal.JournalRun(ctx, l.scope, l.id)
 	if err == nil && isOver(head) {
-		err = h.s.o.Journal.DeleteJournal(ctx, l.scope, l.id)
+		err = h.service.options.Journal.DeleteJournal(ctx, l.scope, l.id)
 		h.drop(l.place)
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		h.s.o.Log.Error("a run that must not be stored", "run", l.id, "error", err)
+		h.service.options.Log.Error("a run that must not be stored", "run", l.id, "error", err)
 	}
 }

@@ -60,8 +60,8 @@ func (c *call) agui() error {
 	return c.Respond(in)
 }
 
-// addMessages adds the messages of r, without those of its own run. answers reports whether they end
-// with the results of calls, and not with a message of the user.
+// addMessages adds the messages of r, without the messages of its own run. answers reports whether
+// they end with the results of calls, and not with a message of the user.
 func (c *call) addMessages(in *conversation.Request, r *uistream.RunInput) (answers bool, err error) {
 	own := in.Prefix + conversation.Hash(20, r.RunID)
 	var items []conversation.Item

@@ -143,8 +143,8 @@ func (c *call) messages() error {
 	return c.Write(http.StatusOK, map[string]any{"messages": all})
 }
 
-// messagesOf returns the messages of a run, those of the user and the assistant's, and the run before
-// it; "" means none.
+// messagesOf returns the messages of the user in a run and the assistant's message, and the run
+// before it; "" means none.
 func (c *call) messagesOf(id string, o uistream.Options) (page []json.RawMessage, before string, err error) {
 	x, extras, err := c.Runs.Stored(c.Context(), c.Caller(), id)
 	if err != nil {
@@ -179,8 +179,8 @@ func (c *call) messagesOf(id string, o uistream.Options) (page []json.RawMessage
 	return append(page, c.message(h.Message())), extras.Before, nil
 }
 
-// afterAnswer returns the messages after the last one of the assistant: what the run before has said
-// precedes them.
+// afterAnswer returns the messages after the last one of the assistant: what the run before has
+// said precedes them.
 func afterAnswer(msgs []llm.Message) []llm.Message {
 	said := msgs
 	for i, m := range msgs {

@@ -1,11 +1,12 @@
-// Package ui serves agents to web front ends: to useChat of the AI SDK, and by AG-UI. Both are streams
-// of package uistream over the runs of package conversation.
+// Package ui serves agents to web front ends: to useChat of the AI SDK, and by AG-UI. Both are
+// streams of package uistream over the runs of package conversation.
 package ui
 
 // ui.go: the endpoints of both protocols.
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/conversation"
@@ -21,14 +22,19 @@ func on(do func(*call) error) func(*web.Call) error {
 	return func(c *web.Call) error { return do(&call{conversation.Call{Call: c}}) }
 }
 
+// raw is a value of the bodies of both protocols, whose forms the protocols define.
+var raw = json.RawMessage{}
+
+// sdk are the parameters of useChat's endpoints.
+var sdk = []web.Param{
+	{Name: "sdk", Does: "major version of the npm package ai: 6, the default, or 7"},
+	{Name: "agent", Does: "the agent of /api/chat, if there are several"},
+}
+
 // Routes returns the endpoints.
-func Routes() []web.Route {
-	raw := json.RawMessage{}
-	sdk := []web.Param{
-		{Name: "sdk", Does: "major version of the npm package ai: 6, the default, or 7"},
-		{Name: "agent", Does: "the agent of /api/chat, if there are several"},
-	}
-	inner := []web.Param{{Name: "inner", Does: "1 for the runs inside calls, with AG-UI 1.0"}}
+func Routes() []web.Route { return slices.Concat(chatRoutes(), aguiRoutes()) }
+
+func chatRoutes() []web.Route {
 	return []web.Route{
 		{
 			Method: "POST",
@@ -85,14 +91,20 @@ func Routes() []web.Route {
 			Query:  sdk,
 			Stream: true,
 			Do:     on((*call).resume),
-		}, {
+		},
+	}
+}
+
+func aguiRoutes() []web.Route {
+	return []web.Route{
+		{
 			Method: "POST",
 			Path:   "/v1/agui/{agent}",
 			Scope:  api.ScopeRun,
 			Or:     api.ScopeDecide,
 			Does: "AG-UI: starts or continues a run, or attaches to the one with the same threadId and runId. " +
 				"The response is its events.",
-			Query:  inner,
+			Query:  []web.Param{{Name: "inner", Does: "1 for the runs inside calls, with AG-UI 1.0"}},
 			In:     raw,
 			Stream: true,
 			Lax:    true,

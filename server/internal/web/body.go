@@ -72,6 +72,7 @@ func plainly(err error) string {
 	if m == nil {
 		return strings.TrimPrefix(err.Error(), "json: ")
 	}
+
 	want := "an object"
 	kind := strings.TrimPrefix(m[4], "*")
 	switch {

@@ -26,10 +26,12 @@ func (s *Server) Who(r *http.Request, scope api.Scope, or ...api.Scope) (*access
 	}
 	other := slices.ContainsFunc(or, func(o api.Scope) bool { return o != "" && c.May(o) })
 	if !c.May(scope) && !other {
-		return nil, runs.Fault("wrong_scope", "the token of "+c.Name+" may not do this", "it needs the scope "+string(scope))
+		return nil, runs.Fault("wrong_scope", "the token of "+c.Name+" may not do this",
+			"it needs the scope "+string(scope))
 	}
 	if wait := c.CountRequest(s.Now()); wait > 0 {
-		e := runs.Fault("too_many", fmt.Sprintf("the token of %s may send %d requests a minute", c.Name, c.PerMinute()), "")
+		what := fmt.Sprintf("the token of %s may send %d requests a minute", c.Name, c.PerMinute())
+		e := runs.Fault("too_many", what, "")
 		e.RetryAfter = wait
 		return nil, e
 	}
@@ -64,8 +66,8 @@ func (s *Server) authenticate(r *http.Request) (*access.Client, *api.Error) {
 	return c, nil
 }
 
-// refused returns the answer to a client that Authenticate refuses: its *api.Error as it is, and 401
-// for any other error.
+// refused returns the answer to a client that Authenticate refuses: its *api.Error unchanged, and
+// 401 for any other error.
 func (s *Server) refused(err error) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status >= 400 {
 		own := *e
@@ -87,7 +89,8 @@ func CallerOf(c *access.Client) runs.Caller {
 			if ok {
 				return release, nil
 			}
-			e := runs.Fault("too_many", fmt.Sprintf("the token of %s may have %d concurrent runs", c.Name, c.MaxRuns()), "wait until one has stopped, or cancel it")
+			what := fmt.Sprintf("the token of %s may have %d concurrent runs", c.Name, c.MaxRuns())
+			e := runs.Fault("too_many", what, "wait until one has stopped, or cancel it")
 			e.RetryAfter = 1
 			return nil, e
 		},
@@ -98,7 +101,8 @@ func CallerOf(c *access.Client) runs.Caller {
 func (c *Call) AcquireStream() (release func(), err error) {
 	all, ok := c.Everyone.AcquireStream()
 	if !ok {
-		e := runs.Fault("busy", fmt.Sprintf("at most %d concurrent streams are allowed", c.MaxStreams), "try again later")
+		what := fmt.Sprintf("at most %d concurrent streams are allowed", c.MaxStreams)
+		e := runs.Fault("busy", what, "try again later")
 		e.RetryAfter = 1
 		return nil, e
 	}
@@ -113,8 +117,8 @@ func (c *Call) AcquireStream() (release func(), err error) {
 }
 
 // DisconnectCancels reports what happens to a run of an agent whose client has disconnected: it is
-// cancelled, unless a client repeats its request in time, or it continues. byDefault is the answer if
-// neither the request nor the server's options say.
+// cancelled, unless a client repeats its request in time, or it continues. byDefault is the answer
+// if neither the request nor the server's options say.
 func (c *Call) DisconnectCancels(agent string, byDefault bool) bool {
 	switch cmp.Or(c.Request.Header.Get("X-Pawl-Disconnect"), c.Server.OnDisconnect[runs.BaseName(agent)]) {
 	case "cancel":
@@ -125,9 +129,9 @@ func (c *Call) DisconnectCancels(agent string, byDefault bool) bool {
 	return byDefault
 }
 
-// CancelLater cancels the run of a client that has disconnected, if it has no reader after the time
-// for reconnecting. A run that has stopped by then stays: a repeated request gets its failure or its
-// question.
+// CancelLater cancels the run of a client that has disconnected, if it has no reader after the
+// time for reconnecting. A run that has stopped by then stays: a repeated request gets its failure
+// or its question.
 func (c *Call) CancelLater(id string, deserted func() bool) {
 	ctx := context.WithoutCancel(c.Context())
 	caller := c.Caller()

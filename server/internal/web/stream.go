@@ -37,8 +37,8 @@ func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
 	for {
 		batch, ended, more := l.Read(after, batchBytes)
 		for _, e := range batch {
-			w.Event(l.EventID(e.N), string(e.Kind), e.Data)
-			after = e.N
+			w.Event(l.EventID(e.Position), string(e.Kind), e.Data)
+			after = e.Position
 		}
 		if len(batch) > 0 && !w.Flush() {
 			return nil
@@ -114,10 +114,10 @@ func (c *Call) awaitResumed(w *Sender, l *runs.Live, beat *time.Timer) *runs.Liv
 
 // Sender writes events.
 type Sender struct {
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	wait time.Duration
-	buf  bytes.Buffer
+	writer  http.ResponseWriter
+	control *http.ResponseController
+	wait    time.Duration
+	buffer  bytes.Buffer
 }
 
 // Events begins a response that is a stream.
@@ -126,7 +126,7 @@ func (c *Call) Events() *Sender {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	c.Writer.WriteHeader(http.StatusOK)
-	w := &Sender{w: c.Writer, rc: http.NewResponseController(c.Writer), wait: c.Wait}
+	w := &Sender{writer: c.Writer, control: http.NewResponseController(c.Writer), wait: c.Wait}
 	w.Flush()
 	return w
 }
@@ -134,14 +134,14 @@ func (c *Call) Events() *Sender {
 // Event adds an event. id and name may be empty. data contains no line breaks.
 func (w *Sender) Event(id, name string, data []byte) {
 	if id != "" {
-		w.buf.WriteString("id: " + id + "\n")
+		w.buffer.WriteString("id: " + id + "\n")
 	}
 	if name != "" {
-		w.buf.WriteString("event: " + name + "\n")
+		w.buffer.WriteString("event: " + name + "\n")
 	}
-	w.buf.WriteString("data: ")
-	w.buf.Write(data)
-	w.buf.WriteString("\n\n")
+	w.buffer.WriteString("data: ")
+	w.buffer.Write(data)
+	w.buffer.WriteString("\n\n")
 }
 
 // Beat sends a heartbeat, and reports as Flush does. A nil Sender sends none.
@@ -149,18 +149,18 @@ func (w *Sender) Beat() bool {
 	if w == nil {
 		return true
 	}
-	w.buf.WriteString(": still here\n\n")
+	w.buffer.WriteString(": still here\n\n")
 	return w.Flush()
 }
 
 // Flush sends the added events and reports whether the client received them in time.
 func (w *Sender) Flush() bool {
 	// if deadlines are not supported, the connection's limits apply
-	_ = w.rc.SetWriteDeadline(time.Now().Add(w.wait))
-	_, err := w.w.Write(w.buf.Bytes())
-	w.buf.Reset()
-	return err == nil && w.rc.Flush() == nil
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.wait))
+	_, err := w.writer.Write(w.buffer.Bytes())
+	w.buffer.Reset()
+	return err == nil && w.control.Flush() == nil
 }
 
 // FlushFull sends the added events if they are enough for a packet, and reports as Flush does.
-func (w *Sender) FlushFull() bool { return w.buf.Len() < batchBytes || w.Flush() }
+func (w *Sender) FlushFull() bool { return w.buffer.Len() < batchBytes || w.Flush() }

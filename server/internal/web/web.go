@@ -1,5 +1,5 @@
-// Package web has what all endpoints share: the client of a request, its body, its query, its answer
-// and its stream.
+// Package web has what all endpoints share: the client of a request, its body, its query, its
+// answer and its stream.
 //
 //	Server.Serve(w, r, route)
 //	    who      access.Client of the request, or 401, 403, 429
