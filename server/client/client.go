@@ -24,8 +24,10 @@ import (
 
 // Options define how to reach a server. Nil and the zero value take the defaults.
 type Options struct {
-	Token string            // sent as Authorization: Bearer; empty means none
-	HTTP  http.RoundTripper // sends the requests; nil means http.DefaultTransport
+	// Token is sent as Authorization: Bearer. Empty means none.
+	Token string
+	// HTTP sends the requests. Nil means http.DefaultTransport.
+	HTTP http.RoundTripper
 	// Retries is the number of times that a broken stream is reopened without an event in between.
 	// 0 means 5, negative means never.
 	Retries int
@@ -46,17 +48,23 @@ func New(base string, o *Options) *Client {
 	c.options = *cmp.Or(o, new(Options))
 	c.options.Retries = cmp.Or(c.options.Retries, 5)
 	c.options.Pause = cmp.Or(c.options.Pause, 200*time.Millisecond)
-	c.http = &http.Client{Transport: c.options.HTTP,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.http = &http.Client{
+		Transport:     c.options.HTTP,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	return c
 }
 
 // Error is an error of the server. docs/server.md lists the codes.
 type Error struct {
-	Status  int    `json:"-"` // HTTP status; 0 means that the error arrived as an event
-	Code    string `json:"code"`
+	// Status is the HTTP status. 0 means that the error arrived as an event.
+	Status int `json:"-"`
+	// Code is for programs.
+	Code string `json:"code"`
+	// Message says what is wrong.
 	Message string `json:"message"`
-	Hint    string `json:"hint"`
+	// Hint says what would be right. Empty means that the server has no hint.
+	Hint string `json:"hint"`
 }
 
 // Error returns "pawl server: code: message".
@@ -83,6 +91,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, acc
 	if c.options.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.options.Token)
 	}
+
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, err
@@ -91,13 +100,19 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, acc
 		return res, nil
 	}
 	defer res.Body.Close()
+	return nil, errorOf(res)
+}
+
+// errorOf returns the error in an unsuccessful response.
+func errorOf(res *http.Response) *Error {
 	var said struct{ Error Error }
 	b, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err != nil || json.Unmarshal(b, &said) != nil || said.Error.Code == "" {
-		return nil, &Error{Status: res.StatusCode, Code: "unreadable", Message: fmt.Sprintf("status %s, without an explanation", res.Status)}
+		what := fmt.Sprintf("status %s, without an explanation", res.Status)
+		return &Error{Status: res.StatusCode, Code: "unreadable", Message: what}
 	}
 	said.Error.Status = res.StatusCode
-	return nil, &said.Error
+	return &said.Error
 }
 
 // post sends a request about a run.

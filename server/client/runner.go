@@ -17,7 +17,9 @@ import (
 
 // Runner is a run on a server: see Client.Runner. It is safe for concurrent use.
 type Runner struct {
-	ID    string
+	// ID is the ID of the run. It is not empty.
+	ID string
+	// Agent is the name of its agent. Empty means the only agent of the server.
 	Agent string
 
 	client *Client
@@ -123,11 +125,11 @@ func (w *watch) all(ctx context.Context) {
 				tries = 0
 			}
 		}
-		var said *Error
-		if errors.As(err, &said) && said.Code != "busy" || tries >= c.options.Retries || ctx.Err() != nil {
+		if isFinal(err) || tries >= c.options.Retries || ctx.Err() != nil {
 			w.fail(ctx, err)
 			return
 		}
+
 		t := time.NewTimer(c.options.Pause << min(tries, 6))
 		select {
 		case <-t.C:
@@ -135,6 +137,12 @@ func (w *watch) all(ctx context.Context) {
 		}
 		t.Stop()
 	}
+}
+
+// isFinal reports whether err is an answer of the server that a further request would get again.
+func isFinal(err error) bool {
+	said, ok := errors.AsType[*Error](err)
+	return ok && said.Code != "busy"
 }
 
 // open requests the events: with the request that starts the run, which may be repeated, or from
@@ -159,14 +167,10 @@ func (w *watch) read(res *http.Response) (done bool) {
 			return w.ended && w.stop()
 		}
 		if string(ev.Type) == "error" {
-			var said struct{ Error Error }
-			if err := json.Unmarshal(ev.Data, &said); err != nil {
-				w.yield(pawl.Event{}, fmt.Errorf("pawl server: an error: %w", err))
-			} else {
-				w.yield(pawl.Event{}, &said.Error)
-			}
+			w.yield(pawl.Event{}, errorIn(ev.Data))
 			return true
 		}
+
 		var e pawl.Event
 		if err := json.Unmarshal(ev.Data, &e); err != nil {
 			w.yield(pawl.Event{}, fmt.Errorf("pawl server: an event: %w", err))
@@ -180,11 +184,21 @@ func (w *watch) read(res *http.Response) (done bool) {
 		if !w.yield(e, nil) {
 			return true
 		}
-		// the server keeps the stream open for watchers of the pending run
+
+		// The server keeps the stream open for watchers of the pending run.
 		if w.ended && w.res != nil && w.res.Stop == pawl.StopPending {
 			return w.stop()
 		}
 	}
+}
+
+// errorIn returns the error in an event.
+func errorIn(data []byte) error {
+	var said struct{ Error Error }
+	if err := json.Unmarshal(data, &said); err != nil {
+		return fmt.Errorf("pawl server: an error: %w", err)
+	}
+	return &said.Error
 }
 
 // stop yields the error of a run that ended without a plain answer. It returns true.

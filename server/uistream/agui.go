@@ -334,8 +334,8 @@ func (e *Encoder) nested(ev pawl.Event) {
 	e.out = append(e.out, in.Event(ev)...)
 }
 
-// seenOf returns the step of a nested run up to which the client has seen it; 0 means nothing. shown
-// is false for a run that the client has seen to its end.
+// seenOf returns the step of a nested run up to which the client has seen it; 0 means nothing.
+// shown is false for a run that the client has seen to its end.
 func (e *Encoder) seenOf(run llm.Key) (after int, shown bool) {
 	if e.options.After == 0 || stepOf(run) > e.options.After {
 		return 0, true

@@ -14,25 +14,42 @@ import (
 
 // RunInput is the body of a POST of an AG-UI client (RunAgentInput). Other members are ignored.
 type RunInput struct {
-	ThreadID, RunID string
-	ProtocolVersion string // "" means a client before AG-UI 1.0
-	Messages        []RunMessage
-	Context         []struct{ Description, Value string }
-	Tools           []struct { // the client executes them
+	// ThreadID is the client's ID of the conversation.
+	ThreadID string
+	// RunID is the client's ID of the request.
+	RunID string
+	// ProtocolVersion is the version of the client. "" means a client before AG-UI 1.0.
+	ProtocolVersion string
+	// Messages are the conversation so far.
+	Messages []RunMessage
+	// Context is what the application states. Empty means nothing.
+	Context []struct{ Description, Value string }
+	// Tools are the tools that the client executes.
+	Tools []struct {
 		Name, Description string
 		Parameters        json.RawMessage
 	}
+	// Resume has the answers to interrupts. Status is resolved or cancelled.
 	Resume []struct {
-		InterruptID, Status string // resolved or cancelled
+		InterruptID, Status string
 		Payload             json.RawMessage
 	}
 }
 
 // RunMessage is a message of AG-UI.
 type RunMessage struct {
-	ID, Role, ToolCallID, Error string
-	Content                     json.RawMessage // text, or a list of parts
-	ToolCalls                   []struct{ ID string }
+	// ID is the client's ID, or the ID that a stream gave to the message.
+	ID string
+	// Role is user, assistant, system, developer, tool, reasoning or activity.
+	Role string
+	// ToolCallID is the call whose result a message of the role tool is.
+	ToolCallID string
+	// Error says why that call failed. "" means that it did not fail.
+	Error string
+	// Content is text, or a list of parts.
+	Content json.RawMessage
+	// ToolCalls are the calls of the assistant.
+	ToolCalls []struct{ ID string }
 
 	all map[string]any
 }
@@ -71,43 +88,67 @@ func (m *RunMessage) LLM() (out llm.Message, err error) {
 // Content parses the content of a message of AG-UI or of OpenAI's APIs: text, or a list of parts.
 func Content(raw json.RawMessage) (parts []llm.Part, err error) {
 	var text string
-	var list []struct {
-		Type, Text, Refusal string
-		ImageURL            json.RawMessage `json:"image_url"` // the URL, alone or in an object
-		Source              struct{ Type, Value, MIMEType string }
-	}
-	if len(raw) == 0 || string(raw) == "null" {
+	var list []contentPart
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
 		return nil, nil
-	} else if json.Unmarshal(raw, &text) == nil {
+	case json.Unmarshal(raw, &text) == nil:
 		return []llm.Part{llm.Text{Text: text}}, nil
-	} else if json.Unmarshal(raw, &list) != nil {
+	case json.Unmarshal(raw, &list) != nil:
 		return nil, errors.New("content must be text or a list of parts")
 	}
+
 	for _, p := range list {
-		var at struct{ URL string }
-		switch p.Type {
-		case "text", "input_text", "output_text", "refusal":
-			parts = append(parts, llm.Text{Text: p.Text + p.Refusal})
-			continue
-		case "image_url", "input_image":
-			if json.Unmarshal(p.ImageURL, &at.URL) != nil && json.Unmarshal(p.ImageURL, &at) != nil || at.URL == "" {
-				return nil, errors.New("an image has no URL")
-			}
-		case "image", "audio", "video", "document":
-			at.URL = p.Source.Value
-			if p.Source.Type == "data" {
-				at.URL = "data:;base64," + p.Source.Value
-			}
-		default:
-			return nil, errors.New("content of the type " + p.Type + " is not taken: text and images are")
-		}
-		media, err := Media(at.URL, p.Source.MIMEType)
+		part, err := p.llm()
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, media)
+		parts = append(parts, part)
 	}
 	return parts, nil
+}
+
+// contentPart is a part of the content of a message, in the forms of AG-UI and of OpenAI's APIs.
+type contentPart struct {
+	Type     string
+	Text     string
+	Refusal  string
+	ImageURL json.RawMessage `json:"image_url"` // the URL, alone or in an object
+	Source   struct{ Type, Value, MIMEType string }
+}
+
+// llm converts the part.
+func (p *contentPart) llm() (llm.Part, error) {
+	switch p.Type {
+	case "text", "input_text", "output_text", "refusal":
+		return llm.Text{Text: p.Text + p.Refusal}, nil
+
+	case "image_url", "input_image":
+		var at struct{ URL string }
+		alone := json.Unmarshal(p.ImageURL, &at.URL) == nil
+		known := alone || json.Unmarshal(p.ImageURL, &at) == nil
+		if !known || at.URL == "" {
+			return nil, errors.New("an image has no URL")
+		}
+		return mediaPart(at.URL, p.Source.MIMEType)
+
+	case "image", "audio", "video", "document":
+		url := p.Source.Value
+		if p.Source.Type == "data" {
+			url = "data:;base64," + url
+		}
+		return mediaPart(url, p.Source.MIMEType)
+	}
+	return nil, errors.New("content of the type " + p.Type + " is not taken: text and images are")
+}
+
+// mediaPart returns the media at a URL as a part.
+func mediaPart(url, mime string) (llm.Part, error) {
+	media, err := Media(url, mime)
+	if err != nil {
+		return nil, err
+	}
+	return media, nil
 }
 
 // RunOf returns the run and the key in the ID of a message or a call of a stream of AG-UI.
@@ -122,23 +163,7 @@ func RunOf(id string) (run string, key llm.Key) {
 // interrupt that was answered a decision and a result, of which one fits the call. It sets After
 // and Open of o for the stream that follows.
 func (r *RunInput) Answers(run string, o *Options) (ds []llm.Decision) {
-	last := 0
-	o.Open = map[llm.Key]bool{}
-	for _, m := range r.Messages {
-		for _, c := range m.ToolCalls {
-			if of, key := RunOf(c.ID); of == run {
-				o.Open[key], last = false, max(last, stepOf(key))
-			}
-		}
-		if of, key := RunOf(m.ToolCallID); of == run && m.Role == "tool" {
-			delete(o.Open, key)
-			res := ResultOf(m.Content)
-			if m.Error != "" {
-				res = llm.ErrorResult(m.Error)
-			}
-			ds = append(ds, llm.Decision{Key: key, Result: &res})
-		}
-	}
+	ds, last := r.results(run, o)
 	for _, a := range r.Resume {
 		id, digest := ParseApprovalID(a.InterruptID)
 		of, key := RunOf(string(id))
@@ -149,27 +174,62 @@ func (r *RunInput) Answers(run string, o *Options) (ds []llm.Decision) {
 			o.Open[key] = true
 		}
 		o.After = max(o.After, stepOf(key))
-		var yes struct {
-			Approved *bool
-			Reason   string
-			Args     json.RawMessage
-		}
-		known := json.Unmarshal(a.Payload, &yes) == nil && yes.Approved != nil
-		d := llm.Decision{Key: key, Digest: digest}
-		res := ResultOf(a.Payload)
-		switch {
-		case a.Status == "cancelled":
-			d.Reason, res = cmp.Or(yes.Reason, "cancelled"), llm.ErrorResult("The user cancelled the call.")
-		case known && *yes.Approved:
-			d.Approve, d.Args = true, yes.Args
-		case known:
-			d.Reason = yes.Reason
-		default:
-			d.Key = "" // the question is asked again
-		}
-		ds = append(ds, d, llm.Decision{Key: key, Result: &res})
+		ds = append(ds, resumed(key, digest, a.Status, a.Payload)...)
 	}
 	o.After = cmp.Or(o.After, last)
 	maps.DeleteFunc(o.Open, func(key llm.Key, _ bool) bool { return stepOf(key) != o.After })
 	return ds
+}
+
+// results returns the results of tools of the client in the messages, and the last step of the run
+// in them. It sets Open of o to the calls that have no result.
+func (r *RunInput) results(run string, o *Options) (ds []llm.Decision, last int) {
+	o.Open = map[llm.Key]bool{}
+	for _, m := range r.Messages {
+		for _, c := range m.ToolCalls {
+			if of, key := RunOf(c.ID); of == run {
+				o.Open[key] = false
+				last = max(last, stepOf(key))
+			}
+		}
+
+		of, key := RunOf(m.ToolCallID)
+		if of != run || m.Role != "tool" {
+			continue
+		}
+		delete(o.Open, key)
+		res := ResultOf(m.Content)
+		if m.Error != "" {
+			res = llm.ErrorResult(m.Error)
+		}
+		ds = append(ds, llm.Decision{Key: key, Result: &res})
+	}
+	return ds, last
+}
+
+// resumed returns the answer to an interrupt as a decision and as a result, of which one fits the
+// call.
+func resumed(key llm.Key, digest, status string, payload json.RawMessage) []llm.Decision {
+	var verdict struct {
+		Approved *bool
+		Reason   string
+		Args     json.RawMessage
+	}
+	known := json.Unmarshal(payload, &verdict) == nil && verdict.Approved != nil
+	d := llm.Decision{Key: key, Digest: digest}
+	res := ResultOf(payload)
+
+	switch {
+	case status == "cancelled":
+		d.Reason = cmp.Or(verdict.Reason, "cancelled")
+		res = llm.ErrorResult("The user cancelled the call.")
+	case known && *verdict.Approved:
+		d.Approve = true
+		d.Args = verdict.Args
+	case known:
+		d.Reason = verdict.Reason
+	default:
+		d.Key = "" // the question is asked again
+	}
+	return []llm.Decision{d, {Key: key, Result: &res}}
 }

@@ -315,8 +315,8 @@ func (e *Encoder) replyEvent(ev *pawl.Event) {
 	}
 }
 
-// retract takes text back. In a protocol that can only take back a whole step, what remains of it is
-// sent again with the whole reply.
+// retract takes text back. In a protocol that can only take back a whole step, what remains of it
+// is sent again with the whole reply.
 func (e *Encoder) retract(ev *pawl.Event) {
 	e.shut()
 	e.gone[ev.Index] = true
@@ -370,8 +370,8 @@ func (e *Encoder) close() {
 	}
 }
 
-// callAt returns the call of an event, which has no key: calls of a reply are numbered by their index.
-// Nil means that a call of a smaller index came late: it is sent when the reply is whole.
+// callAt returns the call of an event, which has no key: calls of a reply are numbered by their
+// index. Nil means that a call of a smaller index came late: it is sent when the reply is whole.
 func (e *Encoder) callAt(ev *pawl.Event) *shown {
 	key, ok := e.keys[ev.Index]
 	if ev.Call == nil {

@@ -14,10 +14,14 @@ import (
 
 // Request is the body of a POST of useChat. Other members are ignored.
 type Request struct {
-	ID       string    `json:"id"` // of the conversation
-	Agent    string    `json:"agent"`
+	// ID is the ID of the conversation.
+	ID string `json:"id"`
+	// Agent is the name of the agent. "" means the agent of the address.
+	Agent string `json:"agent"`
+	// Messages are the conversation so far.
 	Messages []Message `json:"messages"`
-	Trigger  string    `json:"trigger"` // submit-message or regenerate-message
+	// Trigger is submit-message or regenerate-message.
+	Trigger string `json:"trigger"`
 	// Tools are the tools that the page executes, in OpenAI's form.
 	Tools []struct {
 		Function struct {
@@ -26,30 +30,44 @@ type Request struct {
 			Parameters  json.RawMessage `json:"parameters,omitzero"`
 		} `json:"function"`
 	} `json:"tools"`
+	// Pawl has what pages of this project add: arguments that a person has changed, by approval ID.
 	Pawl struct {
-		Edits map[string]json.RawMessage `json:"edits"` // arguments by approval ID, for approvals
+		Edits map[string]json.RawMessage `json:"edits"`
 	} `json:"pawl"`
 }
 
 // Message is a UIMessage.
 type Message struct {
-	ID       string `json:"id"`
-	Role     string `json:"role"`
-	Parts    []Part `json:"parts"`
-	Metadata any    `json:"metadata,omitzero"`
+	// ID is the ID of the message; of an assistant's, the ID of its run.
+	ID string `json:"id"`
+	// Role is user, assistant or system.
+	Role string `json:"role"`
+	// Parts are the texts, files and calls of the message.
+	Parts []Part `json:"parts"`
+	// Metadata is what the stream said of the message. Nil means nothing.
+	Metadata any `json:"metadata,omitzero"`
 }
 
 // Part is a part of a UIMessage, with the members that the server reads.
 type Part struct {
-	Type       string          `json:"type"`
-	Text       string          `json:"text"`
-	URL        string          `json:"url"`
-	MediaType  string          `json:"mediaType"`
-	ToolCallID string          `json:"toolCallId"`
-	State      string          `json:"state"`
-	Output     json.RawMessage `json:"output"`
-	ErrorText  string          `json:"errorText"`
-	Approval   struct {
+	// Type is text, file, tool-NAME, dynamic-tool, or another, which is ignored.
+	Type string `json:"type"`
+	// Text is the text of a part of the type text.
+	Text string `json:"text"`
+	// URL is where a file is. It may be a data URL.
+	URL string `json:"url"`
+	// MediaType is the MIME type of a file. "" means the type of its data URL.
+	MediaType string `json:"mediaType"`
+	// ToolCallID is the key of a call. "" means that the part is no call.
+	ToolCallID string `json:"toolCallId"`
+	// State says how far the call is in the client.
+	State string `json:"state"`
+	// Output is the result of a call that the client has executed.
+	Output json.RawMessage `json:"output"`
+	// ErrorText says why such a call failed.
+	ErrorText string `json:"errorText"`
+	// Approval is the answer of a person to the question of a call.
+	Approval struct {
 		ID       string `json:"id"`
 		Approved bool   `json:"approved"`
 		Reason   string `json:"reason"`
@@ -113,14 +131,7 @@ func (r *Request) Answers(o *Options) (ds []llm.Decision) {
 			o.Open[key] = p.Approval.ID != ""
 		case "approval-responded":
 			o.Open[key] = true
-			of, digest := ParseApprovalID(p.Approval.ID)
-			d := llm.Decision{Key: of, Digest: digest, Approve: p.Approval.Approved}
-			if d.Approve {
-				d.Args = r.Pawl.Edits[p.Approval.ID]
-			} else {
-				d.Reason = p.Approval.Reason
-			}
-			ds = append(ds, d)
+			ds = append(ds, r.verdict(&p))
 		case "output-available", "output-error":
 			res := ResultOf(p.Output)
 			if p.State == "output-error" {
@@ -130,6 +141,18 @@ func (r *Request) Answers(o *Options) (ds []llm.Decision) {
 		}
 	}
 	return ds
+}
+
+// verdict returns the answer of a person to the question of a call.
+func (r *Request) verdict(p *Part) llm.Decision {
+	key, digest := ParseApprovalID(p.Approval.ID)
+	d := llm.Decision{Key: key, Digest: digest, Approve: p.Approval.Approved}
+	if d.Approve {
+		d.Args = r.Pawl.Edits[p.Approval.ID]
+	} else {
+		d.Reason = p.Approval.Reason
+	}
+	return d
 }
 
 // ResultOf returns the result of a tool of the page: a text, or another JSON value.

@@ -16,22 +16,22 @@ import (
 
 // sender writes a stream from two goroutines: events, and comments while there are none.
 type sender struct {
-	w    http.ResponseWriter
-	wait time.Duration
-	mu   sync.Mutex
-	err  error
+	writer http.ResponseWriter
+	wait   time.Duration
+	mu     sync.Mutex
+	err    error
 }
 
 func (s *sender) send(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rc := http.NewResponseController(s.w)
+	rc := http.NewResponseController(s.writer)
 	if s.err == nil && s.wait > 0 {
 		// if deadlines are not supported, the connection's limits apply
 		_ = rc.SetWriteDeadline(time.Now().Add(s.wait))
 	}
 	if s.err == nil {
-		_, s.err = s.w.Write(b)
+		_, s.err = s.writer.Write(b)
 	}
 	if s.err == nil {
 		s.err = rc.Flush()
@@ -53,35 +53,29 @@ func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options
 		h.Set("X-Vercel-Ai-Ui-Message-Stream", "v1")
 		done = "data: [DONE]\n\n"
 	}
-	s := &sender{w: w, wait: o.Wait}
+
+	s := &sender{writer: w, wait: o.Wait}
 	stop := make(chan struct{})
 	var beats sync.WaitGroup
 	defer beats.Wait()
 	defer close(stop)
-	beats.Go(func() {
-		tick := time.NewTicker(cmp.Or(o.Beat, 10*time.Second))
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				_ = s.send([]byte(":\n\n")) // the next event returns the error
-			case <-stop:
-				return
-			}
-		}
-	})
+	beats.Go(func() { s.beat(cmp.Or(o.Beat, 10*time.Second), stop) })
+
 	e := New(o)
 	err := s.send(append([]byte(":\n\n"), lines(e.Begin())...))
 	text := "the run has ended without a result"
 	for ev, fault := range events {
 		if errors.Is(fault, http.ErrAbortHandler) {
 			panic(http.ErrAbortHandler)
-		} else if fault != nil {
+		}
+		if fault != nil {
 			text = fault.Error()
-		} else if b := lines(e.Event(ev)); err == nil && len(b) > 0 {
+			break
+		}
+		if b := lines(e.Event(ev)); err == nil && len(b) > 0 {
 			err = s.send(b)
 		}
-		if err != nil || fault != nil || e.Ended() {
+		if err != nil || e.Ended() {
 			break
 		}
 	}
@@ -89,6 +83,20 @@ func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options
 		return err
 	}
 	return s.send(append(lines(e.Fail(text)), done...))
+}
+
+// beat sends comments until stop is closed.
+func (s *sender) beat(every time.Duration, stop <-chan struct{}) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_ = s.send([]byte(":\n\n")) // the next event returns the error
+		case <-stop:
+			return
+		}
+	}
 }
 
 // lines returns frames as server-sent events.
