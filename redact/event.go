@@ -77,7 +77,11 @@ func (x *redaction) toLearn(c *llm.ToolCall, known []string) []string {
 		return known
 	}
 	for _, s := range x.secretsIn(c.Args, m) {
-		if len(s) >= minLearnt && len(known) < maxLearnt && s != secret.Mask && !slices.Contains(known, s) {
+		switch {
+		case len(known) >= maxLearnt:
+			return known
+		case len(s) < minLearnt, s == secret.Mask, slices.Contains(known, s):
+		default:
 			known = append(known, s)
 		}
 	}
@@ -98,17 +102,14 @@ func (w *watch) learnMessages(msgs []llm.Message) {
 	}
 }
 
-// tell redacts e, and yields it after the text that was held back before it.
-func (w *watch) tell(e pawl.Event, yield func(pawl.Event) bool) bool {
+// emit redacts e, and yields it after the text that was held back before it. It reports whether the
+// consumer wants more.
+func (w *watch) emit(e pawl.Event, yield func(pawl.Event) bool) bool {
 	w.current()
 	if e.Kind == pawl.EventRunStarted && len(e.Offered) > 0 {
-		if marks := marksOf(e.Offered); len(marks) > 0 {
-			x := redaction{marks: w.marks}
-			x.mark(marks)
-			w.marks = x.marks
-			w.rebuild()
-		}
+		w.addMarks(marksOf(e.Offered))
 	}
+
 	more := true
 	send := func(e pawl.Event) {
 		if more {
@@ -121,55 +122,80 @@ func (w *watch) tell(e pawl.Event, yield func(pawl.Event) bool) bool {
 		send(e)
 		return more
 	}
+
 	switch e.Kind {
 	case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta:
 		send(w.fragment(e))
 		return more
 	case pawl.EventCallReady:
 		w.learn(e.Call)
-		w.end(e.Run,
-			func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == pawl.EventCallDelta }, send)
+		w.flush(e.Run, send, func(p *partText) bool { return p.is(pawl.EventCallDelta, e.Index) })
 	case pawl.EventTextRetracted:
-		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == pawl.EventText }, send)
+		w.flush(e.Run, send, func(p *partText) bool { return p.is(pawl.EventText, e.Index) })
 	case pawl.EventResponseReceived, pawl.EventRequestStarted, pawl.EventStep, pawl.EventRunEnded:
-		w.end(e.Run, func(*partText) bool { return true }, send)
+		w.flush(e.Run, send, func(*partText) bool { return true })
 	}
 	send(w.event(e))
 	return more
 }
 
+// addMarks adds the marks of the tools of the run.
+func (w *watch) addMarks(marks map[string]*mark) {
+	if len(marks) == 0 {
+		return
+	}
+	x := redaction{marks: w.marks}
+	x.mark(marks)
+	w.marks = x.marks
+	w.rebuild()
+}
+
+// is reports whether p is a part of this kind at this place of the reply.
+func (p *partText) is(kind pawl.EventKind, index int) bool {
+	return p.last.Kind == kind && p.last.Index == index
+}
+
 // fragment returns e with the text that may be emitted.
 func (w *watch) fragment(e pawl.Event) pawl.Event {
-	var p *partText
-	for _, o := range w.parts {
-		if o.last.Run == e.Run && o.last.Kind == e.Kind && o.last.Index == e.Index {
-			p = o
-		}
-	}
-	if p == nil {
-		p = &partText{stream: w.find.Stream()}
-		w.parts = append(w.parts, p)
-	}
+	p := w.part(e)
 	text := e.Text
-	e.Call, e.Text = apply(e.Call, w.call), ""
+	e.Call = apply(e.Call, w.call)
+	e.Text = ""
 	p.last = e
-	if e.Kind == pawl.EventCallDelta && len(w.redaction.marks) > 0 &&
-		(p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
-		p.whole = append(p.whole, text...)
-		if e.Call.Name != "" && w.markOf(e.Call.Name) == nil {
-			text, p.whole = string(p.whole), nil // the name arrived late
-		} else {
-			return e
+
+	if e.Kind == pawl.EventCallDelta && len(w.redaction.marks) > 0 {
+		// Marked arguments, and arguments of a tool that is not known yet, are held as a whole.
+		named := e.Call.Name != ""
+		marked := w.markOf(e.Call.Name) != nil
+		if p.whole != nil || !named || marked {
+			p.whole = append(p.whole, text...)
+			if !named || marked {
+				return e
+			}
+			text = string(p.whole) // the name arrived late
+			p.whole = nil
 		}
 	}
 	e.Text = p.stream.Write(text)
 	return e
 }
 
-// end emits the held text of parts of run that are complete.
-func (w *watch) end(run llm.Key, over func(*partText) bool, send func(pawl.Event)) {
+// part returns the part that the fragment e belongs to.
+func (w *watch) part(e pawl.Event) *partText {
+	for _, p := range slices.Backward(w.parts) {
+		if p.last.Run == e.Run && p.is(e.Kind, e.Index) {
+			return p
+		}
+	}
+	p := &partText{stream: w.find.Stream()}
+	w.parts = append(w.parts, p)
+	return p
+}
+
+// flush emits the held text of the parts of run that are complete.
+func (w *watch) flush(run llm.Key, send func(pawl.Event), complete func(*partText) bool) {
 	w.parts = slices.DeleteFunc(w.parts, func(p *partText) bool {
-		if p.last.Run != run || !over(p) {
+		if p.last.Run != run || !complete(p) {
 			return false
 		}
 		e := p.last
@@ -194,10 +220,17 @@ func (w *watch) event(e pawl.Event) pawl.Event {
 	case pawl.EventResponseReceived:
 		w.learnMessages([]llm.Message{e.Response.Message})
 	}
-	e.Agent, e.Model = w.text(e.Agent), w.text(e.Model)
-	e.Text, e.Error, e.Data = w.text(e.Text), w.text(e.Error), w.json(e.Data, nil)
-	e.Spent, e.Call, e.Response = apply(e.Spent, w.spent), apply(e.Call, w.call), apply(e.Response, w.response)
-	e.Execution, e.Message = apply(e.Execution, w.execution), apply(e.Message, w.message)
+
+	e.Agent = w.text(e.Agent)
+	e.Model = w.text(e.Model)
+	e.Text = w.text(e.Text)
+	e.Error = w.text(e.Error)
+	e.Data = w.json(e.Data, nil)
+	e.Spent = apply(e.Spent, w.spent)
+	e.Call = apply(e.Call, w.call)
+	e.Response = apply(e.Response, w.response)
+	e.Execution = apply(e.Execution, w.execution)
+	e.Message = apply(e.Message, w.message)
 	if e.Result != nil {
 		w.learnMessages(e.Result.Messages)
 		e.Result = apply(e.Result, w.result)
@@ -226,7 +259,9 @@ func applyAll[T any](list []T, f func(T) T) []T {
 
 func (x *redaction) call(c llm.ToolCall) llm.ToolCall {
 	c.Args = x.json(c.Args, x.markOf(c.Name))
-	c.ID, c.Name, c.Opaque = x.text(c.ID), x.text(c.Name), x.opaque(c.Opaque)
+	c.ID = x.text(c.ID)
+	c.Name = x.text(c.Name)
+	c.Opaque = x.opaque(c.Opaque)
 	return c
 }
 
@@ -241,8 +276,13 @@ func (x *redaction) opaque(o *llm.Opaque) *llm.Opaque {
 }
 
 func (x *redaction) response(r llm.Response) llm.Response {
-	return llm.Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage),
-		Model: x.text(r.Model), ID: x.text(r.ID)}
+	return llm.Response{
+		Message: x.message(r.Message),
+		Finish:  r.Finish,
+		Usage:   x.usage(r.Usage),
+		Model:   x.text(r.Model),
+		ID:      x.text(r.ID),
+	}
 }
 
 func (x *redaction) usage(u llm.Usage) llm.Usage {
@@ -283,21 +323,30 @@ func (x *redaction) part(p llm.Part) llm.Part {
 }
 
 func (x *redaction) toolResult(r llm.ToolResult) llm.ToolResult {
-	r.Parts, r.CallID, r.Data = applyAll(r.Parts, x.part), x.text(r.CallID), x.json(r.Data, nil)
+	r.Parts = applyAll(r.Parts, x.part)
+	r.CallID = x.text(r.CallID)
+	r.Data = x.json(r.Data, nil)
 	return r
 }
 
 // decision hides the fields that m marks in the arguments that a person set.
 func (x *redaction) decision(d llm.Decision, m *mark) llm.Decision {
-	d.By, d.Identity, d.Reason, d.Args = x.text(d.By), x.text(d.Identity), x.text(d.Reason), x.json(d.Args, m)
+	d.By = x.text(d.By)
+	d.Identity = x.text(d.Identity)
+	d.Reason = x.text(d.Reason)
+	d.Args = x.json(d.Args, m)
 	d.Result = apply(d.Result, x.toolResult)
 	return d
 }
 
 func (x *redaction) execution(e pawl.Execution) pawl.Execution {
 	m := x.markOf(e.Call.Name)
-	e.Call, e.Result, e.Error = x.call(e.Call), x.toolResult(e.Result), x.text(e.Error)
-	e.Spent, e.Pending, e.Values = x.spent(e.Spent), applyAll(e.Pending, x.waiting), x.values(e.Values)
+	e.Call = x.call(e.Call)
+	e.Result = x.toolResult(e.Result)
+	e.Error = x.text(e.Error)
+	e.Spent = x.spent(e.Spent)
+	e.Pending = applyAll(e.Pending, x.waiting)
+	e.Values = x.values(e.Values)
 	e.Repairs = applyAll(e.Repairs, func(s string) string { return x.repair(s, m) })
 	e.Decision = apply(e.Decision, func(d llm.Decision) llm.Decision { return x.decision(d, m) })
 	e.SetErr(x.error(e.Err()))
@@ -306,19 +355,23 @@ func (x *redaction) execution(e pawl.Execution) pawl.Execution {
 
 // repair hides the details of the repair of a marked field.
 func (x *redaction) repair(s string, m *mark) string {
-	if field, _, ok := strings.Cut(s, ": "); ok && m != nil {
-		for name := range strings.FieldsFuncSeq(field, func(c rune) bool { return c == '.' || c == '[' }) {
-			m = m.of(strings.TrimSuffix(name, "]"))
-			if m != nil && m.whole {
-				return x.text(field) + ": " + secret.Mask
-			}
+	field, _, ok := strings.Cut(s, ": ")
+	if !ok || m == nil {
+		return x.text(s)
+	}
+	for name := range strings.FieldsFuncSeq(field, func(c rune) bool { return c == '.' || c == '[' }) {
+		m = m.inside(strings.TrimSuffix(name, "]"))
+		if m != nil && m.whole {
+			return x.text(field) + ": " + secret.Mask
 		}
 	}
 	return x.text(s)
 }
 
 func (x *redaction) waiting(p pawl.PendingCall) pawl.PendingCall {
-	p.Call, p.Why, p.Schema = x.call(p.Call), x.text(p.Why), x.json(p.Schema, nil)
+	p.Call = x.call(p.Call)
+	p.Why = x.text(p.Why)
+	p.Schema = x.json(p.Schema, nil)
 	p.Granted = applyAll(p.Granted, func(d llm.Decision) llm.Decision { return x.decision(d, nil) })
 	return p
 }
@@ -335,16 +388,23 @@ func (x *redaction) values(vs pawl.Values) pawl.Values {
 }
 
 func (x *redaction) step(s pawl.Step) pawl.Step {
-	return pawl.Step{Response: apply(s.Response, x.response), Error: x.text(s.Error),
-		Executions: append([]pawl.Execution{}, applyAll(s.Executions, x.execution)...)}
+	return pawl.Step{
+		Response:   apply(s.Response, x.response),
+		Error:      x.text(s.Error),
+		Executions: append([]pawl.Execution{}, applyAll(s.Executions, x.execution)...),
+	}
 }
 
 func (x *redaction) result(r pawl.Result) pawl.Result {
-	r.Messages, r.Unread = applyAll(r.Messages, x.message), applyAll(r.Unread, x.message)
+	r.Messages = applyAll(r.Messages, x.message)
+	r.Unread = applyAll(r.Unread, x.message)
 	r.Steps = append([]pawl.Step{}, applyAll(r.Steps, x.step)...)
-	r.Cause, r.Pending, r.Values, r.Output = x.text(r.Cause), applyAll(r.Pending, x.waiting), x.values(r.Values),
-		x.json(r.Output, nil)
-	r.Spent, r.Repairs = x.spent(r.Spent), applyAll(r.Repairs, x.text)
+	r.Cause = x.text(r.Cause)
+	r.Pending = applyAll(r.Pending, x.waiting)
+	r.Values = x.values(r.Values)
+	r.Output = x.json(r.Output, nil)
+	r.Spent = x.spent(r.Spent)
+	r.Repairs = applyAll(r.Repairs, x.text)
 	r.Answer = apply(r.Answer, x.answer)
 	return r
 }

@@ -43,7 +43,8 @@ func marksOf(tools []*pawl.Tool) map[string]*mark {
 // foldName maps names to one spelling if the pipeline may treat them as equal.
 func foldName(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c == '-' || c == '_' || c == ' ' || c == '.' {
+		switch c {
+		case '-', '_', ' ', '.':
 			return -1
 		}
 		return c
@@ -59,25 +60,18 @@ func markOf(from any, root map[string]any, depth int) *mark {
 	if s["writeOnly"] == true || s["x-secret"] == true {
 		return &mark{whole: true}
 	}
-	var m *mark
-	for _, name := range []string{"properties", "patternProperties"} {
-		props, _ := s[name].(map[string]any)
-		for _, field := range slices.Sorted(maps.Keys(props)) {
-			if f := markOf(props[field], root, depth+1); f != nil && name == "properties" {
-				m = m.join(&mark{fields: map[string]*mark{foldName(field): f}})
-			} else {
-				m = m.join(f.asEach())
-			}
-		}
-	}
+
+	// what is inside of the value
+	m := marksOfFields(s, root, depth)
 	for _, name := range []string{"items", "additionalProperties", "prefixItems", "unevaluatedProperties", "contains"} {
 		m = m.join(markOf(s[name], root, depth+1).asEach())
-		if list, ok := s[name].([]any); ok {
-			for _, e := range list {
-				m = m.join(markOf(e, root, depth+1).asEach())
-			}
+		list, _ := s[name].([]any)
+		for _, e := range list {
+			m = m.join(markOf(e, root, depth+1).asEach())
 		}
 	}
+
+	// other schemas of the value itself
 	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
 		list, _ := s[name].([]any)
 		for _, e := range list {
@@ -89,6 +83,21 @@ func markOf(from any, root map[string]any, depth int) *mark {
 	}
 	if ref, ok := s["$ref"].(string); ok && strings.HasPrefix(ref, "#") {
 		m = m.join(markOf(schema.Pointed(root, ref[1:]), root, depth+1))
+	}
+	return m
+}
+
+// marksOfFields returns the marks of the properties of a schema.
+func marksOfFields(s, root map[string]any, depth int) (m *mark) {
+	properties, _ := s["properties"].(map[string]any)
+	for _, field := range slices.Sorted(maps.Keys(properties)) {
+		if f := markOf(properties[field], root, depth+1); f != nil {
+			m = m.join(&mark{fields: map[string]*mark{foldName(field): f}})
+		}
+	}
+	patterns, _ := s["patternProperties"].(map[string]any)
+	for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
+		m = m.join(markOf(patterns[pattern], root, depth+1).asEach())
 	}
 	return m
 }
@@ -118,8 +127,8 @@ func (m *mark) join(o *mark) *mark {
 	return out
 }
 
-// of returns the mark of a field, or of an item if name is "".
-func (m *mark) of(name string) *mark {
+// inside returns the mark of a field, or of an item if name is "".
+func (m *mark) inside(name string) *mark {
 	if m == nil || m.whole {
 		return m
 	}
@@ -150,100 +159,142 @@ func (x *redaction) markOf(tool string) *mark {
 
 // json returns b without secrets and without the values that m marks.
 func (x *redaction) json(b json.RawMessage, m *mark) json.RawMessage {
-	if x == nil || len(b) == 0 || m == nil &&
-		(x.find == nil || !bytes.Contains(b, []byte(`\u`)) && !bytes.Contains(b, []byte(`\/`)) && !x.find.Find(string(b))) {
+	if x == nil || len(b) == 0 || m == nil && !x.mayOccur(b) {
 		return b
 	}
-	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient)}
-	w.e = jsontext.NewEncoder(&w.out, jsonform.Lenient)
-	if err := w.value(m, m); err != nil || len(bytes.TrimSpace(b[w.d.InputOffset():])) > 0 {
-		if m != nil { // the place of marked values is unknown
-			return json.RawMessage(secret.Mask)
-		}
+
+	w := newWriter(x, b)
+	err := w.value(m, m)
+	whole := err == nil && len(bytes.TrimSpace(b[w.in.InputOffset():])) == 0
+	switch {
+	case !whole && m != nil: // the place of marked values is unknown
+		return json.RawMessage(secret.Mask)
+	case !whole:
 		return json.RawMessage(x.text(string(b)))
-	}
-	if !w.changed {
+	case !w.changed:
 		return b
 	}
-	return bytes.TrimSuffix(w.out.Bytes(), []byte("\n"))
+	return bytes.TrimSuffix(w.copy.Bytes(), []byte("\n"))
+}
+
+// mayOccur reports whether JSON has a secret, or an escape that may hide one.
+func (x *redaction) mayOccur(b json.RawMessage) bool {
+	switch {
+	case x.find == nil:
+		return false
+	case bytes.Contains(b, []byte(`\u`)), bytes.Contains(b, []byte(`\/`)):
+		return true
+	}
+	return x.find.Find(string(b))
 }
 
 // jsonWriter copies one JSON value without secrets.
 type jsonWriter struct {
 	*redaction
-	d       *jsontext.Decoder
-	e       *jsontext.Encoder
-	out     bytes.Buffer
+	in      *jsontext.Decoder
+	out     *jsontext.Encoder
+	copy    bytes.Buffer // what was written to out
 	changed bool
 	// learned is called with each text that a mark hides. Nil means no call.
 	learned func(string)
 }
 
+func newWriter(x *redaction, b json.RawMessage) *jsonWriter {
+	w := &jsonWriter{redaction: x, in: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient)}
+	w.out = jsontext.NewEncoder(&w.copy, jsonform.Lenient)
+	return w
+}
+
 // value copies the next value. root is the mark of the whole value if this is the whole value,
 // which may have a wrapper around it. Otherwise root is nil.
 func (w *jsonWriter) value(m, root *mark) error {
-	if m != nil && (m.whole || w.d.PeekKind() != '{' && w.d.PeekKind() != '[') {
+	kind := w.in.PeekKind()
+	nested := kind == '{' || kind == '['
+	switch {
+	case m != nil && (m.whole || !nested):
 		// A field is secret here, but the value is no object: it may be an object as text, or a
 		// lone value.
 		return w.hide()
-	}
-	switch w.d.PeekKind() {
-	case '{', '[':
-		open, err := w.d.ReadToken()
-		if err != nil {
-			return err
-		}
-		object := open.Kind() == '{'
-		if err := w.e.WriteToken(open); err != nil {
-			return err
-		}
-		for w.d.PeekKind() != '}' && w.d.PeekKind() != ']' {
-			name := ""
-			if object {
-				t, err := w.d.ReadToken()
-				if err != nil {
-					return err
-				}
-				name = t.String()
-				if err := w.string(name); err != nil {
-					return err
-				}
-			}
-			inner, wrapped := m.of(name), (*mark)(nil)
-			if !object && inner == nil {
-				inner = m // a list where an object is expected
-			}
-			if object && inner == nil && root != nil && (w.d.PeekKind() == '{' || w.d.PeekKind() == '"') &&
-				wrapper(name) {
-				// {"arguments": {…}}, a wrapper that the pipeline removes.
-				inner = root
-				wrapped = root
-			}
-			if err := w.value(inner, wrapped); err != nil {
-				return err
-			}
-		}
-		end, err := w.d.ReadToken()
-		if err != nil {
-			return err
-		}
-		return w.e.WriteToken(end)
-	case '"':
-		t, err := w.d.ReadToken()
+	case nested:
+		return w.members(m, root)
+	case kind == '"':
+		t, err := w.in.ReadToken()
 		if err != nil {
 			return err
 		}
 		return w.string(t.String())
 	}
-	v, err := w.d.ReadValue()
+
+	v, err := w.in.ReadValue()
 	if err != nil {
 		return err
 	}
 	if w.find.Find(string(v)) {
 		w.changed = true
-		return w.e.WriteToken(jsontext.String(secret.Mask))
+		return w.out.WriteToken(jsontext.String(secret.Mask))
 	}
-	return w.e.WriteValue(v)
+	return w.out.WriteValue(v)
+}
+
+// members copies an object or a list.
+func (w *jsonWriter) members(m, root *mark) error {
+	open, err := w.in.ReadToken()
+	if err != nil {
+		return err
+	}
+	if err := w.out.WriteToken(open); err != nil {
+		return err
+	}
+	object := open.Kind() == '{'
+	for w.in.PeekKind() != '}' && w.in.PeekKind() != ']' {
+		if object {
+			err = w.field(m, root)
+		} else {
+			err = w.item(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	end, err := w.in.ReadToken()
+	if err != nil {
+		return err
+	}
+	return w.out.WriteToken(end)
+}
+
+// item copies an item of a list.
+func (w *jsonWriter) item(m *mark) error {
+	inner := m.inside("")
+	if inner == nil {
+		inner = m // a list where an object is expected
+	}
+	return w.value(inner, nil)
+}
+
+// field copies a member of an object.
+func (w *jsonWriter) field(m, root *mark) error {
+	t, err := w.in.ReadToken()
+	if err != nil {
+		return err
+	}
+	name := t.String()
+	if err := w.string(name); err != nil {
+		return err
+	}
+
+	inner := m.inside(name)
+	if inner == nil && root != nil && w.wraps(name) {
+		return w.value(root, root)
+	}
+	return w.value(inner, nil)
+}
+
+// wraps reports whether the next value is what a wrapper holds that the pipeline removes, as in
+// {"arguments": {…}}.
+func (w *jsonWriter) wraps(name string) bool {
+	kind := w.in.PeekKind()
+	return (kind == '{' || kind == '"') && wrapper(name)
 }
 
 func wrapper(name string) bool {
@@ -257,12 +308,12 @@ func wrapper(name string) bool {
 func (w *jsonWriter) string(s string) error {
 	hidden := w.text(s)
 	w.changed = w.changed || hidden != s
-	return w.e.WriteToken(jsontext.String(hidden))
+	return w.out.WriteToken(jsontext.String(hidden))
 }
 
 // hide writes a Mask in place of the next value.
 func (w *jsonWriter) hide() error {
-	v, err := w.d.ReadValue()
+	v, err := w.in.ReadValue()
 	if err != nil {
 		return err
 	}
@@ -274,9 +325,9 @@ func (w *jsonWriter) hide() error {
 	}
 	w.changed = true
 	if string(v) == "null" {
-		return w.e.WriteValue(v)
+		return w.out.WriteValue(v)
 	}
-	return w.e.WriteToken(jsontext.String(secret.Mask))
+	return w.out.WriteToken(jsontext.String(secret.Mask))
 }
 
 // texts calls f with every text in v.
@@ -301,9 +352,8 @@ func texts(v any, f func(string)) {
 
 // secretsIn returns the texts in b that m hides.
 func (x *redaction) secretsIn(b json.RawMessage, m *mark) (found []string) {
-	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient),
-		learned: func(s string) { found = append(found, s) }}
-	w.e = jsontext.NewEncoder(&w.out, jsonform.Lenient)
+	w := newWriter(x, b)
+	w.learned = func(s string) { found = append(found, s) }
 	_ = w.value(m, m) // invalid JSON is hidden as a whole
 	return found
 }

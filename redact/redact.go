@@ -175,7 +175,7 @@ func (r *Redactor) over(inner pawl.Runner) observe.RunnerFunc {
 					}
 					continue
 				}
-				if !w.tell(e, func(e pawl.Event) bool { return yield(e, nil) }) {
+				if !w.emit(e, func(e pawl.Event) bool { return yield(e, nil) }) {
 					return
 				}
 			}
@@ -216,42 +216,65 @@ func (x *redaction) text(s string) string {
 }
 
 func (x *redaction) error(err error) error {
-	if x == nil || err == nil || x.find == nil && len(x.marks) == 0 {
+	if err == nil || x.hidesNothing() {
 		return err
 	}
+
 	text := err.Error()
 	hidden := x.text(text)
-	var pe *llm.ProviderError
-	var te *pawl.ToolError
-	var tr *pawl.TranscriptError
-	var oe *pawl.OutputError
-	var se *pawl.StopError
-	var was, safe error // of err's tree, and without secrets
+	known, safe := x.knownError(err)
 	switch {
-	case errors.As(err, &pe):
-		c := *pe
-		c.Message, c.Err = x.text(pe.Message), x.error(pe.Err)
-		was = pe
-		safe = &c
-	case errors.As(err, &te):
-		c := *te
-		c.Execution, c.Err = x.execution(te.Execution), x.error(te.Err)
-		was = te
-		safe = &c
-	case errors.As(err, &tr):
-		was, safe = tr, &pawl.TranscriptError{Index: tr.Index, Text: x.text(tr.Text)}
-	case errors.As(err, &oe):
-		was, safe = oe, &pawl.OutputError{Text: x.text(oe.Text), Faults: applyAll(oe.Faults, x.text),
-			Result: apply(oe.Result, x.result)}
-	case errors.As(err, &se):
-		was, safe = se, &pawl.StopError{Reason: se.Reason, Result: apply(se.Result, x.result), Err: x.error(se.Err)}
-	case hidden == text && !x.within(err):
+	case known == nil && hidden == text && !x.within(err):
 		return err
-	}
-	if safe != nil && was == err {
+	case known != nil && known == err:
 		return safe
 	}
 	return &redactedError{hidden, err, safe}
+}
+
+func (x *redaction) hidesNothing() bool {
+	return x == nil || x.find == nil && len(x.marks) == 0
+}
+
+// knownError returns the first error of a known type in the tree of err, and a copy of it without
+// secrets. Nil means none.
+func (x *redaction) knownError(err error) (known, safe error) {
+	var provider *llm.ProviderError
+	var tool *pawl.ToolError
+	var transcript *pawl.TranscriptError
+	var output *pawl.OutputError
+	var stop *pawl.StopError
+	switch {
+	case errors.As(err, &provider):
+		c := *provider
+		c.Message = x.text(provider.Message)
+		c.Err = x.error(provider.Err)
+		return provider, &c
+
+	case errors.As(err, &tool):
+		c := *tool
+		c.Execution = x.execution(tool.Execution)
+		c.Err = x.error(tool.Err)
+		return tool, &c
+
+	case errors.As(err, &transcript):
+		return transcript, &pawl.TranscriptError{Index: transcript.Index, Text: x.text(transcript.Text)}
+
+	case errors.As(err, &output):
+		return output, &pawl.OutputError{
+			Text:   x.text(output.Text),
+			Faults: applyAll(output.Faults, x.text),
+			Result: apply(output.Result, x.result),
+		}
+
+	case errors.As(err, &stop):
+		return stop, &pawl.StopError{
+			Reason: stop.Reason,
+			Result: apply(stop.Result, x.result),
+			Err:    x.error(stop.Err),
+		}
+	}
+	return nil, nil
 }
 
 // within reports whether the text of an error in the tree of err contains a secret.

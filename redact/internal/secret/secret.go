@@ -40,9 +40,12 @@ func Forms(s string) []string {
 			forms = append(forms, text[(at*8+5)/6:len(padded)*8/6])
 		}
 	}
-	for _, esc := range []string{url.QueryEscape(s), url.PathEscape(s), strings.ReplaceAll(url.QueryEscape(s), "+", "%20")} {
+
+	query := url.QueryEscape(s)
+	for _, esc := range []string{query, url.PathEscape(s), strings.ReplaceAll(query, "+", "%20")} {
 		forms = append(forms, esc, lowerHex(esc))
 	}
+
 	quoted, _ := json.Marshal(s)
 	forms = append(forms, unquoted(string(quoted)), unquoted(strconv.Quote(s)), unquoted(strconv.QuoteToASCII(s)))
 	var plain strings.Builder
@@ -55,6 +58,7 @@ func Forms(s string) []string {
 			forms = append(forms, unquoted(string(again)))
 		}
 	}
+
 	slices.Sort(forms)
 	return slices.DeleteFunc(slices.Compact(forms), func(f string) bool { return len(f) < MinForm })
 }
@@ -89,9 +93,9 @@ func New(forms []string) *Matcher {
 	return m
 }
 
-// at returns the length of the longest form at the start of s, 0 if there is none. open reports
-// whether s is the start of a longer form.
-func (m *Matcher) at(s string) (n int, open bool) {
+// longest returns the length of the longest form at the start of s, 0 if there is none. open
+// reports whether s is the start of a longer form.
+func (m *Matcher) longest(s string) (n int, open bool) {
 	for _, f := range m.forms[s[0]] {
 		if strings.HasPrefix(s, f) {
 			n = max(n, len(f))
@@ -105,7 +109,7 @@ func (m *Matcher) at(s string) (n int, open bool) {
 // Find reports whether s contains a form.
 func (m *Matcher) Find(s string) bool {
 	for i := 0; m != nil && i < len(s); i++ {
-		if n, _ := m.at(s[i:]); n > 0 {
+		if n, _ := m.longest(s[i:]); n > 0 {
 			return true
 		}
 	}
@@ -118,24 +122,24 @@ func (m *Matcher) Replace(s string) string {
 	if !m.Find(s) {
 		return s
 	}
-	st := Stream{m: m, held: s}
+	st := Stream{forms: m, held: s}
 	return st.Flush()
 }
 
 // Stream replaces forms in text that arrives in fragments. The zero value holds nothing back.
 type Stream struct {
-	m      *Matcher
+	forms  *Matcher
 	held   string // not emitted yet
 	masked int    // the bytes of held that belong to a form whose Mask was emitted
 }
 
 // Stream returns a Stream that looks for the forms of m.
-func (m *Matcher) Stream() *Stream { return &Stream{m: m} }
+func (m *Matcher) Stream() *Stream { return &Stream{forms: m} }
 
 // Write accepts a fragment and returns the text that may be emitted: everything except the longest
 // suffix that starts a form.
 func (s *Stream) Write(text string) string {
-	if s.m == nil {
+	if s.forms == nil {
 		return text
 	}
 	s.held += text
@@ -151,7 +155,7 @@ func (s *Stream) emit(all bool) string {
 	var b strings.Builder
 	i := 0
 	for ; i < len(s.held); i++ {
-		n, open := s.m.at(s.held[i:])
+		n, open := s.forms.longest(s.held[i:])
 		if open && !all {
 			break
 		}
@@ -163,6 +167,7 @@ func (s *Stream) emit(all bool) string {
 			b.WriteByte(s.held[i])
 		}
 	}
-	s.held, s.masked = s.held[i:], max(0, s.masked-i)
+	s.held = s.held[i:]
+	s.masked = max(0, s.masked-i)
 	return b.String()
 }
