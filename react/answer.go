@@ -46,6 +46,7 @@ func openJSON(text string) (o opening, ok bool) {
 	if c.Kind() != jsonscan.Object {
 		return o, false
 	}
+
 	seen := map[string]bool{}
 	for name := range c.Members() {
 		key := string(name)
@@ -54,6 +55,7 @@ func openJSON(text string) (o opening, ok bool) {
 			return o, false
 		}
 		seen[key] = true
+
 		switch key {
 		case answerNames[0]:
 			o.body = i + c.Offset() + 1
@@ -90,7 +92,8 @@ func openXML(text string) (o opening, ok bool) {
 		body := pos + loc[1]
 		switch strings.ToLower(name) {
 		case "answer", "final_answer":
-			o.body, o.end = body, "</"+name+">"
+			o.body = body
+			o.end = "</" + name + ">"
 			return o, true
 		case "thought":
 			n := strings.Index(text[body:], "</"+name+">")
@@ -105,16 +108,16 @@ func openXML(text string) (o opening, ok bool) {
 	}
 }
 
-// take reads the answer's text up to its uncertain part. n is the number of bytes read from raw,
-// and ended means that no more will be certain. With last, raw is the end of the reply.
-func (o opening) take(raw string, last bool) (text string, n int, ended bool) {
+// readText reads the answer's text up to its uncertain part. n is the number of bytes read from
+// raw, and ended means that no more will be certain. With last, raw is the end of the reply.
+func (o opening) readText(raw string, last bool) (text string, n int, ended bool) {
 	if o.end == "" {
-		return takeJSON(raw, last)
+		return readJSONText(raw, last)
 	}
-	return o.takeXML(raw, last)
+	return o.readXMLText(raw, last)
 }
 
-func takeJSON(raw string, last bool) (text string, n int, ended bool) {
+func readJSONText(raw string, last bool) (text string, n int, ended bool) {
 	var b strings.Builder
 	for n < len(raw) {
 		c := raw[n]
@@ -219,8 +222,8 @@ func hexRune(s string) (rune, bool) {
 	return rune(v), err == nil
 }
 
-// takeXML stops at the first tag that may end the answer, and at an observation.
-func (o opening) takeXML(raw string, last bool) (text string, n int, ended bool) {
+// readXMLText stops at the first tag that may end the answer, and at an observation.
+func (o opening) readXMLText(raw string, last bool) (text string, n int, ended bool) {
 	stop := len(raw)
 	if i := strings.Index(raw, o.end); i >= 0 {
 		stop = i
@@ -254,7 +257,7 @@ func (o opening) takeXML(raw string, last bool) (text string, n int, ended bool)
 
 // stands returns the certain part of the answer in text, whose opening is o.
 func (o opening) stands(text string) string {
-	answer, _, _ := o.take(text[o.body:], true)
+	answer, _, _ := o.readText(text[o.body:], true)
 	if o.end != "" {
 		answer = strings.TrimSpace(answer)
 	}
@@ -273,10 +276,16 @@ func readOpened(text string, f Format) (d Decision, ok bool) {
 	if strings.TrimSpace(answer) == "" {
 		return d, false
 	}
-	if whole, err := readAny(text, f); err == nil && whole.Type == FinalAnswer && strings.HasPrefix(whole.Answer,
-		answer) {
+
+	whole, err := readAny(text, f)
+	if err == nil && whole.Type == FinalAnswer && strings.HasPrefix(whole.Answer, answer) {
 		whole.Thought = o.thought
 		return whole, true
 	}
-	return Decision{Type: FinalAnswer, Thought: o.thought, Answer: answer, Notes: []string{"read the answer as far as it was certain"}}, true
+	return Decision{
+		Type:    FinalAnswer,
+		Thought: o.thought,
+		Answer:  answer,
+		Notes:   []string{"read the answer as far as it was certain"},
+	}, true
 }

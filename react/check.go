@@ -13,44 +13,28 @@ import (
 
 // check returns the faults of d, in words for the model, or its calls.
 func (m *Model) check(req *llm.Request, d *Decision) (calls []llm.ToolCall, faults []string) {
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	switch d.Type {
-	case FinalAnswer:
-		switch {
-		case strings.TrimSpace(d.Answer) == "" && !m.opts.FinalViaInference:
-			fault("Answer is required when type=final_answer.")
-		case req.Choice.Mode == llm.ToolRequired && len(req.Tools) > 0:
-			fault("A tool must be called now; the final answer comes later.")
-		case req.Choice.Mode == llm.ToolNamed && len(req.Tools) > 0:
-			fault("One of these tools must be called now: %s.", strings.Join(req.Choice.Names, ", "))
+	switch {
+	case d.Type == FinalAnswer:
+		if f := m.answerFault(req, d); f != "" {
+			faults = append(faults, f)
 		}
 		return nil, faults
-	case CallTool:
-	default:
-		fault("Decision type must be call_tool or final_answer.")
-		return nil, faults
+	case d.Type != CallTool:
+		return nil, []string{"Decision type must be call_tool or final_answer."}
+	case req.Choice.Mode == llm.ToolNone:
+		return nil, []string{"No tool may be called now. Give the final answer."}
 	}
-	if req.Choice.Mode == llm.ToolNone {
-		fault("No tool may be called now. Give the final answer.")
-		return nil, faults
-	}
+
 	number := countCalls(req.Messages)
 	for _, c := range d.calls() {
 		tool := findTool(req.Tools, c.Tool)
-		switch {
-		case c.Tool == "":
-			fault("Tool name is required when type=call_tool.")
-			continue
-		case tool == nil && !m.opts.Lenient:
-			fault("Requested tool is not available: %q. Available tools: %s.", clip(c.Tool, 80), toolNames(req.Tools))
-			continue
-		case req.Choice.Mode == llm.ToolNamed && !slices.Contains(req.Choice.Names, c.Tool):
-			fault("One of these tools must be called now: %s.", strings.Join(req.Choice.Names, ", "))
+		if f := m.toolFault(req, c, tool); f != "" {
+			faults = append(faults, f)
 			continue
 		}
 		args, notes, err := fitArgs(tool, c.Args)
 		if err != nil && !m.opts.Lenient {
-			fault("%s", err)
+			faults = append(faults, err.Error())
 			continue
 		}
 		d.Notes = append(d.Notes, notes...)
@@ -60,23 +44,57 @@ func (m *Model) check(req *llm.Request, d *Decision) (calls []llm.ToolCall, faul
 	return calls, faults
 }
 
+// answerFault says why the answer of d cannot be used. Empty means that it can.
+func (m *Model) answerFault(req *llm.Request, d *Decision) string {
+	switch {
+	case strings.TrimSpace(d.Answer) == "" && !m.opts.FinalViaInference:
+		return "Answer is required when type=final_answer."
+	case len(req.Tools) == 0:
+		return ""
+	case req.Choice.Mode == llm.ToolRequired:
+		return "A tool must be called now; the final answer comes later."
+	case req.Choice.Mode == llm.ToolNamed:
+		return chooseOf(req)
+	}
+	return ""
+}
+
+// toolFault says why the tool of a call cannot be called. Empty means that it can. tool is nil if
+// there is none of this name.
+func (m *Model) toolFault(req *llm.Request, c Call, tool *llm.ToolSpec) string {
+	switch {
+	case c.Tool == "":
+		return "Tool name is required when type=call_tool."
+	case tool == nil && !m.opts.Lenient:
+		return fmt.Sprintf("Requested tool is not available: %q. Available tools: %s.", clip(c.Tool, 80), toolNames(req.Tools))
+	case req.Choice.Mode == llm.ToolNamed && !slices.Contains(req.Choice.Names, c.Tool):
+		return chooseOf(req)
+	}
+	return ""
+}
+
+func chooseOf(req *llm.Request) string {
+	return fmt.Sprintf("One of these tools must be called now: %s.", strings.Join(req.Choice.Names, ", "))
+}
+
 // fitArgs reads a model's arguments for tool, which may be nil. Arguments that nearly fit stay
 // unchanged: the pipeline repairs and records them, as in native calling. With an error, args is
 // the original text.
 func fitArgs(tool *llm.ToolSpec, raw json.RawMessage) (args json.RawMessage, notes []string, err error) {
 	raw = bytes.TrimSpace(raw)
+	args = raw
 	if len(raw) == 0 || string(raw) == "null" {
-		args = json.RawMessage("{}")
 		raw = nil
-	} else {
-		args = raw
+		args = json.RawMessage("{}")
 	}
 	if tool == nil {
 		return args, nil, nil
 	}
-	if err = tool.Validate(raw); err == nil || raw == nil {
+	err = tool.Validate(raw)
+	if err == nil || raw == nil {
 		return args, nil, err
 	}
+
 	switch raw[0] {
 	case '{':
 	case '[':
@@ -84,15 +102,27 @@ func fitArgs(tool *llm.ToolSpec, raw json.RawMessage) (args json.RawMessage, not
 			err = fmt.Errorf("the arguments of %s must be a JSON object keyed by parameter name, not a list", tool.Name)
 		}
 	default:
-		if name := onlyText(tool); name != "" {
-			text := string(raw)
-			_ = json.Unmarshal(raw, &text) // a JSON string; any other text is used unchanged
-			if wrapped, _ := json.Marshal(map[string]string{name: text}); tool.Validate(wrapped) == nil {
-				return wrapped, []string{"took the text for the only parameter, " + name}, nil
-			}
+		if wrapped, name := asOnlyParameter(tool, raw); wrapped != nil {
+			return wrapped, []string{"took the text for the only parameter, " + name}, nil
 		}
 	}
 	return raw, nil, err
+}
+
+// asOnlyParameter returns arguments with a text as the only parameter of tool, and its name. Nil
+// means that the tool does not take them.
+func asOnlyParameter(tool *llm.ToolSpec, raw json.RawMessage) (args json.RawMessage, name string) {
+	name = onlyText(tool)
+	if name == "" {
+		return nil, ""
+	}
+	text := string(raw)
+	_ = json.Unmarshal(raw, &text) // a JSON string; any other text is used unchanged
+	args, _ = json.Marshal(map[string]string{name: text})
+	if tool.Validate(args) != nil {
+		return nil, ""
+	}
+	return args, name
 }
 
 // onlyText returns the name of tool's only parameter if that takes text, else "".

@@ -36,8 +36,10 @@ type Decision struct {
 
 // Call is one call of a Decision.
 type Call struct {
+	// Tool is the name of the tool to call.
 	Tool string
-	Args json.RawMessage // as Decision.Args
+	// Args are the arguments as the model wrote them, JSON or not. Empty means none.
+	Args json.RawMessage
 }
 
 // calls returns all calls of d.
@@ -80,7 +82,8 @@ var _ pawl.ExecutionError = (*DecisionError)(nil)
 
 // Error names the stage, the attempts and the last faults.
 func (e *DecisionError) Error() string {
-	return fmt.Sprintf("%s failed after %d %s: %s", e.Stage, e.Attempts, text.Plural(e.Attempts, "attempt", "attempts"), strings.Join(e.Faults, "; "))
+	return fmt.Sprintf("%s failed after %d %s: %s", e.Stage, e.Attempts,
+		text.Plural(e.Attempts, "attempt", "attempts"), strings.Join(e.Faults, "; "))
 }
 
 // FailedExecution returns the execution of the decision in the failed step. There was no call, so
@@ -92,7 +95,17 @@ func (e *DecisionError) FailedExecution() pawl.Execution {
 		outcome = pawl.OutcomeInvalid
 	}
 	res := llm.ErrorResult(strings.Join(e.Faults, "; "))
-	res.CallID, res.Key = call.ID, e.Key
-	return pawl.Execution{Key: e.Key, Call: call, Outcome: outcome, Result: res, Error: e.Error(), Attempts: e.Attempts,
-		Spent: pawl.Spent{Requests: e.Attempts, Usage: e.Usage}, Started: e.started, Ended: e.ended}
+	res.CallID = call.ID
+	res.Key = e.Key
+	return pawl.Execution{
+		Key:      e.Key,
+		Call:     call,
+		Outcome:  outcome,
+		Result:   res,
+		Error:    e.Error(),
+		Attempts: e.Attempts,
+		Spent:    pawl.Spent{Requests: e.Attempts, Usage: e.Usage},
+		Started:  e.started,
+		Ended:    e.ended,
+	}
 }

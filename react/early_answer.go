@@ -25,9 +25,13 @@ type earlyAnswer struct {
 // earlyAnswer returns the emitter of an answer to req. Nil means that an answer is not certain
 // before the end.
 func (m *Model) earlyAnswer(req *llm.Request, out *reply) *earlyAnswer {
-	forced := len(req.Tools) > 0 && (req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed)
-	if req.Whole || forced || m.opts.FinalViaInference || m.opts.Decision != nil || m.opts.Format == Text ||
-		m.opts.Format == Plain {
+	forced := req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed
+	switch {
+	case req.Whole, m.opts.FinalViaInference, m.opts.Decision != nil:
+		return nil
+	case m.opts.Format == Text, m.opts.Format == Plain: // their answers have no certain beginning
+		return nil
+	case forced && len(req.Tools) > 0: // an answer is a fault
 		return nil
 	}
 	return &earlyAnswer{format: m.opts.Format, out: out}
@@ -44,14 +48,14 @@ func (t *earlyAnswer) part() func(llm.Part) error {
 // started reports whether text was emitted, so that the reply is an answer.
 func (t *earlyAnswer) started() bool { return t != nil && t.emitted.Len() > 0 }
 
-// end emits the rest of the answer, given the decision that was read from the whole reply.
-func (t *earlyAnswer) end(resp *llm.Response, d Decision) error {
+// finish emits the rest of the answer, given the decision that was read from the whole reply.
+func (t *earlyAnswer) finish(resp *llm.Response, d Decision) error {
 	if rest, ok := strings.CutPrefix(d.Answer, t.emitted.String()); ok && rest != "" {
 		if err := t.out.text(rest); err != nil {
 			return err
 		}
 	}
-	return t.out.end(resp)
+	return t.out.finish(resp)
 }
 
 // maxScans bounds how often the beginning of a reply is read again.
@@ -70,19 +74,20 @@ func (t *earlyAnswer) add(p llm.Part) error {
 			t.pending += p.Text
 			return t.emit()
 		}
-		return t.look(p.Text)
+		return t.tryOpen(p.Text)
 	}
 	return nil
 }
 
-// look reads the beginning of the reply again, where the last fragment may have ended it.
-func (t *earlyAnswer) look(fragment string) error {
+// tryOpen reads the beginning of the reply again, where the last fragment may have ended it.
+func (t *earlyAnswer) tryOpen(fragment string) error {
 	from := max(0, t.text.Len()-len(`answer" : `))
 	t.text.WriteString(fragment)
 	text := t.text.String()
 	if near := strings.ToLower(text[from:]); !strings.Contains(near, `answer"`) && !strings.Contains(near, "answer>") {
 		return nil
 	}
+
 	t.scans++
 	if t.scans > maxScans {
 		t.ended = true
@@ -106,8 +111,9 @@ func (t *earlyAnswer) look(fragment string) error {
 
 // emit emits the certain part of the answer.
 func (t *earlyAnswer) emit() error {
-	text, n, ended := t.open.take(t.pending, false)
-	t.pending, t.ended = strings.Clone(t.pending[n:]), ended
+	text, n, ended := t.open.readText(t.pending, false)
+	t.pending = strings.Clone(t.pending[n:])
+	t.ended = ended
 	return t.send(text)
 }
 

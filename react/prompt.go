@@ -24,9 +24,12 @@ type PromptData struct {
 
 // ToolData is what a prompt may say of a tool.
 type ToolData struct {
-	Name        string
+	// Name is the name by which the tool is called.
+	Name string
+	// Description says what the tool does, without space around it. It may be empty.
 	Description string
-	Schema      string // JSON Schema of the arguments, compact
+	// Schema is the JSON Schema of the arguments, compact.
+	Schema string
 }
 
 // page makes the prompts.
@@ -110,11 +113,14 @@ func (m *Model) schema(req *llm.Request) json.RawMessage {
 		b, _ := json.Marshal(t.Name) // a string has a JSON form
 		names = append(append(names, b...), ',')
 	}
+
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"type":"object","properties":{"thought":{"type":"string"},"type":{"type":"string","enum":["call_tool","final_answer"]},`+
+	b.WriteString(`{"type":"object","properties":{"thought":{"type":"string"},`)
+	fmt.Fprintf(&b, `"type":{"type":"string","enum":["call_tool","final_answer"]},`+
 		`"tool":{"enum":[%snull]},"args":{"type":"object"},`, names)
 	if m.opts.Parallel && len(names) > 0 {
-		fmt.Fprintf(&b, `"calls":{"type":"array","items":{"type":"object","properties":{"tool":{"enum":[%s]},"args":{"type":"object"}},"required":["tool","args"]}},`, bytes.TrimSuffix(names, []byte(",")))
+		fmt.Fprintf(&b, `"calls":{"type":"array","items":{"type":"object","properties":{"tool":{"enum":[%s]},`+
+			`"args":{"type":"object"}},"required":["tool","args"]}},`, bytes.TrimSuffix(names, []byte(",")))
 	}
 	answer := `{"type":["string","null"]}`
 	if len(req.Output) > 0 {

@@ -97,11 +97,12 @@ type Options struct {
 	Decision *Form
 
 	// FinalViaInference asks once more, over the whole conversation, when the model has decided to
-	// answer; this reply is the answer. FinalModel and FinalSettings are for that request. Nil
-	// means the model and the settings of the other requests.
+	// answer; this reply is the answer.
 	FinalViaInference bool
-	FinalModel        llm.Model
-	FinalSettings     *llm.Settings
+	// FinalModel is the model that writes the answer. Nil means the model of the other requests.
+	FinalModel llm.Model
+	// FinalSettings are the settings of that request. Nil means the settings of the other requests.
+	FinalSettings *llm.Settings
 }
 
 // Model is a llm.Model over a model that only writes text. It may be used concurrently.
@@ -176,10 +177,14 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		}
 		out := &reply{yield: yield}
 		err := m.run(ctx, req, out)
-		if _, counted := err.(*DecisionError); err != nil && !counted && out.replies > 0 && err != errLeft {
+		if err == nil || err == errLeft {
+			return
+		}
+		_, counted := err.(*DecisionError) // it has the usage
+		if !counted && out.replies > 0 {
 			err = cmp.Or(out.send(llm.Delta{Usage: &out.usage, Requests: out.replies}), err)
 		}
-		if err != nil && err != errLeft {
+		if err != errLeft {
 			yield(llm.Delta{}, err)
 		}
 	}
@@ -202,41 +207,75 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 			return err
 		}
 		text := resp.Message.Text()
-		if broken := resp.Finish == llm.FinishReasonContentFilter ||
-			resp.Finish == llm.FinishReasonError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
-			return out.end(resp, llm.Text{Text: text})
+		if m.isBroken(resp) {
+			return out.finish(resp, llm.Text{Text: text})
 		}
+
 		stage, d, calls, faults := m.decide(req, resp)
 		if stage == "" {
-			if len(d.Notes) > 0 {
-				if err := out.notice(NoticeMended, d.Notes[0], map[string]any{"notes": d.Notes}); err != nil {
-					return err
-				}
-			}
-			if early.started() {
-				return early.end(resp, d)
-			}
-			return m.finish(ctx, req, resp, d, calls, out)
+			return m.accept(ctx, req, resp, d, calls, early, out)
 		}
 		attempts := max(0, m.opts.MaxRetries) + 1
-		code := NoticeExtraction
-		if stage == Validation {
-			code = NoticeValidation
-		}
-		if err := out.notice(code, faults[0], map[string]any{"attempt": attempt, "attempts": attempts,
-			"faults": faults, "reply": clip(text, 2000)}); err != nil {
+		if err := out.reject(stage, attempt, attempts, faults, text); err != nil {
 			return err
 		}
 		if attempt >= attempts {
-			return &DecisionError{Stage: stage, Attempts: attempt, Faults: faults, Reply: text,
-				Usage: out.usage, Key: req.Key, started: started, ended: time.Now()}
+			return &DecisionError{
+				Stage:    stage,
+				Attempts: attempt,
+				Faults:   faults,
+				Reply:    text,
+				Usage:    out.usage,
+				Key:      req.Key,
+				started:  started,
+				ended:    time.Now(),
+			}
 		}
+
 		if text != "" {
 			inner.Messages = append(inner.Messages, llm.Assistant(llm.Text{Text: text}))
 		}
 		inner.Messages = append(inner.Messages, llm.User(m.page.retry(faults, resp.Finish.Cut())))
 		inner.Background = nil
 	}
+}
+
+// isBroken reports whether the provider ended a reply, which is no answer yet, by a filter or an
+// error.
+func (m *Model) isBroken(resp *llm.Response) bool {
+	switch resp.Finish {
+	case llm.FinishReasonContentFilter, llm.FinishReasonError:
+		return m.opts.FinalViaInference || !m.answers(resp.Message.Text())
+	}
+	return false
+}
+
+// accept makes the reply of a decision that can be used.
+func (m *Model) accept(ctx context.Context, req *llm.Request, resp *llm.Response, d Decision,
+	calls []llm.ToolCall, early *earlyAnswer, out *reply) error {
+	if len(d.Notes) > 0 {
+		if err := out.notice(NoticeMended, d.Notes[0], map[string]any{"notes": d.Notes}); err != nil {
+			return err
+		}
+	}
+	if early.started() {
+		return early.finish(resp, d)
+	}
+	return m.finish(ctx, req, resp, d, calls, out)
+}
+
+// reject emits the notice of a decision that cannot be used.
+func (r *reply) reject(stage string, attempt, attempts int, faults []string, text string) error {
+	code := NoticeExtraction
+	if stage == Validation {
+		code = NoticeValidation
+	}
+	return r.notice(code, faults[0], map[string]any{
+		"attempt":  attempt,
+		"attempts": attempts,
+		"faults":   faults,
+		"reply":    clip(text, 2000),
+	})
 }
 
 // request is what the inner model is asked: the prompt, and the conversation as text.
@@ -316,7 +355,7 @@ func (m *Model) read(text string) (Decision, error) {
 	return Read(text, m.opts.Format)
 }
 
-// finish gives the decision back as a reply.
+// finish makes the reply of a decision.
 func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response, d Decision,
 	calls []llm.ToolCall, out *reply) error {
 	own, _ := splitThinking(resp.Message)
@@ -325,10 +364,10 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 		for _, c := range calls {
 			parts = append(parts, c)
 		}
-		return out.end(resp, parts...)
+		return out.finish(resp, parts...)
 	}
 	if !m.opts.FinalViaInference {
-		return out.end(resp, append(parts, llm.Text{Text: d.Answer})...)
+		return out.finish(resp, append(parts, llm.Text{Text: d.Answer})...)
 	}
 	if err := out.parts(parts...); err != nil {
 		return err
@@ -352,7 +391,7 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 	if err != nil {
 		return err
 	}
-	return out.end(resp)
+	return out.finish(resp)
 }
 
 // ownReasoning marks reasoning of the model outside of its decision. It is shown, and not sent

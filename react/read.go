@@ -38,6 +38,7 @@ func readAny(text string, f Format) (Decision, error) {
 			return assemble(xmlSections(text), text)
 		}
 	}
+
 	// JSON and labels are read in both formats: models that see their history with labels write
 	// labels, even if they should not. The first one is the decision.
 	label := firstLabel(text)
@@ -50,21 +51,25 @@ func readAny(text string, f Format) (Decision, error) {
 	if d, ok := inlineAnswer(text); ok {
 		return d, nil
 	}
-	if strings.TrimSpace(text) == "" {
-		return Decision{}, errors.New("the reply is empty")
-	}
-	switch f {
-	case XML:
-		return Decision{}, errors.New("the reply holds neither <tool> nor <answer>")
-	case Text:
-		return Decision{}, errors.New("the reply has neither an Action: line nor a Final Answer: line")
+	return Decision{}, noDecision(text, f)
+}
+
+// noDecision says what is missing in text, for the model.
+func noDecision(text string, f Format) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errors.New("the reply is empty")
+	case f == XML:
+		return errors.New("the reply holds neither <tool> nor <answer>")
+	case f == Text:
+		return errors.New("the reply has neither an Action: line nor a Final Answer: line")
 	}
 	if i := strings.IndexByte(text, '{'); i >= 0 {
 		if _, _, err := jsonrepair.Repair([]byte(text[i:])); err != nil {
-			return Decision{}, errors.New("the reply is no JSON object that can be read: " + err.Error())
+			return errors.New("the reply is no JSON object that can be read: " + err.Error())
 		}
 	}
-	return Decision{}, errors.New("the reply holds no JSON object that is a decision")
+	return errors.New("the reply holds no JSON object that is a decision")
 }
 
 // inlineFinal matches the label of a final answer behind other text on its line.
@@ -112,10 +117,20 @@ var (
 )
 
 // kinds are the sections by the label or the tag that begins them.
-var kinds = map[string]kind{"thought": thoughtKind, "action": actionKind, "tool": actionKind,
-	"action input": inputKind, "actioninput": inputKind, "tool input": inputKind, "args": inputKind,
-	"calling tool": callKind, "observation": observationKind, "tool result": observationKind,
-	"answer": answerKind, "final answer": answerKind}
+var kinds = map[string]kind{
+	"thought":      thoughtKind,
+	"action":       actionKind,
+	"tool":         actionKind,
+	"action input": inputKind,
+	"actioninput":  inputKind,
+	"tool input":   inputKind,
+	"args":         inputKind,
+	"calling tool": callKind,
+	"observation":  observationKind,
+	"tool result":  observationKind,
+	"answer":       answerKind,
+	"final answer": answerKind,
+}
 
 func kindOf(label string) kind { return kinds[strings.ToLower(strings.ReplaceAll(label, "_", " "))] }
 
@@ -136,36 +151,44 @@ func labelSections(text string, re *regexp.Regexp) []section {
 	var out []section
 	pos := 0
 	last := section{}
-	failed := 0
+	failed := 0 // each costs a look at the rest of the text
 	for {
 		loc := re.FindStringSubmatchIndex(text[pos:])
 		if loc == nil {
 			break
 		}
+
 		start := pos + loc[0]
 		body := pos + loc[1]
 		last.text = text[last.body:start]
 		out = append(out, last)
 		last = section{kind: kindOf(text[pos+loc[2] : pos+loc[3]]), start: start, body: body}
 		pos = body
-		if last.kind == inputKind || last.kind == actionKind || last.kind == callKind {
-			from := body
-			if last.kind == callKind {
-				line, _, _ := strings.Cut(text[body:], "\n")
-				from += max(0, strings.IndexByte(line, '{'))
-			}
-			if failed == maxFailed {
-				continue
-			}
-			if _, n := leadingJSON(text[from:]); n > 0 {
-				pos = from + n
-			} else {
-				failed++
-			}
+		from, ok := last.valueStart(text)
+		if !ok || failed == maxFailed {
+			continue
 		}
+		_, n := leadingJSON(text[from:])
+		if n == 0 {
+			failed++
+			continue
+		}
+		pos = from + n
 	}
 	last.text = text[last.body:]
 	return append(out, last)
+}
+
+// valueStart returns where JSON may stand in the section s of text. ok is false if s has none.
+func (s *section) valueStart(text string) (start int, ok bool) {
+	switch s.kind {
+	case inputKind, actionKind:
+		return s.body, true
+	case callKind:
+		line, _, _ := strings.Cut(text[s.body:], "\n")
+		return s.body + max(0, strings.IndexByte(line, '{')), true
+	}
+	return 0, false
 }
 
 // leadingJSON returns the object or list at the start of s, without fences, and its end; 0 means
@@ -196,115 +219,201 @@ const cutObservation = "cut off an observation that the model wrote itself"
 
 var errBoth = errors.New("the reply holds both an action and a final answer; give one of them: the action, if its result is needed first")
 
+// assembly makes a decision of the sections of a reply, in their order.
+type assembly struct {
+	text     string
+	sections []section
+	fenced   bool   // the reply begins with a fence
+	final    bool   // a final answer is there
+	acts     []bool // of actsLater
+
+	d        Decision
+	thoughts []string
+	calls    []Call
+	answered bool
+	whole    *Decision // a decision that was read as one; nil means none
+}
+
 // assemble makes a decision of the sections of text.
-func assemble(sections []section, text string) (d Decision, err error) {
-	fenced := fenceOpen.MatchString(text)
-	var calls []Call
-	var thoughts []string
-	think := func(text string) {
-		text = strings.TrimSpace(text)
-		if text != "" {
-			thoughts = append(thoughts, text)
+func assemble(sections []section, text string) (Decision, error) {
+	a := &assembly{
+		text:     text,
+		sections: sections,
+		fenced:   fenceOpen.MatchString(text),
+		final:    hasFinal(sections, text),
+		acts:     actsLater(sections),
+	}
+	for i := range sections {
+		complete, err := a.add(i)
+		if err != nil {
+			return a.d, err
+		}
+		if complete {
+			break
 		}
 	}
-	acts := actsLater(sections)
-	answered := false
-	final := hasFinal(sections, text)
-loop:
-	for i, s := range sections {
-		body := strings.TrimSpace(s.text)
-		switch s.kind {
-		case noKind:
-			if words := strings.TrimSpace(fenceOpen.ReplaceAllString(s.text, "")); strings.Trim(words, "`") != "" {
-				think(words)
-			}
-		case thoughtKind:
-			if len(calls) == 0 {
-				think(body)
-			}
-		case actionKind:
-			if value, n := leadingJSON(s.text); n > 0 { // Action: {"action": …, "action_input": …}
-				inner, ok := decisionOf([]byte(value))
-				if ok {
-					think(inner.Thought)
-					inner.Thought = strings.Join(thoughts, "\n")
-					return inner, nil
-				}
-			}
-			name, _, _ := strings.Cut(body, "\n")
-			if strings.Contains(strings.TrimSpace(name), " ") && i+1 < len(sections) && sections[i+1].kind == actionKind {
-				think(body) // words about the action that follows
-				continue
-			}
-			calls = append(calls, Call{Tool: strings.Trim(name, " \t\r\"'`*.")})
-			if strings.EqualFold(calls[len(calls)-1].Tool, "final answer") && i+1 < len(sections) && sections[i+1].kind == inputKind {
-				d.Type, d.Answer, d.Thought = FinalAnswer, strings.TrimSpace(sections[i+1].text),
-					strings.Join(thoughts, "\n")
-				return d, nil
-			}
-		case inputKind:
-			if len(calls) == 0 {
-				return d, errors.New("the reply has an Action Input, but no Action before it")
-			}
-			c := &calls[len(calls)-1]
-			if c.Args == nil {
-				noted := len(d.Notes)
-				c.Args = inputOf(s.text, fenced, &d)
-				if len(d.Notes) > noted {
-					break loop
-				}
-			}
-		case callKind:
-			calls = append(calls, lineCall(s.text, &d))
-		case observationKind:
-			d.Notes = append(d.Notes, cutObservation)
-			if len(calls) == 0 && len(thoughts) == 0 {
-				continue // at the beginning: an echo of a result, before the decision
-			}
-			break loop
-		case answerKind:
-			if final && !isFinal(text[s.start:s.body]) ||
-				len(calls) == 0 && !strings.HasPrefix(text[s.start:s.body], "<") && acts[i] {
-				think(body)
-				continue
-			}
-			if len(calls) > 0 {
-				return d, errBoth
-			}
-			answer := text[s.body:]
-			if strings.HasPrefix(text[s.start:s.body], "<") {
-				answer = s.text
-			} else {
-				for _, later := range sections[i+1:] {
-					if later.kind == observationKind {
-						answer = text[s.body:later.start]
-						d.Notes = append(d.Notes, cutObservation)
-						break
-					}
-				}
-			}
-			answer = strings.TrimSpace(answer)
-			if fenced && strings.Count(answer, "```")%2 == 1 {
-				answer = strings.TrimSpace(strings.TrimSuffix(answer, "```"))
-			}
-			d.Answer = answer
-			answered = true
-			break loop
-		}
+	return a.decision()
+}
+
+// decision returns the decision of the sections that were added.
+func (a *assembly) decision() (Decision, error) {
+	if a.whole != nil {
+		return *a.whole, nil
 	}
-	d.Thought = strings.TrimSpace(strings.TrimSuffix(strings.Join(thoughts, "\n"), "```"))
+	d := a.d
+	d.Thought = strings.TrimSpace(strings.TrimSuffix(strings.Join(a.thoughts, "\n"), "```"))
 	switch {
-	case answered:
+	case a.answered:
 		d.Type = FinalAnswer
-	case len(calls) > 0:
-		d.Type, d.Tool, d.Args, d.More = CallTool, calls[0].Tool, calls[0].Args, calls[1:]
-		if len(d.More) == 0 {
-			d.More = nil
-		}
+	case len(a.calls) > 0:
+		d.setCalls(a.calls)
 	default:
 		return d, errors.New("the reply holds neither an action nor a final answer")
 	}
 	return d, nil
+}
+
+// setCalls makes d a decision for calls.
+func (d *Decision) setCalls(calls []Call) {
+	d.Type = CallTool
+	d.Tool = calls[0].Tool
+	d.Args = calls[0].Args
+	d.More = nil
+	if len(calls) > 1 {
+		d.More = slices.Clip(calls[1:])
+	}
+}
+
+// add adds section i. complete means that the rest of the reply does not count.
+func (a *assembly) add(i int) (complete bool, err error) {
+	s := a.sections[i]
+	switch s.kind {
+	case noKind:
+		words := strings.TrimSpace(fenceOpen.ReplaceAllString(s.text, ""))
+		if strings.Trim(words, "`") != "" {
+			a.think(words)
+		}
+	case thoughtKind:
+		if len(a.calls) == 0 {
+			a.think(s.text)
+		}
+	case actionKind:
+		return a.addAction(i), nil
+	case inputKind:
+		return a.addInput(s.text)
+	case callKind:
+		a.calls = append(a.calls, lineCall(s.text, &a.d))
+	case observationKind:
+		a.d.Notes = append(a.d.Notes, cutObservation)
+		// At the beginning it is an echo of a result, before the decision.
+		return len(a.calls) > 0 || len(a.thoughts) > 0, nil
+	case answerKind:
+		return a.addAnswer(i)
+	}
+	return false, nil
+}
+
+// think adds a thought.
+func (a *assembly) think(text string) {
+	text = strings.TrimSpace(text)
+	if text != "" {
+		a.thoughts = append(a.thoughts, text)
+	}
+}
+
+// follows reports whether a section of the kind k stands right after section i.
+func (a *assembly) follows(i int, k kind) bool {
+	return i+1 < len(a.sections) && a.sections[i+1].kind == k
+}
+
+// addAction adds the action in section i. It reports whether the decision is complete.
+func (a *assembly) addAction(i int) bool {
+	text := a.sections[i].text
+	if value, n := leadingJSON(text); n > 0 { // Action: {"action": …, "action_input": …}
+		inner, ok := decisionOf([]byte(value))
+		if ok {
+			a.think(inner.Thought)
+			inner.Thought = strings.Join(a.thoughts, "\n")
+			a.whole = &inner
+			return true
+		}
+	}
+
+	name, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if strings.Contains(strings.TrimSpace(name), " ") && a.follows(i, actionKind) {
+		a.think(text) // words about the action that follows
+		return false
+	}
+	tool := strings.Trim(name, " \t\r\"'`*.")
+	a.calls = append(a.calls, Call{Tool: tool})
+	if !strings.EqualFold(tool, "final answer") || !a.follows(i, inputKind) {
+		return false
+	}
+
+	d := a.d
+	d.Type = FinalAnswer
+	d.Answer = strings.TrimSpace(a.sections[i+1].text)
+	d.Thought = strings.Join(a.thoughts, "\n")
+	a.whole = &d
+	return true
+}
+
+// addInput adds the arguments of the last action. It reports whether the decision is complete,
+// because something was cut off behind them.
+func (a *assembly) addInput(text string) (complete bool, err error) {
+	if len(a.calls) == 0 {
+		return false, errors.New("the reply has an Action Input, but no Action before it")
+	}
+	c := &a.calls[len(a.calls)-1]
+	if c.Args != nil {
+		return false, nil
+	}
+	noted := len(a.d.Notes)
+	c.Args = inputOf(text, a.fenced, &a.d)
+	return len(a.d.Notes) > noted, nil
+}
+
+// addAnswer adds the answer in section i, which completes the decision.
+func (a *assembly) addAnswer(i int) (complete bool, err error) {
+	s := a.sections[i]
+	label := a.text[s.start:s.body]
+	tag := strings.HasPrefix(label, "<")
+	if a.final && !isFinal(label) {
+		a.think(s.text)
+		return false, nil
+	}
+	if len(a.calls) == 0 && !tag && a.acts[i] {
+		a.think(s.text) // it leads up to an action
+		return false, nil
+	}
+	if len(a.calls) > 0 {
+		return false, errBoth
+	}
+
+	answer := s.text
+	if !tag {
+		answer = a.answerFrom(i)
+	}
+	answer = strings.TrimSpace(answer)
+	if a.fenced && strings.Count(answer, "```")%2 == 1 {
+		answer = strings.TrimSpace(strings.TrimSuffix(answer, "```"))
+	}
+	a.d.Answer = answer
+	a.answered = true
+	return true, nil
+}
+
+// answerFrom returns the answer that begins with section i and may have labels in it. It ends
+// before an observation.
+func (a *assembly) answerFrom(i int) string {
+	body := a.sections[i].body
+	for _, later := range a.sections[i+1:] {
+		if later.kind == observationKind {
+			a.d.Notes = append(a.d.Notes, cutObservation)
+			return a.text[body:later.start]
+		}
+	}
+	return a.text[body:]
 }
 
 // hasFinal reports whether there is a final answer, so that "Answer:" alone is part of a thought.
@@ -444,9 +553,11 @@ func xmlSections(text string) []section {
 			if strings.TrimSpace(text[:s.start]) != "" {
 				return append(out, s)
 			}
-			out, pos = append(out, s), s.body // at the beginning
+			out = append(out, s) // at the beginning
+			pos = s.body
 			continue
 		}
+
 		name := text[pos+loc[2] : pos+loc[3]]
 		s.kind = kindOf(name)
 		rest := text[s.body:]
@@ -458,32 +569,44 @@ func xmlSections(text string) []section {
 				failed++
 			}
 		}
+		if n > 0 {
+			s.text = value
+			pos = s.body + n
+			out = append(out, s)
+			continue
+		}
+
 		end := -1
-		if n == 0 && failed < maxFailed {
+		if failed < maxFailed {
 			end = strings.Index(rest, "</"+name+">")
 			if end < 0 {
 				failed++
 			}
 		}
-		if n > 0 {
-			s.text = value
-			pos = s.body + n
-		} else if end >= 0 {
-			s.text = rest[:end]
-			pos = s.body + end
-		} else if next := xmlOpen.FindStringIndex(rest); next != nil {
-			s.text = rest[:next[0]]
-			pos = s.body + next[0]
-		} else {
-			s.text, pos = rest, len(text)
-		}
-		if s.kind == inputKind && n == 0 {
-			if plain := html.UnescapeString(s.text); plain != s.text {
-				if _, m := leadingJSON(plain); m > 0 {
-					s.text = plain
-				}
+		if end < 0 {
+			end = len(rest)
+			if next := xmlOpen.FindStringIndex(rest); next != nil {
+				end = next[0]
 			}
+		}
+		s.text = rest[:end]
+		pos = s.body + end
+		if s.kind == inputKind {
+			s.text = unescapedJSON(s.text)
 		}
 		out = append(out, s)
 	}
+}
+
+// unescapedJSON returns a text without the escapes of XML if that makes it JSON, otherwise the
+// text.
+func unescapedJSON(text string) string {
+	plain := html.UnescapeString(text)
+	if plain == text {
+		return text
+	}
+	if _, n := leadingJSON(plain); n == 0 {
+		return text
+	}
+	return plain
 }

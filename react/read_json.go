@@ -31,26 +31,37 @@ func candidates(text string) []candidate {
 			failed++
 			continue
 		}
-		raw := []byte(text[i : i+n])
-		if json.Valid(raw) {
-			out = append(out, candidate{i, raw, nil})
-			i += n - 1
-		} else if fixed, notes, err := jsonrepair.Repair(raw); err == nil && (fixed[0] == '{' || fixed[0] == '[') {
-			out = append(out, candidate{i, fixed, notes})
-			i += n - 1
-		} else {
+		value, notes, ok := repaired([]byte(text[i : i+n]))
+		if !ok {
 			failed++
+			continue
 		}
+		out = append(out, candidate{i, value, notes})
 		if len(out) == maxFailed {
 			return out
 		}
+		i += n - 1
 	}
+
+	// An object that never ends has no balanced part.
 	if i := strings.IndexAny(text, "{["); len(out) == 0 && i >= 0 {
 		if fixed, notes, err := jsonrepair.Repair([]byte(text)); err == nil && fixed[0] == '{' {
 			out = append(out, candidate{i, fixed, notes})
 		}
 	}
 	return out
+}
+
+// repaired returns raw as valid JSON. ok is false if it is no object or list, even with repairs.
+func repaired(raw []byte) (value json.RawMessage, notes []string, ok bool) {
+	if json.Valid(raw) {
+		return raw, nil, true
+	}
+	fixed, notes, err := jsonrepair.Repair(raw)
+	if err != nil {
+		return nil, nil, false
+	}
+	return fixed, notes, fixed[0] == '{' || fixed[0] == '['
 }
 
 // readJSON finds the first decision in text and its start; -1 means that there is none.
@@ -116,72 +127,85 @@ func decisionOf(value []byte) (d Decision, ok bool) {
 	if json.Unmarshal(value, &fields) != nil || fields == nil {
 		return d, false
 	}
-	get := func(names []string) (v json.RawMessage, name string) {
-		for _, n := range names {
-			if v, ok := fields[n]; ok {
-				return v, n
-			}
-		}
-		return nil, ""
+
+	stated := pick(fields, typeNames)
+	tool := pick(fields, toolFields)
+	args := pick(fields, argsNames)
+	answer := pick(fields, answerNames)
+	calls := pick(fields, callsNames)
+	if tool.name == "name" && args.name == "" {
+		tool = field{}
 	}
-	rawType, typed := get(typeNames)
-	tool, toolName := get(toolFields)
-	args, argsName := get(argsNames)
-	answer, answerName := get(answerNames)
-	calls, callsName := get(callsNames)
-	if toolName == "name" && argsName == "" {
-		tool = nil
-		toolName = ""
-	}
-	if typed == "" && toolName == "" && answerName == "" && callsName == "" {
+	if stated.name+tool.name+answer.name+calls.name == "" {
 		return d, false
 	}
-	d.Thought = strings.TrimSpace(textOf(first(get(thoughtNames))))
-	d.Tool = strings.TrimSpace(textOf(tool))
-	d.Answer = textOf(answer)
-	d.Type = Type(strings.ToLower(strings.TrimSpace(textOf(rawType))))
-	isCall := d.Tool != "" || len(calls) > 0 && string(calls) != "null"
+
+	d.Thought = strings.TrimSpace(textOf(pick(fields, thoughtNames).value))
+	d.Tool = strings.TrimSpace(textOf(tool.value))
+	d.Answer = textOf(answer.value)
+	d.Type = Type(strings.ToLower(strings.TrimSpace(textOf(stated.value))))
+	isCall := d.Tool != "" || len(calls.value) > 0 && string(calls.value) != "null"
 	switch {
-	case typed != "" && (d.Type == CallTool || d.Type == FinalAnswer):
-	case typed != "" && !isCall && answerName == "" && fields["properties"] != nil:
-		return d, false // a schema, said again
-	case typed != "":
-		d.Type = Type(textOf(rawType))
-		return d, true
-	case strings.EqualFold(d.Tool, "final answer") || strings.EqualFold(d.Tool, "final_answer"):
-		d.Type, d.Answer = FinalAnswer, textOf(args)
+	case d.Type == CallTool, d.Type == FinalAnswer:
+	case stated.name != "":
+		schema := !isCall && answer.name == "" && fields["properties"] != nil // said again
+		d.Type = Type(textOf(stated.value))
+		return d, !schema
+	case strings.EqualFold(d.Tool, "final answer"), strings.EqualFold(d.Tool, "final_answer"):
+		d.Type = FinalAnswer
+		d.Answer = textOf(args.value)
 	case isCall && strings.TrimSpace(d.Answer) == "":
 		d.Type = CallTool
-	case !isCall && answerName != "":
+	case !isCall && answer.name != "":
 		d.Type = FinalAnswer
 	}
+
 	if d.Type != CallTool {
 		d.Tool = ""
 		return d, true
 	}
 	d.Answer = ""
-	d.Args = args
-	var list []json.RawMessage
-	if json.Unmarshal(calls, &list) == nil {
-		all := d.calls()
-		for i, raw := range list {
-			c, _ := decisionOf(unwrapFunction(raw))
-			if i == 0 && c.Tool == d.Tool && string(c.Args) == string(d.Args) {
-				continue // said twice, as tool and among calls
-			}
-			if d.Tool == "" && i == 0 {
-				all = nil
-			}
-			all = append(all, Call{c.Tool, c.Args})
-		}
-		if len(all) > 0 {
-			d.Tool, d.Args, d.More = all[0].Tool, all[0].Args, all[1:len(all):len(all)]
-		}
-		if len(d.More) == 0 {
-			d.More = nil
+	d.Args = args.value
+	d.addCalls(calls.value)
+	return d, true
+}
+
+// field is a field of a decision. The zero value means that it is not there.
+type field struct {
+	name  string
+	value json.RawMessage
+}
+
+// pick returns the first of the fields with one of the names.
+func pick(fields map[string]json.RawMessage, names []string) field {
+	for _, name := range names {
+		if value, ok := fields[name]; ok {
+			return field{name, value}
 		}
 	}
-	return d, true
+	return field{}
+}
+
+// addCalls adds the calls in a list to d, which may have the first of them.
+func (d *Decision) addCalls(calls json.RawMessage) {
+	var list []json.RawMessage
+	if json.Unmarshal(calls, &list) != nil {
+		return
+	}
+	all := d.calls()
+	for i, raw := range list {
+		c, _ := decisionOf(unwrapFunction(raw))
+		if i == 0 && c.Tool == d.Tool && string(c.Args) == string(d.Args) {
+			continue // said twice, as tool and among calls
+		}
+		if d.Tool == "" && i == 0 {
+			all = nil
+		}
+		all = append(all, Call{c.Tool, c.Args})
+	}
+	if len(all) > 0 {
+		d.setCalls(all)
+	}
 }
 
 // listOf reads a list of calls as one decision.
@@ -192,7 +216,8 @@ func listOf(value []byte) (d Decision, ok bool) {
 	}
 	for i, raw := range list {
 		c, ok := decisionOf(unwrapFunction(raw))
-		if !ok || raw[0] == '[' || len(list) > 1 && c.Type != CallTool {
+		alone := len(list) == 1 || c.Type == CallTool
+		if !ok || raw[0] == '[' || !alone {
 			return Decision{}, false
 		}
 		if i == 0 {
@@ -214,8 +239,6 @@ func unwrapFunction(raw json.RawMessage) json.RawMessage {
 	}
 	return raw
 }
-
-func first(v json.RawMessage, _ string) json.RawMessage { return v }
 
 // textOf returns the text of a JSON string, and any other value but null as JSON.
 func textOf(v json.RawMessage) string {

@@ -47,8 +47,8 @@ func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
 		if r.replies > 0 {
 			d.Background = nil // after a restart, the first request would fetch it
 		}
-		if err == nil && (d.Notice != nil || d.Requests != 0 || d.Background != nil) {
-			err = r.send(llm.Delta{Notice: d.Notice, Requests: d.Requests, Background: d.Background})
+		if err == nil {
+			err = r.passOn(d)
 		}
 		if d.Part != nil && err == nil && emit != nil {
 			err = emit(d.Part)
@@ -63,6 +63,14 @@ func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
 	r.usage.Add(resp.Usage)
 	r.replies++
 	return resp, nil
+}
+
+// passOn sends what d says besides its part.
+func (r *reply) passOn(d llm.Delta) error {
+	if d.Notice == nil && d.Requests == 0 && d.Background == nil {
+		return nil
+	}
+	return r.send(llm.Delta{Notice: d.Notice, Requests: d.Requests, Background: d.Background})
 }
 
 // parts sends whole parts.
@@ -89,8 +97,8 @@ func (r *reply) texts(p llm.Part) error {
 	return nil
 }
 
-// end sends the last parts, and the end of the inner model's last reply with the usage of all.
-func (r *reply) end(resp *llm.Response, parts ...llm.Part) error {
+// finish sends the last parts, and the end of the inner model's last reply with the usage of all.
+func (r *reply) finish(resp *llm.Response, parts ...llm.Part) error {
 	if err := r.parts(parts...); err != nil {
 		return err
 	}
