@@ -47,30 +47,27 @@ func Handoff(first *pawl.Agent, o *HandoffOptions, others ...Worker) (*pawl.Agen
 	}
 	l := &line{opts: *cmp.Or(o, new(HandoffOptions)), owners: map[string][]string{}}
 	for _, w := range append([]Worker{{Agent: first}}, others...) {
-		m := member{Worker: w, name: nameOf(w.Agent), model: w.Agent.Model}
+		m := newMember(w)
 		if len(l.members) > 0 && m.name == nameOf(first) {
 			return nil, fmt.Errorf("handoff: the name %s is taken; rename one of the two agents", m.name)
 		}
 		if w.Agent.Output != nil && !bytes.Equal(w.Agent.Output, first.Output) {
 			return nil, fmt.Errorf("handoff to %s: it has an Output of its own; set the same Output in %s", m.name, nameOf(first))
 		}
-		for _, mw := range slices.Backward(w.Agent.Middleware) {
-			if mw.Model != nil {
-				m.model = mw.Model(m.model)
-			}
-		}
 		l.members = append(l.members, m)
 	}
+
 	a := *first
-	a.Name, a.Instructions, a.Settings = nameOf(first), "", llm.Settings{}
+	a.Name = nameOf(first)
+	a.Instructions = ""
+	a.Settings = llm.Settings{}
 	a.Model = l
 	a.Tools = []pawl.Toolset{l}
 	a.Middleware = []pawl.Middleware{{Tool: l.owned}}
 	for _, m := range l.members {
+		ofMember := func(ctx context.Context, _ llm.ToolCall) bool { return l.caller(ctx) == m.name }
 		for _, mw := range m.Agent.Middleware {
-			a.Middleware = append(a.Middleware, mw.For(func(ctx context.Context, _ llm.ToolCall) bool {
-				return l.at(ctx) == m.name
-			}))
+			a.Middleware = append(a.Middleware, mw.For(ofMember))
 		}
 	}
 	return &a, nil
@@ -81,6 +78,16 @@ type member struct {
 	Worker
 	name  string
 	model llm.Model
+}
+
+func newMember(w Worker) member {
+	m := member{Worker: w, name: nameOf(w.Agent), model: w.Agent.Model}
+	for _, mw := range slices.Backward(w.Agent.Middleware) {
+		if mw.Model != nil {
+			m.model = mw.Model(m.model)
+		}
+	}
+	return m
 }
 
 // line is the model and the toolset of agents that hand over to each other. It is safe for
@@ -117,10 +124,7 @@ func (l *line) last(msgs []llm.Message) handoff {
 		}
 		for _, c := range msgs[i-1].Calls() {
 			to := slices.IndexFunc(l.members, func(m member) bool { return TransferPrefix+m.name == c.Name })
-			if to < 0 || !slices.ContainsFunc(msgs[i].Parts, func(p llm.Part) bool {
-				r, ok := p.(llm.ToolResult)
-				return ok && r.CallID == c.ID && !r.IsError
-			}) {
+			if to < 0 || !succeeded(c, msgs[i]) {
 				continue
 			}
 			var in transfer
@@ -132,10 +136,18 @@ func (l *line) last(msgs []llm.Message) handoff {
 	return h
 }
 
+// succeeded reports whether results have a result of c that is no error.
+func succeeded(c llm.ToolCall, results llm.Message) bool {
+	return slices.ContainsFunc(results.Parts, func(p llm.Part) bool {
+		r, ok := p.(llm.ToolResult)
+		return ok && r.CallID == c.ID && !r.IsError
+	})
+}
+
 type memberKey struct{}
 
-// at returns the name of the member that made the call of ctx.
-func (l *line) at(ctx context.Context) string {
+// caller returns the name of the member that made the call of ctx.
+func (l *line) caller(ctx context.Context) string {
 	if name, ok := ctx.Value(memberKey{}).(string); ok {
 		return name
 	}
@@ -152,9 +164,10 @@ func (l *line) at(ctx context.Context) string {
 // owned refuses calls of tools that another member has.
 func (l *line) owned(next pawl.ToolFunc) pawl.ToolFunc {
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-		name := l.at(ctx)
+		name := l.caller(ctx)
 		if may, _ := l.mayCall(ctx, name, call.Name); !may {
-			return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s has no tool %s. Hand over to an agent that has it.", name, call.Name))
+			return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s has no tool %s. Hand over to an agent that has it.",
+				name, call.Name))
 		}
 		return next(context.WithValue(ctx, memberKey{}, name), call)
 	}
@@ -183,56 +196,79 @@ type transfer struct {
 
 // Tools returns the tools of all members, and the tools transfer_to_NAME.
 func (l *line) Tools(ctx context.Context) ([]*pawl.Tool, error) {
-	var all []*pawl.Tool
-	owners := map[string][]string{}
-	versions := map[string]map[string]*pawl.Tool{} // by name of the tool and of the member
+	c := collection{owners: map[string][]string{}, versions: map[string]map[string]*pawl.Tool{}}
 	for _, m := range l.members {
 		tools, err := pawl.Toolsets(m.Agent.Tools).Tools(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("agent %s: %w", m.name, err)
 		}
 		for _, t := range tools {
-			if strings.HasPrefix(t.Name, TransferPrefix) {
-				return nil, fmt.Errorf("agent %s: the tool name %s is taken by handoffs; rename the tool", m.name, t.Name)
+			if err := c.add(m.name, t); err != nil {
+				return nil, err
 			}
-			i := slices.IndexFunc(all, func(o *pawl.Tool) bool { return o.Name == t.Name })
-			switch {
-			case i < 0:
-				all = append(all, t)
-				versions[t.Name] = map[string]*pawl.Tool{}
-			case all[i] != t && !alike(all[i], t):
-				return nil, fmt.Errorf("agents %s and %s have different tools named %s; rename one, or put a Prefix around its toolset",
-					owners[t.Name][0], m.name, t.Name)
-			}
-			owners[t.Name] = append(owners[t.Name], m.name)
-			versions[t.Name][m.name] = t
 		}
 	}
-	for i, t := range all {
-		of := versions[t.Name]
-		same := !slices.ContainsFunc(owners[t.Name], func(m string) bool { return of[m] != t })
-		if t.Run == nil || same {
-			continue
-		}
-		all[i] = t.Clone()
-		all[i].Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-			return cmp.Or(of[l.at(ctx)], t).Run(ctx, call)
-		}
+	for i, t := range c.all {
+		c.all[i] = l.byCaller(t, c.owners[t.Name], c.versions[t.Name])
 	}
+
 	for _, m := range l.members {
-		t := pawl.Func(TransferPrefix+m.name, "Gives the conversation to the agent "+m.name+", which answers from then on. "+m.about(), l.transferTo(m))
+		about := "Gives the conversation to the agent " + m.name + ", which answers from then on. " + m.about()
+		t := pawl.Func(TransferPrefix+m.name, about, l.transferTo(m))
 		t.Effect = pawl.EffectPure
-		all = append(all, t)
+		c.all = append(c.all, t)
 		for _, o := range l.members {
 			if o.name != m.name {
-				owners[t.Name] = append(owners[t.Name], o.name)
+				c.owners[t.Name] = append(c.owners[t.Name], o.name)
 			}
 		}
 	}
+
 	l.mu.Lock()
-	l.owners = owners
-	l.mu.Unlock()
-	return all, nil
+	defer l.mu.Unlock()
+	l.owners = c.owners
+	return c.all, nil
+}
+
+// collection are the tools of all members.
+type collection struct {
+	all      []*pawl.Tool
+	owners   map[string][]string              // the members that have a tool, by its name
+	versions map[string]map[string]*pawl.Tool // by name of the tool and of the member
+}
+
+// add adds the tool t of a member.
+func (c *collection) add(member string, t *pawl.Tool) error {
+	if strings.HasPrefix(t.Name, TransferPrefix) {
+		return fmt.Errorf("agent %s: the tool name %s is taken by handoffs; rename the tool", member, t.Name)
+	}
+
+	i := slices.IndexFunc(c.all, func(o *pawl.Tool) bool { return o.Name == t.Name })
+	switch {
+	case i < 0:
+		c.all = append(c.all, t)
+		c.versions[t.Name] = map[string]*pawl.Tool{}
+	case c.all[i] != t && !alike(c.all[i], t):
+		return fmt.Errorf("agents %s and %s have different tools named %s; rename one, or put a Prefix around its toolset",
+			c.owners[t.Name][0], member, t.Name)
+	}
+	c.owners[t.Name] = append(c.owners[t.Name], member)
+	c.versions[t.Name][member] = t
+	return nil
+}
+
+// byCaller returns t, or if the owners have several versions of it a tool that runs the version of
+// its caller.
+func (l *line) byCaller(t *pawl.Tool, owners []string, versions map[string]*pawl.Tool) *pawl.Tool {
+	differs := func(member string) bool { return versions[member] != t }
+	if t.Run == nil || !slices.ContainsFunc(owners, differs) {
+		return t
+	}
+	shared := t.Clone()
+	shared.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+		return cmp.Or(versions[l.caller(ctx)], t).Run(ctx, call)
+	}
+	return shared
 }
 
 // alike reports whether one specification describes both tools.
@@ -242,16 +278,8 @@ func alike(a, b *pawl.Tool) bool {
 
 func (l *line) transferTo(m member) func(context.Context, transfer) (string, error) {
 	return func(ctx context.Context, in transfer) (string, error) {
-		if v := pawl.InvocationFrom(ctx); v != nil {
-			if msgs := v.Messages(); len(msgs) > 0 {
-				for _, c := range msgs[len(msgs)-1].Calls() {
-					if c.ID != v.Call.ID && strings.HasPrefix(c.Name, TransferPrefix) {
-						return "", errors.New("a reply may hand over once; the first handoff counts")
-					} else if c.ID == v.Call.ID {
-						break
-					}
-				}
-			}
+		if v := pawl.InvocationFrom(ctx); v != nil && isSecondTransfer(v) {
+			return "", errors.New("a reply may hand over once; the first handoff counts")
 		}
 		text := "The conversation is with " + m.name + " now."
 		if in.Note != "" {
@@ -259,6 +287,23 @@ func (l *line) transferTo(m member) func(context.Context, transfer) (string, err
 		}
 		return text, nil
 	}
+}
+
+// isSecondTransfer reports whether the reply with the call of v hands over before it.
+func isSecondTransfer(v *pawl.Invocation) bool {
+	msgs := v.Messages()
+	if len(msgs) == 0 {
+		return false
+	}
+	for _, c := range msgs[len(msgs)-1].Calls() {
+		switch {
+		case c.ID == v.Call.ID:
+			return false
+		case strings.HasPrefix(c.Name, TransferPrefix):
+			return true
+		}
+	}
+	return false
 }
 
 // MaxCost asks the model of the member that answers.
@@ -320,10 +365,12 @@ func (l *line) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 // request returns req as the member that answers sends it.
 func (l *line) request(req *llm.Request, h handoff, tools []*llm.ToolSpec) *llm.Request {
 	r := *req
-	r.Tools, r.Settings = tools, h.to.Agent.Settings
+	r.Tools = tools
+	r.Settings = h.to.Agent.Settings
 	if r.Choice.Check(tools) != nil {
 		r.Choice = llm.ToolChoice{}
 	}
+
 	r.Messages = make([]llm.Message, 0, len(req.Messages)+1)
 	if text := h.to.Agent.Instructions; text != "" {
 		r.Messages = append(r.Messages, llm.System(text))

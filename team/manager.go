@@ -56,6 +56,7 @@ func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		if len(next.calls) > 0 && req.Choice.Mode == llm.ToolNone {
 			next = move{text: t.unfinished()}
 		}
+
 		i := 0
 		finish := llm.FinishReasonStop
 		if next.text != "" {
@@ -95,43 +96,54 @@ func (s step) failed() bool {
 	return slices.ContainsFunc(s.results, func(r llm.ToolResult) bool { return r.IsError })
 }
 
+// turnOf finds the current task of a conversation. It begins after the last answer.
 func turnOf(req *llm.Request) *turn {
 	t := &turn{output: req.Output, tools: req.Tools}
 	begin := 0
 	for i, m := range req.Messages {
-		if m.Role == llm.RoleAssistant {
-			t.replies++
-			if !m.HasCalls() {
-				begin = i + 1
-			}
+		if m.Role != llm.RoleAssistant {
+			continue
+		}
+		t.replies++
+		if !m.HasCalls() {
+			begin = i + 1
 		}
 	}
 	t.earlier = digest(req.Messages[:begin])
+
 	var said []string
-	for i, m := range req.Messages[begin:] {
+	for i := begin; i < len(req.Messages); i++ {
+		m := req.Messages[i]
 		switch m.Role {
 		case llm.RoleUser:
 			said = append(said, m.Text())
 		case llm.RoleAssistant:
-			s := step{calls: m.Calls()}
-			s.results = make([]llm.ToolResult, len(s.calls))
-			i++
-			if begin+i < len(req.Messages) {
-				for _, p := range req.Messages[begin+i].Parts {
-					if r, ok := p.(llm.ToolResult); ok {
-						for k := range s.calls {
-							if s.calls[k].ID == r.CallID {
-								s.results[k] = r
-							}
-						}
-					}
-				}
-			}
-			t.steps = append(t.steps, s)
+			t.steps = append(t.steps, stepAt(req.Messages, i))
 		}
 	}
 	t.task = strings.Join(said, "\n\n")
 	return t
+}
+
+// stepAt returns the calls of the reply msgs[i], with the results in the message after it.
+func stepAt(msgs []llm.Message, i int) step {
+	s := step{calls: msgs[i].Calls()}
+	s.results = make([]llm.ToolResult, len(s.calls))
+	if i+1 == len(msgs) {
+		return s
+	}
+	for _, p := range msgs[i+1].Parts {
+		r, ok := p.(llm.ToolResult)
+		if !ok {
+			continue
+		}
+		for k := range s.calls {
+			if s.calls[k].ID == r.CallID {
+				s.results[k] = r
+			}
+		}
+	}
+	return s
 }
 
 // Bounds on the text about one thing in another's task, in characters.
@@ -146,12 +158,14 @@ func digest(msgs []llm.Message) string {
 	room := mostOfEarlier
 	for i := len(msgs) - 1; i >= 0 && room > 0; i-- {
 		m := msgs[i]
-		if said := strings.TrimSpace(m.Text()); said != "" &&
-			(m.Role == llm.RoleUser || m.Role == llm.RoleAssistant && !m.HasCalls()) {
-			said = text.Middle(said, room)
-			room -= len(said)
-			parts = append([]string{string(m.Role) + ": " + said}, parts...)
+		said := strings.TrimSpace(m.Text())
+		spoken := m.Role == llm.RoleUser || m.Role == llm.RoleAssistant && !m.HasCalls()
+		if said == "" || !spoken {
+			continue
 		}
+		said = text.Middle(said, room)
+		room -= len(said)
+		parts = append([]string{string(m.Role) + ": " + said}, parts...)
 	}
 	return strings.Join(parts, "\n")
 }
@@ -226,10 +240,14 @@ func led(lead *pawl.Agent, rounds int, decide func(*turn) move, first *pawl.Tool
 	a := *lead
 	a.Name = nameOf(lead)
 
-	// these are for the lead's own requests
-	a.Instructions, a.Choice, a.Settings = "", llm.ToolChoice{}, llm.Settings{}
+	// These are for the lead's own requests.
+	a.Instructions = ""
+	a.Choice = llm.ToolChoice{}
+	a.Settings = llm.Settings{}
 
-	a.Model, a.Tools, a.Middleware = &manager{decide}, tools, around(lead.Middleware)
+	a.Model = &manager{decide}
+	a.Tools = tools
+	a.Middleware = around(lead.Middleware)
 	a.Limits.CallsPerStep = 0
 	a.Limits.LoopThreshold = -1
 	a.Limits.Rounds = cmp.Or(a.Limits.Rounds, rounds)
@@ -238,8 +256,14 @@ func led(lead *pawl.Agent, rounds int, decide func(*turn) move, first *pawl.Tool
 
 // asked is the lead as one who is asked by a call: with its own model, held to a form.
 func asked(lead *pawl.Agent, prompt string, form json.RawMessage) *pawl.Agent {
-	a := &pawl.Agent{Name: nameOf(lead), Model: lead.Model, Settings: lead.Settings, Output: form,
-		Middleware: models(lead.Middleware), Executor: lead.Executor}
+	a := &pawl.Agent{
+		Name:       nameOf(lead),
+		Model:      lead.Model,
+		Settings:   lead.Settings,
+		Output:     form,
+		Middleware: models(lead.Middleware),
+		Executor:   lead.Executor,
+	}
 	a.Instructions = strings.TrimLeft(strings.TrimRight(lead.Instructions, "\n")+"\n\n"+prompt, "\n")
 	a.Limits.Corrections = lead.Limits.Corrections
 	return a

@@ -14,17 +14,24 @@ import (
 
 // Plan is how a lead wants a task done.
 type Plan struct {
-	Phases    []Phase `json:"phases"`
-	Rationale string  `json:"rationale,omitzero"` // why so
+	// Phases are done in order, except for parallel ones.
+	Phases []Phase `json:"phases"`
+	// Rationale is why the plan is so. It may be empty.
+	Rationale string `json:"rationale,omitzero"`
 }
 
 // Phase is a part of it, for one worker.
 type Phase struct {
-	Name     string `json:"name,omitzero"`
-	Worker   string `json:"worker"`
-	Goals    string `json:"goals"`             // what the worker is to do
-	Notes    string `json:"notes,omitzero"`    // what it should know
-	Parallel bool   `json:"parallel,omitzero"` // together with the phase before it
+	// Name is the title of the phase. Empty means the start of the goals.
+	Name string `json:"name,omitzero"`
+	// Worker is the name of the worker that does the phase.
+	Worker string `json:"worker"`
+	// Goals are what the worker is to do.
+	Goals string `json:"goals"`
+	// Notes are what the worker should know. They may be empty.
+	Notes string `json:"notes,omitzero"`
+	// Parallel means together with the phase before it, without its results.
+	Parallel bool `json:"parallel,omitzero"`
 }
 
 const mostPhases = 12
@@ -32,10 +39,17 @@ const mostPhases = 12
 // planForm is the JSON Schema of a Plan for these workers.
 func planForm(workers []string, most int) json.RawMessage {
 	names, _ := json.Marshal(workers)
-	return json.RawMessage(fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["phases"],"properties":{"phases":{"type":"array","minItems":1,"maxItems":%d,"items":`+
-		`{"type":"object","additionalProperties":false,"required":["worker","goals"],"properties":{"name":{"type":"string","description":"Two or three words."},"worker":{"type":"string","enum":%s},`+
-		`"goals":{"type":"string","minLength":1,"description":"What the worker is to do in this phase, and what it is to give back."},"notes":{"type":"string"},`+
-		`"parallel":{"type":"boolean","description":"Together with the phase before it, whose results it then does not have."}}}},"rationale":{"type":"string"}}}`, most, names))
+	return json.RawMessage(fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["phases"],`+
+		`"properties":{"phases":{"type":"array","minItems":1,"maxItems":%d,"items":`+
+		`{"type":"object","additionalProperties":false,"required":["worker","goals"],`+
+		`"properties":{"name":{"type":"string","description":"Two or three words."},`+
+		`"worker":{"type":"string","enum":%s},`+
+		`"goals":{"type":"string","minLength":1,`+
+		`"description":"What the worker is to do in this phase, and what it is to give back."},`+
+		`"notes":{"type":"string"},`+
+		`"parallel":{"type":"boolean",`+
+		`"description":"Together with the phase before it, whose results it then does not have."}}}},`+
+		`"rationale":{"type":"string"}}}`, most, names))
 }
 
 // ParsePlan reads a plan for workers of these names, written by a person or a model. An unknown

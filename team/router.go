@@ -18,9 +18,12 @@ var routePrompt string
 
 // Rule sends a task to a worker by its words. Case does not matter.
 type Rule struct {
-	Worker  string
-	Include []string // the task contains one of these; empty means any task
-	Exclude []string // the task contains none of these
+	// Worker is the name of the worker that gets the task.
+	Worker string
+	// Include are words of which the task contains one. Empty means any task.
+	Include []string
+	// Exclude are words of which the task contains none.
+	Exclude []string
 }
 
 func (r Rule) fits(task string) bool {

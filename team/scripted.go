@@ -20,15 +20,18 @@ var scriptPrompt string
 
 // Step is a step of a script.
 type Step struct {
-	Name   string `json:"name,omitzero"`
+	// Name is the title of the step. Empty means the tool, or the start of the notes.
+	Name string `json:"name,omitzero"`
+	// Worker is the name of the worker that does the step.
 	Worker string `json:"worker"`
-
-	// direct or guided; empty means direct if there is a tool
+	// Mode is direct or guided. Empty means direct if there is a tool.
 	Mode string `json:"execution_mode,omitzero"`
-
-	Tool  string          `json:"tool_name,omitzero"`
-	Args  json.RawMessage `json:"args,omitzero"`
-	Notes string          `json:"notes,omitzero"` // what a guided step is to do
+	// Tool is the tool that a direct step calls, or that a guided step should use.
+	Tool string `json:"tool_name,omitzero"`
+	// Args are the arguments of a direct step. Nil means {}.
+	Args json.RawMessage `json:"args,omitzero"`
+	// Notes say what a guided step is to do.
+	Notes string `json:"notes,omitzero"`
 }
 
 func (s Step) direct() bool { return s.Mode == "direct" || s.Mode == "" && s.Tool != "" }
@@ -48,8 +51,11 @@ const mostSteps = 50
 
 func scriptForm(workers []string) json.RawMessage {
 	names, _ := json.Marshal(workers)
-	return json.RawMessage(fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["script"],"properties":{"thought":{"type":"string"},"script":{"type":"array","minItems":1,"maxItems":%d,"items":`+
-		`{"type":"object","additionalProperties":false,"required":["worker","execution_mode"],"properties":{"name":{"type":"string"},"worker":{"type":"string","enum":%s},"execution_mode":{"type":"string","enum":["direct","guided"]},`+
+	return json.RawMessage(fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["script"],`+
+		`"properties":{"thought":{"type":"string"},"script":{"type":"array","minItems":1,"maxItems":%d,"items":`+
+		`{"type":"object","additionalProperties":false,"required":["worker","execution_mode"],`+
+		`"properties":{"name":{"type":"string"},"worker":{"type":"string","enum":%s},`+
+		`"execution_mode":{"type":"string","enum":["direct","guided"]},`+
 		`"tool_name":{"type":"string"},"args":{"type":"object"},"notes":{"type":"string"}}}}}}`, mostSteps, names))
 }
 
@@ -82,39 +88,56 @@ type scripted struct {
 // written asks the lead for a script, and checks it.
 func (s *scripted) written(lead *pawl.Agent, prompt string) pawl.ToolFunc {
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-		tools := map[string][]*pawl.Tool{}
-		var list strings.Builder
-		for _, w := range s.workers {
-			all, err := pawl.Toolsets(w.Agent.Tools).Tools(ctx)
-			if err != nil {
-				return llm.ToolResult{}, fmt.Errorf("tools of %s: %w", w.Agent.Name, err)
-			}
-			if w.Tools != nil {
-				all = slices.DeleteFunc(all, func(t *pawl.Tool) bool { return !slices.Contains(w.Tools, t.Name) })
-			}
-			tools[w.Agent.Name] = all
-			list.WriteString(catalogue([]Worker{w}))
-			for _, t := range all {
-				fmt.Fprintf(&list, "  - %s: %s Arguments: %s\n", t.Name, t.Description, t.Input)
-			}
+		tools, list, err := s.workerTools(ctx)
+		if err != nil {
+			return llm.ToolResult{}, err
 		}
-		r, err := asked(lead, prompt+list.String(), scriptForm(namesOf(s.workers))).Tool("").Run(ctx, call)
+		r, err := asked(lead, prompt+list, scriptForm(namesOf(s.workers))).Tool("").Run(ctx, call)
 		if err != nil || r.IsError {
 			return r, err
 		}
+
 		steps, err := stepsOf(r)
-		for i, st := range steps {
-			if err == nil {
-				if err = st.check(tools[st.Worker]); err != nil {
-					err = fmt.Errorf("step %d: %w", i+1, err)
-				}
-			}
+		if err == nil {
+			err = checkSteps(steps, tools)
 		}
 		if err != nil {
 			return llm.ErrorResult(unfitScript + err.Error()), nil
 		}
 		return r, nil
 	}
+}
+
+// workerTools returns the tools of each worker that a script may name, and their descriptions.
+func (s *scripted) workerTools(ctx context.Context) (tools map[string][]*pawl.Tool, list string, err error) {
+	tools = map[string][]*pawl.Tool{}
+	var b strings.Builder
+	for _, w := range s.workers {
+		all, err := pawl.Toolsets(w.Agent.Tools).Tools(ctx)
+		if err != nil {
+			return nil, "", fmt.Errorf("tools of %s: %w", w.Agent.Name, err)
+		}
+		if w.Tools != nil {
+			all = slices.DeleteFunc(all, func(t *pawl.Tool) bool { return !slices.Contains(w.Tools, t.Name) })
+		}
+		tools[w.Agent.Name] = all
+
+		b.WriteString(catalogue([]Worker{w}))
+		for _, t := range all {
+			fmt.Fprintf(&b, "  - %s: %s Arguments: %s\n", t.Name, t.Description, t.Input)
+		}
+	}
+	return tools, b.String(), nil
+}
+
+// checkSteps returns the fault of the first step that cannot be executed.
+func checkSteps(steps []Step, tools map[string][]*pawl.Tool) error {
+	for i, st := range steps {
+		if err := st.check(tools[st.Worker]); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return nil
 }
 
 const unfitScript = "The script cannot be executed: "
@@ -155,7 +178,8 @@ type segment struct {
 
 func segmentsOf(steps []Step) (out []segment) {
 	for i, s := range steps {
-		if n := len(out) - 1; n >= 0 && out[n].steps[0].Worker == s.Worker && out[n].steps[0].direct() == s.direct() {
+		n := len(out) - 1
+		if n >= 0 && out[n].takes(s) {
 			out[n].steps = append(out[n].steps, s)
 			continue
 		}
@@ -164,67 +188,106 @@ func segmentsOf(steps []Step) (out []segment) {
 	return out
 }
 
-// decide replays the work that is done, and returns the next step.
+// takes reports whether s may be the next step of g: the same worker does it in the same way.
+func (g segment) takes(s Step) bool {
+	first := g.steps[0]
+	return first.Worker == s.Worker && first.direct() == s.direct()
+}
+
+// decide derives the next call from the work so far.
 func (s *scripted) decide(t *turn) move {
-	var segments []segment
-	var gave strings.Builder
-	scripts := 0
-	unfit := 0
-	tries := 0
-	next := 0
-	wrong := ""
+	var p scriptProgress
 	for _, st := range t.steps {
 		r := st.results[0]
 		name := st.calls[0].Name
 		switch {
-		case name == writeScript && r.IsError && strings.HasPrefix(r.Text(), unfitScript) && unfit < 2:
-			unfit++
-			wrong = r.Text()
-		case name == writeScript && r.IsError:
-			return move{err: &PhaseError{Text: "no script: " + firstLine(r)}}
 		case name == writeScript:
-			steps, err := stepsOf(r)
-			if err != nil {
-				return move{err: &PhaseError{Text: "no script: " + err.Error()}}
+			if err := p.addScript(r); err != nil {
+				return move{err: err}
 			}
-			scripts++
-			segments = segmentsOf(steps)
-			next = 0
-			wrong = ""
 		case name == sumUp && r.IsError:
 			return move{err: &PhaseError{Text: "no answer: " + firstLine(r)}}
 		case name == sumUp:
 			return move{text: answerOf(r)}
-		case next >= len(segments):
+		case p.next >= len(p.segments):
 			return move{err: &PhaseError{Text: "the conversation has work without a script"}}
 		default:
-			seg := segments[next]
-			gave.WriteString(section(seg.title(), name, r))
-			if !r.IsError {
-				next++
-				tries = 0
-				continue
-			}
-			why := &PhaseError{seg.first + 1, seg.title(), name, firstLine(r)}
-			switch {
-			case s.opts.OnFailure == Retry && tries < s.opts.Tries:
-				tries++
-			case s.opts.OnFailure == Replan && scripts <= s.opts.Tries:
-				segments, wrong = nil, "The script before this one failed: "+why.Error()+"\nWhat was done gave:\n"+gave.String()+"\nWrite another one for what is left to do."
-			default:
-				return move{err: why}
+			if err := s.addWork(&p, name, r); err != nil {
+				return move{err: err}
 			}
 		}
 	}
+
+	gave := p.gave.String()
 	switch {
-	case segments == nil && wrong != "":
-		return move{calls: []llm.ToolCall{ask(writeScript, t.whole()+"\n\n"+wrong)}}
-	case segments == nil:
+	case p.segments == nil && p.wrong != "":
+		return move{calls: []llm.ToolCall{ask(writeScript, t.whole()+"\n\n"+p.wrong)}}
+	case p.segments == nil:
 		return move{calls: []llm.ToolCall{ask(writeScript, t.whole())}}
-	case next < len(segments):
-		return move{calls: []llm.ToolCall{segments[next].call(t, gave.String())}}
+	case p.next < len(p.segments):
+		return move{calls: []llm.ToolCall{p.segments[p.next].call(t, gave)}}
 	}
-	return move{calls: []llm.ToolCall{summary(t, gave.String())}}
+	return move{calls: []llm.ToolCall{summary(t, gave)}}
+}
+
+// mostUnfit bounds the scripts that cannot be executed.
+const mostUnfit = 2
+
+// scriptProgress is how far the work of a script has come.
+type scriptProgress struct {
+	segments []segment
+	next     int             // the segment that runs next
+	tries    int             // further tries of that segment
+	gave     strings.Builder // what the segments so far gave
+	scripts  int
+	unfit    int
+	wrong    string // what is wrong with the last script; empty means nothing
+}
+
+// addScript adds the result of writing a script.
+func (p *scriptProgress) addScript(r llm.ToolResult) error {
+	if r.IsError && strings.HasPrefix(r.Text(), unfitScript) && p.unfit < mostUnfit {
+		p.unfit++
+		p.wrong = r.Text()
+		return nil
+	}
+	if r.IsError {
+		return &PhaseError{Text: "no script: " + firstLine(r)}
+	}
+	steps, err := stepsOf(r)
+	if err != nil {
+		return &PhaseError{Text: "no script: " + err.Error()}
+	}
+
+	p.scripts++
+	p.segments = segmentsOf(steps)
+	p.next = 0
+	p.wrong = ""
+	return nil
+}
+
+// addWork adds what the worker of the next segment returned.
+func (s *scripted) addWork(p *scriptProgress, worker string, r llm.ToolResult) error {
+	seg := p.segments[p.next]
+	p.gave.WriteString(section(seg.title(), worker, r))
+	if !r.IsError {
+		p.next++
+		p.tries = 0
+		return nil
+	}
+
+	why := &PhaseError{Phase: seg.first + 1, Name: seg.title(), Worker: worker, Text: firstLine(r)}
+	switch {
+	case s.opts.OnFailure == Retry && p.tries < s.opts.Tries:
+		p.tries++
+	case s.opts.OnFailure == Replan && p.scripts <= s.opts.Tries:
+		p.segments = nil
+		p.wrong = "The script before this one failed: " + why.Error() + "\nWhat was done gave:\n" + p.gave.String() +
+			"\nWrite another one for what is left to do."
+	default:
+		return why
+	}
+	return nil
 }
 
 func (g segment) title() string {
@@ -237,17 +300,18 @@ func (g segment) title() string {
 
 // call gives the segment to its worker.
 func (g segment) call(t *turn, gave string) llm.ToolCall {
-	args := workArgs{}
+	worker := g.steps[0].Worker
 	if g.steps[0].direct() {
-		args.Task = "Steps: " + g.title()
+		args := workArgs{Task: "Steps: " + g.title()}
 		for _, s := range g.steps {
 			if s.Args == nil {
 				s.Args = json.RawMessage("{}")
 			}
 			args.Steps = append(args.Steps, directStep{s.Tool, s.Args})
 		}
-		return with(g.steps[0].Worker, args)
+		return with(worker, args)
 	}
+
 	var b strings.Builder
 	for i, s := range g.steps {
 		fmt.Fprintf(&b, "%d. %s", i+1, s.Notes)
@@ -260,8 +324,7 @@ func (g segment) call(t *turn, gave string) llm.ToolCall {
 	if gave != "" {
 		b.WriteString("\n\nWhat was done before gave:\n" + gave)
 	}
-	args.Task = b.String()
-	return with(g.steps[0].Worker, args)
+	return with(worker, workArgs{Task: b.String()})
 }
 
 type workArgs struct {
@@ -288,7 +351,10 @@ func (w Worker) directed() *pawl.Tool {
 		}
 		a := *w.Agent
 		if len(args.Steps) > 0 {
-			a.Model, a.Output, a.Choice, a.Middleware = &steps{args.Steps}, nil, llm.ToolChoice{}, around(a.Middleware)
+			a.Model = &steps{args.Steps}
+			a.Output = nil
+			a.Choice = llm.ToolChoice{}
+			a.Middleware = around(a.Middleware)
 			a.Limits.Rounds = len(args.Steps) + 1
 			a.Limits.LoopThreshold = -1 // one to answer in
 		}

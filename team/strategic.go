@@ -47,13 +47,15 @@ type Options struct {
 	// workers are listed after it.
 	Prompt string
 
-	OnFailure OnFailure // of a phase or step
+	// OnFailure is what happens when a phase or a step fails. The zero value is Stop.
+	OnFailure OnFailure
 
 	// Tries is the number of further tries with Retry and Replan. 0 means 1 with Retry, 2 with
 	// Replan.
 	Tries int
 
-	MaxPhases int // of a plan that the lead makes; 0, and more than 12: 12
+	// MaxPhases bounds the phases of a plan that the lead makes. 0, and more than 12, mean 12.
+	MaxPhases int
 }
 
 func (o *Options) or() Options {
@@ -80,10 +82,14 @@ func (o Options) prompted(usual string, workers []Worker) string {
 
 // PhaseError is the error of a team that gave up.
 type PhaseError struct {
-	Phase  int    // from 1; 0 means that there was no plan or script
-	Name   string // of the phase
+	// Phase counts from 1. 0 means that there was no plan or script.
+	Phase int
+	// Name is the title of the phase.
+	Name string
+	// Worker is the name of the worker that failed.
 	Worker string
-	Text   string // what the call came to
+	// Text is what the call came to.
+	Text string
 }
 
 // Error names the phase that failed, its worker and the reason.
@@ -128,7 +134,7 @@ func (s *strategy) adopted(plan pawl.ToolFunc) pawl.ToolFunc {
 		if v == nil {
 			return llm.ToolResult{}, errors.New("it is called by its team alone")
 		}
-		if r, ok, err := s.given(v); ok || err != nil {
+		if r, ok, err := s.givenPlan(v); ok || err != nil {
 			return r, err
 		}
 		r, err := plan(ctx, call)
@@ -143,9 +149,9 @@ func (s *strategy) adopted(plan pawl.ToolFunc) pawl.ToolFunc {
 	}
 }
 
-// given returns the plan that the run began with. A nested team sees the plan of the outer one,
+// givenPlan returns the plan that the run began with. A nested team sees the plan of the outer one,
 // which names other workers; it does not use that plan.
-func (s *strategy) given(v *pawl.Invocation) (r llm.ToolResult, ok bool, err error) {
+func (s *strategy) givenPlan(v *pawl.Invocation) (r llm.ToolResult, ok bool, err error) {
 	plans := 0
 	for _, m := range v.Messages() {
 		for _, c := range m.Calls() {
@@ -183,8 +189,12 @@ type progress struct {
 }
 
 func (p *progress) begin(plan *Plan) {
-	p.plan, p.groups, p.next, p.results, p.retries = plan, plan.groups(), 0, map[int]llm.ToolResult{}, 0
+	p.plan = plan
+	p.groups = plan.groups()
+	p.next = 0
 	p.open = p.groups[0]
+	p.results = map[int]llm.ToolResult{}
+	p.retries = 0
 }
 
 // decide replays the work that is done, and returns the next step.
@@ -212,7 +222,7 @@ func (s *strategy) decide(t *turn) move {
 		case p.plan == nil:
 			return move{err: &PhaseError{Text: "the conversation has work without a plan"}}
 		default:
-			if err := s.took(&p, st); err != nil {
+			if err := s.addWork(&p, st); err != nil {
 				return move{err: err}
 			}
 		}
@@ -220,22 +230,23 @@ func (s *strategy) decide(t *turn) move {
 	return s.next(t, &p)
 }
 
-// took notes what a group of phases came to. The error: the team gives up.
-func (s *strategy) took(p *progress, st step) error {
+// addWork adds the results of the open phases. The error ends the run.
+func (s *strategy) addWork(p *progress, st step) error {
 	var failed []int
 	var why *PhaseError
-	for k, i := range p.open {
-		if k >= len(st.results) {
-			break
+	for k, i := range p.open[:min(len(p.open), len(st.results))] {
+		r := st.results[k]
+		p.results[i] = r
+		if !r.IsError {
+			continue
 		}
-		p.results[i] = st.results[k]
-		if st.results[k].IsError {
-			failed = append(failed, i)
-			if why == nil {
-				why = &PhaseError{i + 1, p.plan.Phases[i].title(), p.plan.Phases[i].Worker, firstLine(st.results[k])}
-			}
+		failed = append(failed, i)
+		if why == nil {
+			ph := p.plan.Phases[i]
+			why = &PhaseError{Phase: i + 1, Name: ph.title(), Worker: ph.Worker, Text: firstLine(r)}
 		}
 	}
+
 	switch {
 	case why == nil:
 		p.retries = 0
@@ -266,7 +277,8 @@ func (s *strategy) next(t *turn, p *progress) move {
 		m.calls = []llm.ToolCall{ask(makePlan, t.whole())}
 	case p.failed != nil:
 		m.text = fmt.Sprintf("Phase %d failed; another plan is needed.", p.failed.Phase)
-		m.calls = []llm.ToolCall{ask(makePlan, t.whole()+"\n\nThe plan before this one failed: "+p.failed.Error()+"\nWhat was done gave:\n"+p.past+"\nMake another plan for what is left to do.")}
+		m.calls = []llm.ToolCall{ask(makePlan, t.whole()+"\n\nThe plan before this one failed: "+p.failed.Error()+
+			"\nWhat was done gave:\n"+p.past+"\nMake another plan for what is left to do.")}
 	case p.next < len(p.groups):
 		m.text = s.heading(p)
 		for _, i := range p.open {
@@ -358,7 +370,8 @@ type summaryArgs struct {
 // summing is the tool that asks the lead for the answer, in the form that the run wants.
 func summing(lead *pawl.Agent) *pawl.Tool {
 	t := asking(lead, sumUp, "Answers the task from what the workers gave.")
-	t.Input = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["task"],"properties":{"task":{"type":"string"},"output":{"type":"object"}}}`)
+	t.Input = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["task"],` +
+		`"properties":{"task":{"type":"string"},"output":{"type":"object"}}}`)
 	t.Output = nil
 	t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var args summaryArgs

@@ -17,6 +17,7 @@ import (
 // Worker is an agent that gets work. Its name is also the name of its tool, so the workers of a
 // team have different names.
 type Worker struct {
+	// Agent does the work. Its name is the name of the tool by which it is called.
 	Agent *pawl.Agent
 
 	// Description is the worker's purpose, for the lead. Empty means the beginning of its
@@ -49,11 +50,13 @@ func checked(lead *pawl.Agent, workers []Worker, taken ...string) error {
 		return errors.New("team: the lead has no model")
 	}
 	if len(taken) > 0 && len(lead.Tools) > 0 {
-		return fmt.Errorf("team %s: the lead of such a team calls no tools of its own; give them to a worker, or make it a Network", nameOf(lead))
+		return fmt.Errorf("team %s: the lead of such a team calls no tools of its own; give them to a worker, "+
+			"or make it a Network", nameOf(lead))
 	}
 	if len(workers) == 0 {
 		return fmt.Errorf("team %s: there is no worker", nameOf(lead))
 	}
+
 	seen := map[string]bool{}
 	for _, n := range taken {
 		seen[n] = true
@@ -112,37 +115,46 @@ func once(work pawl.ToolFunc) pawl.ToolFunc {
 		if v == nil {
 			return work(ctx, call)
 		}
-		msgs := v.Messages()
-		last := len(msgs) - 1
-		results := map[string]llm.ToolResult{}
-		for i := last; i >= 0 && msgs[i].Role != llm.RoleUser; i-- {
-			for _, p := range msgs[i].Parts {
-				if r, ok := p.(llm.ToolResult); ok {
-					results[r.CallID] = r
-				}
-			}
-			calls := msgs[i].Calls()
-			for k, c := range calls {
-				if c.Name != call.Name || !same(c.Args, call.Args) {
-					continue
-				}
-				if r, ok := results[c.ID]; ok && !r.IsError {
-					v.FromCache()
-					return llm.ToolResult{Parts: r.Parts, Data: r.Data}, nil
-				}
-				if i == last && slices.ContainsFunc(calls[k+1:],
-					func(d llm.ToolCall) bool { return d.ID == v.Call.ID }) {
-					v.FromCache()
-					return llm.TextResult(fmt.Sprintf("The same task is in call %s, and is done once: its result is there.", c.ID)), nil
-				}
-			}
+		if r, ok := doneBefore(v.Messages(), v.Call.ID, call); ok {
+			v.FromCache()
+			return r, nil
 		}
 		return work(ctx, call)
 	}
 }
 
-// same reports whether a and b are the same JSON value.
-func same(a, b json.RawMessage) bool {
+// doneBefore returns the result of an equal call of this turn that succeeded. Of equal calls in one
+// reply, the first is executed, and the others refer to it. id is the ID of the call itself.
+func doneBefore(msgs []llm.Message, id string, call llm.ToolCall) (r llm.ToolResult, ok bool) {
+	last := len(msgs) - 1
+	results := map[string]llm.ToolResult{}
+	for i := last; i >= 0 && msgs[i].Role != llm.RoleUser; i-- {
+		for _, p := range msgs[i].Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				results[r.CallID] = r
+			}
+		}
+
+		calls := msgs[i].Calls()
+		for k, c := range calls {
+			if c.Name != call.Name || !equalJSON(c.Args, call.Args) {
+				continue
+			}
+			if r, ok := results[c.ID]; ok && !r.IsError {
+				return llm.ToolResult{Parts: r.Parts, Data: r.Data}, true
+			}
+			isLater := func(d llm.ToolCall) bool { return d.ID == id }
+			if i == last && slices.ContainsFunc(calls[k+1:], isLater) {
+				text := fmt.Sprintf("The same task is in call %s, and is done once: its result is there.", c.ID)
+				return llm.TextResult(text), true
+			}
+		}
+	}
+	return r, false
+}
+
+// equalJSON reports whether a and b are the same JSON value.
+func equalJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
