@@ -65,15 +65,13 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	if v == nil {
 		return llm.ErrorResult("Nothing is kept here."), nil
 	}
-	switch {
-	case q.Offset < 0 || q.Limit < 0 || q.Line < 0 || q.Lines < 0:
-		return llm.ErrorResult("offset, limit, line and lines are 0 or more."), nil
-	case q.Offset > 0 && (q.Line > 0 || q.Lines > 0 || q.Pattern != ""):
-		return llm.ErrorResult("offset counts bytes; it does not go with line, lines or pattern."), nil
+	if fault := q.fault(); fault != "" {
+		return llm.ErrorResult(fault), nil
 	}
 	if q.ID == "" {
 		return q.searchAll(ctx, v), nil
 	}
+
 	a, err := v.Artifact(ctx, llm.Key(q.ID))
 	if errors.Is(err, pawl.ErrNotFound) {
 		for _, r := range results(ctx, v) {
@@ -85,25 +83,48 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	}
 	switch {
 	case errors.Is(err, pawl.ErrNotFound):
-		return llm.ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.", text.Clip(q.ID, 80))), nil
+		return llm.ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; "+
+			"if it was that, it is kept no longer: call the tool again, and ask for less.", text.Clip(q.ID, 80))), nil
 	case err != nil:
 		return llm.ToolResult{}, pawl.RetryableError(err)
 	}
-	text := a.Text
-	if a.Data != nil {
-		text = string(a.Data)
-		if strings.HasPrefix(a.MIME, "image/") || !utf8.ValidString(text) ||
-			strings.Contains(text, "\x00") {
-			return llm.ErrorResult(fmt.Sprintf("%s is %s of %d bytes, and no text: it cannot be read here.", q.ID, a.MIME, len(a.Data))), nil
-		}
-	}
+
+	content, ok := textOf(a)
 	switch {
+	case !ok:
+		return llm.ErrorResult(fmt.Sprintf("%s is %s of %d bytes, and no text: it cannot be read here.",
+			q.ID, a.MIME, len(a.Data))), nil
 	case q.Pattern != "":
-		return q.search(text), nil
+		return q.search(content), nil
 	case q.Line > 0 || q.Lines > 0:
-		return q.lines(text), nil
+		return q.lines(content), nil
 	}
-	return q.bytes(text), nil
+	return q.bytes(content), nil
+}
+
+// fault says what is wrong with q. Empty means nothing.
+func (q page) fault() string {
+	byLine := q.Line > 0 || q.Lines > 0 || q.Pattern != ""
+	switch {
+	case min(q.Offset, q.Limit, q.Line, q.Lines) < 0:
+		return "offset, limit, line and lines are 0 or more."
+	case q.Offset > 0 && byLine:
+		return "offset counts bytes; it does not go with line, lines or pattern."
+	}
+	return ""
+}
+
+// textOf returns the text of an artifact. ok is false if it is none.
+func textOf(a pawl.Artifact) (content string, ok bool) {
+	if a.Data == nil {
+		return a.Text, true
+	}
+	content = string(a.Data)
+	switch {
+	case strings.HasPrefix(a.MIME, "image/"), !utf8.ValidString(content), strings.Contains(content, "\x00"):
+		return "", false
+	}
+	return content, true
 }
 
 // result is a result of the conversation.

@@ -55,21 +55,32 @@ var marks = []mark{
 // mayBegin returns how much of s cannot be part of a call: up to the first place where one may
 // begin. atStart means that s begins the reply.
 func mayBegin(s string, atStart bool) int {
-	if t := strings.TrimLeft(s, " \t\r\n"); atStart && (t == "" || t[0] == '{' || t[0] == '[') {
+	if t := strings.TrimLeft(s, " \t\r\n"); atStart && (t == "" || isJSON(t)) {
 		return 0
 	}
 	for i := range s {
 		switch s[i] {
 		case '<', '[', '`', 'f':
-			rest := s[i:]
-			for _, m := range marks {
-				if (strings.HasPrefix(m.open, rest) || strings.HasPrefix(rest, m.open)) && !otherCode(rest) {
-					return i
-				}
+			if mayBeMark(s[i:]) {
+				return i
 			}
 		}
 	}
 	return len(s)
+}
+
+// isJSON reports whether s begins as an object or a list.
+func isJSON(s string) bool { return strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") }
+
+// mayBeMark reports whether s begins with a mark, or is the beginning of a mark.
+func mayBeMark(s string) bool {
+	for _, m := range marks {
+		begins := strings.HasPrefix(m.open, s) || strings.HasPrefix(s, m.open)
+		if begins && !otherCode(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // otherCode reports whether s begins with a fence of a language that no call is written in.
@@ -85,13 +96,12 @@ func callFence(lang string) bool {
 
 // find is Find. whole means that text is the whole reply, which may be a call without marks.
 func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []llm.ToolCall) {
-	if whole {
-		if t := strings.TrimSpace(text); t != "" && (t[0] == '{' || t[0] == '[') {
-			if found := inside(t, tools, false); found != nil {
-				return "", found
-			}
+	if t := strings.TrimSpace(text); whole && isJSON(t) {
+		if found := inside(t, tools, false); found != nil {
+			return "", found
 		}
 	}
+
 	var words strings.Builder
 	pos := 0
 	for pos < len(text) {
@@ -99,13 +109,12 @@ func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []
 		if i >= len(text) {
 			break
 		}
+
 		n := 0
 		var found []llm.ToolCall
-		for _, m := range marks {
-			if strings.HasPrefix(text[i:], m.open) {
-				n, found = marked(text[i:], m, tools)
-				break
-			}
+		at := slices.IndexFunc(marks, func(m mark) bool { return strings.HasPrefix(text[i:], m.open) })
+		if at >= 0 {
+			n, found = marked(text[i:], marks[at], tools)
 		}
 		if found == nil {
 			_, size := utf8.DecodeRuneInString(text[i:])
@@ -117,6 +126,7 @@ func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []
 		calls = append(calls, found...)
 		pos = i + n
 	}
+
 	if len(calls) == 0 {
 		return text, nil
 	}
@@ -135,6 +145,7 @@ func marked(s string, m mark, tools []*llm.ToolSpec) (n int, calls []llm.ToolCal
 		}
 		body = rest
 	}
+
 	end := len(body)
 	size := 0
 	for _, e := range m.ends {
@@ -146,6 +157,7 @@ func marked(s string, m mark, tools []*llm.ToolSpec) (n int, calls []llm.ToolCal
 	if fence && size == 0 {
 		return 0, nil // a fence that does not end
 	}
+
 	n = len(s) - len(body) + end + size
 	content := body[:end]
 	switch m.open {
@@ -226,6 +238,7 @@ func jsonCall(raw json.RawMessage, tools []*llm.ToolSpec) *llm.ToolCall {
 	if f, ok := fields["function"]; ok && len(f) > 0 && f[0] == '{' {
 		return jsonCall(f, tools)
 	}
+
 	var name string
 	var args json.RawMessage
 	for k, v := range fields {
@@ -244,6 +257,7 @@ func jsonCall(raw json.RawMessage, tools []*llm.ToolSpec) *llm.ToolCall {
 	if args == nil {
 		return nil
 	}
+
 	var text string
 	if json.Unmarshal(args, &text) == nil {
 		args = json.RawMessage(text)
@@ -278,7 +292,8 @@ func blockCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 		if len(args) == 0 || args[0] != '{' {
 			var keys, values []string
 			for _, p := range parameter.FindAllStringSubmatch(m[2], -1) {
-				keys, values = append(keys, p[1]), append(values, p[3])
+				keys = append(keys, p[1])
+				values = append(values, p[3])
 			}
 			if len(keys) == 0 && len(args) > 0 {
 				return nil

@@ -73,25 +73,23 @@ type filter struct {
 }
 
 func (f *filter) add(d llm.Delta) bool {
-	text, isText := d.Part.(llm.Text)
-	_, isCall := d.Part.(llm.ToolCall)
-	f.calls = f.calls || isCall
-	if f.holds && (d.Finish != "" || d.Part != nil && (!isText || d.Index != f.part)) {
+	if _, isCall := d.Part.(llm.ToolCall); isCall {
+		f.calls = true
+	}
+	if f.holds && f.endsText(d) {
 		f.flush(!f.calls && !d.Finish.Cut())
 	}
-	if isText && text.Opaque == nil && !f.calls {
-		if !f.holds {
-			f.part = d.Index
-			f.holds = true
-		}
-		f.held.WriteString(text.Text)
-		f.release()
+
+	text, isText := d.Part.(llm.Text)
+	switch {
+	case isText && text.Opaque == nil && !f.calls:
+		f.hold(d.Index, text.Text)
 		d.Part = nil
 		d.Done = false
-		if d.Usage == nil && d.Finish == "" && d.Model == "" && d.ID == "" && d.Notice == nil && d.Requests == 0 {
+		if saysNothing(d) {
 			return !f.left
 		}
-	} else if d.Part == nil && d.Done && f.holds && d.Index == f.part {
+	case d.Part == nil && d.Done && f.holds && d.Index == f.part:
 		return !f.left // sealed when it is flushed
 	}
 	if d.Part != nil || d.Done {
@@ -99,6 +97,30 @@ func (f *filter) add(d llm.Delta) bool {
 	}
 	f.send(d)
 	return !f.left
+}
+
+// endsText reports whether the text at hand is complete before d.
+func (f *filter) endsText(d llm.Delta) bool {
+	_, isText := d.Part.(llm.Text)
+	more := isText && d.Index == f.part
+	return d.Finish != "" || d.Part != nil && !more
+}
+
+// hold adds a fragment of part i to the text at hand, and passes on what cannot be a call.
+func (f *filter) hold(i int, text string) {
+	if !f.holds {
+		f.part = i
+		f.holds = true
+	}
+	f.held.WriteString(text)
+	f.release()
+}
+
+// saysNothing reports whether nothing is left of a delta after its text was taken out.
+func saysNothing(d llm.Delta) bool {
+	aboutReply := d.Usage != nil || d.Finish != "" || d.Requests != 0
+	aboutModel := d.Model != "" || d.ID != ""
+	return !aboutReply && !aboutModel && d.Notice == nil
 }
 
 // index returns our number of the inner model's part i.
@@ -142,6 +164,7 @@ func (f *filter) flush(look bool) {
 	if look {
 		rest, calls = find(s, f.tools, !f.began())
 	}
+
 	if rest != "" || f.began() {
 		f.send(llm.Delta{Index: f.index(f.part), Part: llm.Text{Text: rest}, Done: true})
 	} else if len(calls) == 0 {
@@ -150,8 +173,12 @@ func (f *filter) flush(look bool) {
 	if len(calls) == 0 {
 		return
 	}
-	f.send(llm.Delta{Notice: &llm.Notice{Code: NoticeLeaked, Text: fmt.Sprintf("made %d of what the model wrote as text: %s", len(calls), calls[0].Name),
-		Data: json.RawMessage(fmt.Sprintf(`{"calls":%d}`, len(calls)))}})
+
+	f.send(llm.Delta{Notice: &llm.Notice{
+		Code: NoticeLeaked,
+		Text: fmt.Sprintf("made %d of what the model wrote as text: %s", len(calls), calls[0].Name),
+		Data: json.RawMessage(fmt.Sprintf(`{"calls":%d}`, len(calls))),
+	}})
 	for _, c := range calls {
 		f.send(llm.Delta{Index: f.next, Part: c, Done: true})
 		f.next++

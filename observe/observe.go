@@ -73,7 +73,7 @@ func tapped(r pawl.Runner, fn func(pawl.Event)) RunnerFunc {
 			o := observer{fn: fn}
 			for e, err := range r.Stream(ctx, msgs...) {
 				if err == nil {
-					o.tell(e)
+					o.pass(e)
 				}
 				if !yield(e, err) {
 					return
@@ -107,7 +107,7 @@ func watched(r pawl.Runner, kinds []pawl.EventKind, fn func(pawl.Event)) RunnerF
 			defer q.flush(ctx)
 			for e, err := range r.Stream(ctx, msgs...) {
 				if err == nil && (kinds == nil || slices.Contains(kinds, e.Kind)) {
-					q.put(e)
+					q.enqueue(e)
 				}
 				if !yield(e, err) {
 					return
@@ -123,8 +123,8 @@ type observer struct {
 	gap pawl.Event // a nil Lost means no gap
 }
 
-// tell passes the gap and then e to fn. e may be a gap itself.
-func (o *observer) tell(e pawl.Event) {
+// pass passes the gap and then e to fn. e may be a gap itself.
+func (o *observer) pass(e pawl.Event) {
 	if e.Kind == pawl.EventGap {
 		o.missed(e, e.Lost, o.gap.Text)
 	}
@@ -157,7 +157,10 @@ func (o *observer) missed(e pawl.Event, lost map[pawl.EventKind]int, why string)
 	if o.gap.Lost == nil {
 		o.gap = pawl.Event{Kind: pawl.EventGap, Lost: map[pawl.EventKind]int{}}
 	}
-	o.gap.Run, o.gap.Step, o.gap.Seq, o.gap.Text = e.Run, e.Step, e.Seq, why
+	o.gap.Run = e.Run
+	o.gap.Step = e.Step
+	o.gap.Seq = e.Seq
+	o.gap.Text = why
 	for kind, n := range lost {
 		o.gap.Lost[kind] += n
 	}
@@ -190,18 +193,28 @@ func fragment(k pawl.EventKind) bool {
 	return false
 }
 
-// put queues e, or counts it as missed.
-func (q *observed) put(e pawl.Event) {
-	end := e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/")
+// enqueue queues e, or counts it as missed.
+func (q *observed) enqueue(e pawl.Event) {
 	q.mu.Lock()
-	if n := len(q.queue); !end && (n >= queuedEvents || n >= queuedFragments && fragment(e.Kind)) {
-		q.drops.missed(e, map[pawl.EventKind]int{e.Kind: 1}, "")
-	} else {
+	if q.accepts(e) {
 		q.owed()
 		q.queue = append(q.queue, e)
+	} else {
+		q.drops.missed(e, map[pawl.EventKind]int{e.Kind: 1}, "")
 	}
 	q.mu.Unlock()
 	q.signal()
+}
+
+// accepts reports whether the queue has room for e. The end of the run always has. q.mu is locked.
+func (q *observed) accepts(e pawl.Event) bool {
+	switch {
+	case e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/"):
+		return true
+	case fragment(e.Kind):
+		return len(q.queue) < queuedFragments
+	}
+	return len(q.queue) < queuedEvents
 }
 
 // owed queues the gap before the next event.
@@ -233,7 +246,7 @@ func (q *observed) work() {
 			q.queue = nil
 			q.mu.Unlock()
 			for _, e := range batch {
-				q.tell(e)
+				q.pass(e)
 			}
 			if len(batch) > 0 {
 				continue

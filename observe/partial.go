@@ -108,7 +108,8 @@ func formed(b []byte, texts bool) (form json.RawMessage, n int) {
 		t, err = d.ReadToken()
 		at := int(d.InputOffset())
 		// A number may go on, and a name has no value yet.
-		if err != nil || at == len(b) && strings.IndexByte(`"{}[]`, byte(t.Kind())) < 0 || named(d) {
+		mayGoOn := at == len(b) && strings.IndexByte(`"{}[]`, byte(t.Kind())) < 0
+		if err != nil || mayGoOn || named(d) {
 			continue
 		}
 		n = at
@@ -116,16 +117,12 @@ func formed(b []byte, texts bool) (form json.RawMessage, n int) {
 			break
 		}
 	}
+
 	form = slices.Clone(b[:n])
-	text := bytes.TrimLeft(b[d.InputOffset():], " \t\r\n,:")
-	kind, _ := d.StackIndex(d.StackDepth())
-	if texts && errors.Is(err, io.ErrUnexpectedEOF) && bytes.HasPrefix(text, []byte(`"`)) && (kind == '[' || named(d)) {
-		for k := len(text); k > 1; k-- { // it may end within an escape or a character
-			if text[k-1] < utf8.RuneSelf && jsontext.Value(append(slices.Clone(text[:k]), '"')).IsValid() {
-				n = len(b) - len(text) + k
-				form = append(slices.Clone(b[:n]), '"')
-				break
-			}
+	if texts && errors.Is(err, io.ErrUnexpectedEOF) {
+		if open := openText(b, d); open != nil {
+			n = len(open)
+			form = append(open, '"')
 		}
 	}
 	for depth := d.StackDepth(); depth > 0; depth-- {
@@ -133,6 +130,24 @@ func formed(b []byte, texts bool) (form json.RawMessage, n int) {
 		form = append(form, byte(kind)+2) // a closing bracket is two after its opening one
 	}
 	return form, n
+}
+
+// openText returns b up to the last place at which the text that is being written may end. Nil
+// means that no value is being written that is a text.
+func openText(b []byte, d *jsontext.Decoder) []byte {
+	text := bytes.TrimLeft(b[d.InputOffset():], " \t\r\n,:")
+	kind, _ := d.StackIndex(d.StackDepth())
+	isValue := kind == '[' || named(d)
+	if !isValue || !bytes.HasPrefix(text, []byte(`"`)) {
+		return nil
+	}
+	for k := len(text); k > 1; k-- { // it may end within an escape or a character
+		whole := text[k-1] < utf8.RuneSelf && jsontext.Value(append(slices.Clone(text[:k]), '"')).IsValid()
+		if whole {
+			return slices.Clone(b[:len(b)-len(text)+k])
+		}
+	}
+	return nil
 }
 
 // named reports whether d has read a name, and not its value.

@@ -144,9 +144,12 @@ type Miss struct {
 
 // Difference is a place in two bodies.
 type Difference struct {
-	Path     string // such as messages[2].content; empty means the whole body
-	Recorded string // JSON; empty means nothing
-	Now      string
+	// Path is a place such as messages[2].content. Empty means the whole body.
+	Path string
+	// Recorded is JSON. Empty means that nothing was there.
+	Recorded string
+	// Now is JSON. Empty means that nothing is there.
+	Now string
 }
 
 // Error shows the nearest recorded request and what differs.
@@ -185,6 +188,7 @@ func (p *Player) miss(now Request, f form, same int) *Miss {
 	if same > 0 {
 		return m
 	}
+
 	known := map[string]bool{}
 	for i := range p.exchanges {
 		known[p.forms[i].to] = true
@@ -192,8 +196,7 @@ func (p *Player) miss(now Request, f form, same int) *Miss {
 			continue
 		}
 		d := differences(p.exchanges[i].Request.Body, now.Body)
-		if m.Nearest == 0 || len(d) < len(m.Differs) || len(d) == len(m.Differs) && p.played[m.Nearest-1] &&
-			!p.played[i] {
+		if m.Nearest == 0 || p.isNearer(i, len(d), m) {
 			m.Nearest = i + 1
 			m.Differs = d
 		}
@@ -202,6 +205,15 @@ func (p *Player) miss(now Request, f form, same int) *Miss {
 		m.Known = slices.Sorted(maps.Keys(known))
 	}
 	return m
+}
+
+// isNearer reports whether exchange i, with so many differences, is nearer than m.Nearest. Of two
+// that are equally near, the one that was not played yet is. The caller holds p.mu.
+func (p *Player) isNearer(i, differences int, m *Miss) bool {
+	if differences != len(m.Differs) {
+		return differences < len(m.Differs)
+	}
+	return p.played[m.Nearest-1] && !p.played[i]
 }
 
 // differences are the places in which two bodies differ.

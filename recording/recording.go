@@ -41,25 +41,30 @@ const Form = "pawl recording 1"
 // Recording is a list of exchanges in the order of the requests. It is plain data; JSON and Parse
 // write and read its files.
 type Recording struct {
-	Form      string     `json:"form"` // the constant Form
+	// Form is the constant Form.
+	Form string `json:"form"`
+	// Exchanges are in the order of their requests.
 	Exchanges []Exchange `json:"exchanges"`
 }
 
 // Exchange is a request and its answer.
 type Exchange struct {
-	Request  Request  `json:"request"`
+	// Request is what was sent.
+	Request Request `json:"request"`
+	// Response is what was received, or why nothing was.
 	Response Response `json:"response"`
 }
 
 // Request is a recorded request.
 type Request struct {
+	// Method is the method of HTTP, in capitals.
 	Method string `json:"method"`
-
-	// without the user, and without the values of keys in the query
+	// URL has no user, and no values of keys in its query.
 	URL string `json:"url"`
-
-	Header map[string]string `json:"headers,omitzero"` // lower-case names
-	Body   Body              `json:"body,omitzero"`
+	// Header has lower-case names.
+	Header map[string]string `json:"headers,omitzero"`
+	// Body is the whole body. Nil means none.
+	Body Body `json:"body,omitzero"`
 }
 
 // Response is a recorded response.

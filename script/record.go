@@ -152,8 +152,7 @@ type (
 func (m *Model) MarshalJSON() ([]byte, error) {
 	w := modelJSON{Skip: m.Skip, Holds: m.Holds, Turns: make([]turnJSON, len(m.Turns))}
 	for i, t := range m.Turns {
-		if t.next != nil || t.loop != nil || t.want != nil || t.Deltas != nil || t.Hold != nil ||
-			t.Delay != 0 || t.Pace != 0 || t.Size != 0 {
+		if !t.isPlain() {
 			return nil, fmt.Errorf("script: turn %d is no plain reply", i+1)
 		}
 		j := turnJSON{Finish: t.Finish, Usage: t.Usage, Model: t.Model, ID: t.ID, Requests: t.Requests}
@@ -235,4 +234,11 @@ func (j *turnJSON) turn() Turn {
 		t = Expect(t, Asked(j.Asked))
 	}
 	return t
+}
+
+// isPlain reports whether t is a reply that decides, repeats and waits for nothing.
+func (t *Turn) isPlain() bool {
+	decides := t.next != nil || t.loop != nil || t.want != nil
+	waits := t.Hold != nil || t.Delay != 0 || t.Pace != 0
+	return !decides && !waits && t.Deltas == nil && t.Size == 0
 }

@@ -48,9 +48,12 @@ import (
 // Model plays Turns. The zero value is exhausted from the start. Set the fields before the first
 // use; after that a Model may be used concurrently.
 type Model struct {
+	// Turns are the replies, in order.
 	Turns []Turn
-	Skip  int  // replies of other models at the head of the conversation
-	Quiet bool // do not record the requests, for long loads
+	// Skip is the number of replies of other models at the head of the conversation.
+	Skip int
+	// Quiet means that requests are not recorded, for long loads.
+	Quiet bool
 
 	// report that outputs are held to their schema together with tools (llm.OutputHolder)
 	Holds bool
