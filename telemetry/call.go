@@ -75,7 +75,7 @@ func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res llm.ToolRe
 	if fault == "" && res.IsError {
 		fault = string(pawl.OutcomeError)
 	}
-	if t.o.Content && n.span.IsRecording() {
+	if t.options.Content && n.span.IsRecording() {
 		n.span.SetAttributes(t.callContent(inv.Call, res)...)
 	}
 	t.endCall(n, now, fault, textOf(err), true)
@@ -84,7 +84,7 @@ func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res llm.ToolRe
 // complete ends the span of a call with its Execution. It creates the span if the middleware did
 // not see the call. The caller holds mu.
 func (tr *tree) complete(x *pawl.Execution) {
-	n, t := tr.nodes[x.Key], tr.t
+	n, t := tr.nodes[x.Key], tr.telemetry
 	if n == nil {
 		if x.Started.Before(tr.root.start) && !x.Started.IsZero() {
 			delete(tr.begun, x.Key)
@@ -108,7 +108,7 @@ func (tr *tree) complete(x *pawl.Execution) {
 	set := []attribute.KeyValue{pawlOutcome.String(string(x.Outcome)), pawlAttempts.Int(x.Attempts)}
 	set = given(set, x.Cached, pawlCached.Bool(true))
 	set = given(set, len(x.Repairs) > 0, pawlRepairs.Int(len(x.Repairs)))
-	if t.o.Content && n.span.IsRecording() {
+	if t.options.Content && n.span.IsRecording() {
 		set = append(set, t.callContent(x.Call, x.Result)...)
 	}
 	n.span.SetAttributes(set...)

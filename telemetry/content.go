@@ -40,7 +40,7 @@ func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribu
 		all.Messages = append(all.Messages, resp.Message)
 	}
 	// redacted together, because a secret argument may occur elsewhere
-	msgs := t.o.Redactor.Result(&all).Messages
+	msgs := t.options.Redactor.Result(&all).Messages
 	var system []contentPart
 	var in []contentMessage
 	for _, m := range msgs[:asked] {
@@ -62,7 +62,7 @@ func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribu
 
 // callContent returns the arguments and the result of a call without secrets.
 func (t *Telemetry) callContent(c llm.ToolCall, res llm.ToolResult) []attribute.KeyValue {
-	msgs := t.o.Redactor.Result(&pawl.Result{Messages: []llm.Message{
+	msgs := t.options.Redactor.Result(&pawl.Result{Messages: []llm.Message{
 		{Role: llm.RoleAssistant, Parts: []llm.Part{c}}, {Role: llm.RoleTool, Parts: []llm.Part{res}}}}).Messages
 	c, _ = msgs[0].Parts[0].(llm.ToolCall)
 	res, _ = msgs[1].Parts[0].(llm.ToolResult)

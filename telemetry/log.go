@@ -28,7 +28,7 @@ func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
 			id := cmp.Or(RunID(ctx), rand.Text())
 			w := writer{t, l.With("run_id", id)}
 			if at := trace.SpanContextFromContext(ctx); at.IsValid() {
-				w.l = w.l.With("trace_id", at.TraceID().String(), "span_id", at.SpanID().String())
+				w.logger = w.logger.With("trace_id", at.TraceID().String(), "span_id", at.SpanID().String())
 			}
 			return func(yield func(pawl.Event, error) bool) {
 				plain := false // an error after the end adds nothing
@@ -37,7 +37,8 @@ func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
 						w.event(ctx, e)
 						plain = e.Kind == pawl.EventRunEnded && e.Error == ""
 					} else if !plain {
-						w.write(ctx, slog.LevelError, "run failed", append(w.words("error", err.Error()), slog.String("error.type", faultOf(err))))
+						set := append(w.words("error", err.Error()), slog.String("error.type", faultOf(err)))
+						w.write(ctx, slog.LevelError, "run failed", set)
 					}
 					if !yield(e, err) {
 						return
@@ -50,69 +51,93 @@ func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
 
 // writer writes the lines of a run.
 type writer struct {
-	t *Telemetry
-	l *slog.Logger
+	telemetry *Telemetry
+	logger    *slog.Logger
 }
 
 func (w writer) write(ctx context.Context, level slog.Level, msg string, set []slog.Attr) {
-	w.l.LogAttrs(ctx, level, msg, set...)
+	w.logger.LogAttrs(ctx, level, msg, set...)
 }
 
 // words returns an attribute that is content.
 func (w writer) words(name, text string) []slog.Attr {
-	if !w.t.o.Content || text == "" {
+	if !w.telemetry.options.Content || text == "" {
 		return nil
 	}
-	return []slog.Attr{slog.String(name, w.t.o.Redactor.String(text))}
+	return []slog.Attr{slog.String(name, w.telemetry.options.Redactor.String(text))}
 }
 
+// event writes the line of an event. Most events have none.
 func (w writer) event(ctx context.Context, e pawl.Event) {
-	level := slog.LevelInfo
-	msg := ""
 	set := []slog.Attr{slog.String("run", string(e.Run)), slog.Int("step", e.Step)}
 	if e.Path != "" {
 		set = append(set, slog.String("key", string(e.Path)))
 	}
+
 	switch e.Kind {
 	case pawl.EventRunStarted:
-		w.t.o.Redactor.AddTools(e.Offered...)
-		msg, set = "run started", append(set, slog.String("agent", e.Agent), slog.Int("tools", len(e.Offered)))
+		w.telemetry.options.Redactor.AddTools(e.Offered...)
+		set = append(set, slog.String("agent", e.Agent), slog.Int("tools", len(e.Offered)))
+		w.write(ctx, slog.LevelInfo, "run started", set)
 	case pawl.EventResponseReceived:
-		u := &e.Response.Usage
-		msg, set = "reply", append(set, slog.String("model", e.Response.Model),
-			slog.String("finish", string(e.Response.Finish)), slog.Int("calls", len(e.Response.Message.Calls())),
-			slog.Int("input_tokens", u.Input), slog.Int("output_tokens", u.Output))
+		w.write(ctx, slog.LevelInfo, "reply", append(set, replyAttrs(e.Response)...))
 	case pawl.EventCallCompleted:
-		x := e.Execution
-		msg, set = "call", append(set, slog.String("tool", nameOf(x)), slog.String("outcome", string(x.Outcome)), slog.Int("attempts", x.Attempts),
-			slog.Duration("took", x.Ended.Sub(x.Started)))
-		if x.Outcome.Failed() || x.Outcome == pawl.OutcomeUnknown {
+		level := slog.LevelInfo
+		if e.Execution.Outcome.Failed() || e.Execution.Outcome == pawl.OutcomeUnknown {
 			level = slog.LevelWarn
 		}
-		if w.t.o.Content {
-			for _, kv := range w.t.callContent(x.Call, x.Result) {
-				set = append(set, slog.String(string(kv.Key), kv.Value.AsString()))
-			}
-			set = append(set, w.words("error", x.Error)...)
-		}
+		w.write(ctx, level, "call", append(set, w.callAttrs(e.Execution)...))
 	case pawl.EventNotice:
-		level = slog.LevelWarn
-		msg = "notice"
-		set = append(append(set, slog.String("code", e.Code)), w.words("text", e.Text)...)
+		set = append(set, slog.String("code", e.Code))
+		w.write(ctx, slog.LevelWarn, "notice", append(set, w.words("text", e.Text)...))
 	case pawl.EventRunEnded:
-		msg = "run ended"
-		if r := e.Result; r != nil {
-			set = append(set, slog.String("stop", string(r.Stop)), slog.Int("requests", r.Spent.Requests), slog.Int("calls", r.Spent.Calls),
-				slog.Int("input_tokens", r.Spent.Usage.Input), slog.Int("output_tokens", r.Spent.Usage.Output))
-			if r.Stop == pawl.StopFailed {
-				level = slog.LevelError
-			}
-			set = append(set, w.words("cause", r.Cause)...)
+		level := slog.LevelInfo
+		if e.Result != nil && e.Result.Stop == pawl.StopFailed {
+			level = slog.LevelError
 		}
-	default:
-		return
+		w.write(ctx, level, "run ended", append(set, w.endAttrs(e.Result)...))
 	}
-	w.write(ctx, level, msg, set)
+}
+
+func replyAttrs(r *llm.Response) []slog.Attr {
+	return []slog.Attr{
+		slog.String("model", r.Model),
+		slog.String("finish", string(r.Finish)),
+		slog.Int("calls", len(r.Message.Calls())),
+		slog.Int("input_tokens", r.Usage.Input),
+		slog.Int("output_tokens", r.Usage.Output),
+	}
+}
+
+func (w writer) callAttrs(x *pawl.Execution) []slog.Attr {
+	set := []slog.Attr{
+		slog.String("tool", nameOf(x)),
+		slog.String("outcome", string(x.Outcome)),
+		slog.Int("attempts", x.Attempts),
+		slog.Duration("took", x.Ended.Sub(x.Started)),
+	}
+	if !w.telemetry.options.Content {
+		return set
+	}
+	for _, kv := range w.telemetry.callContent(x.Call, x.Result) {
+		set = append(set, slog.String(string(kv.Key), kv.Value.AsString()))
+	}
+	return append(set, w.words("error", x.Error)...)
+}
+
+// endAttrs returns the attributes of the end of a run. r is nil if it has no result.
+func (w writer) endAttrs(r *pawl.Result) []slog.Attr {
+	if r == nil {
+		return nil
+	}
+	set := []slog.Attr{
+		slog.String("stop", string(r.Stop)),
+		slog.Int("requests", r.Spent.Requests),
+		slog.Int("calls", r.Spent.Calls),
+		slog.Int("input_tokens", r.Spent.Usage.Input),
+		slog.Int("output_tokens", r.Spent.Usage.Output),
+	}
+	return append(set, w.words("cause", r.Cause)...)
 }
 
 // nameOf returns the name of the called tool. A name that the model invented is content.

@@ -19,8 +19,8 @@ import (
 
 // model creates a span for each request.
 type model struct {
-	t     *Telemetry
-	inner llm.Model
+	telemetry *Telemetry
+	inner     llm.Model
 }
 
 var _ llm.Model = (*model)(nil)
@@ -31,7 +31,7 @@ func (m *model) Unwrap() llm.Model { return m.inner }
 // Stream calls the wrapped model with a context that contains the span.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		q, ctx := m.t.ask(ctx, req)
+		q, ctx := m.telemetry.ask(ctx, req)
 		defer q.end()
 		for d, err := range m.inner.Stream(ctx, req) {
 			q.see(d, err)
@@ -44,17 +44,17 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 
 // request is a request in progress.
 type request struct {
-	t        *Telemetry
-	tree     *tree // nil means none
-	req      *llm.Request
-	span     trace.Span
-	model    string
-	start    time.Time
-	last     time.Time // start of the current attempt
-	attempts int
-	replied  reply
-	whole    *llm.Response // only with content; otherwise nil
-	err      error
+	telemetry *Telemetry
+	tree      *tree // nil means none
+	req       *llm.Request
+	span      trace.Span
+	model     string
+	start     time.Time
+	last      time.Time // start of the current attempt
+	attempts  int
+	replied   reply
+	whole     *llm.Response // only with content; otherwise nil
+	err       error
 }
 
 // reply holds the recorded properties of a reply.
@@ -68,7 +68,7 @@ type reply struct {
 
 // ask begins the span of a request.
 func (t *Telemetry) ask(ctx context.Context, req *llm.Request) (*request, context.Context) {
-	q := &request{t: t, req: req, model: cmp.Or(req.Model, t.o.Model), start: time.Now(), attempts: 1}
+	q := &request{telemetry: t, req: req, model: cmp.Or(req.Model, t.options.Model), start: time.Now(), attempts: 1}
 	q.last = q.start
 	parent := ctx
 	at, _ := ctx.Value(placeKey{}).(place)
@@ -88,7 +88,7 @@ func (t *Telemetry) ask(ctx context.Context, req *llm.Request) (*request, contex
 	ctx, q.span = t.startRequest(parent, req.Key, q.model, q.start)
 	if q.span.IsRecording() {
 		q.span.SetAttributes(settings(req)...)
-		if t.o.Content {
+		if t.options.Content {
 			q.whole = new(llm.Response)
 		}
 	}
@@ -99,7 +99,7 @@ func (t *Telemetry) ask(ctx context.Context, req *llm.Request) (*request, contex
 func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string, start time.Time) (context.Context,
 	trace.Span) {
 	name := chat
-	set := []attribute.KeyValue{semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(t.o.Provider)}
+	set := []attribute.KeyValue{semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(t.options.Provider)}
 	if model != "" {
 		name += " " + model
 		set = append(set, semconv.GenAIRequestModel(model))
@@ -133,7 +133,7 @@ func (q *request) see(d llm.Delta, err error) {
 	}
 	if d.Notice != nil && d.Notice.Code == "retry" {
 		now := time.Now()
-		q.t.failedAttempt(q.span, q.attempts, q.last, now, other, d.Notice.Text)
+		q.telemetry.failedAttempt(q.span, q.attempts, q.last, now, other, d.Notice.Text)
 		q.attempts++
 		q.last = now
 		return
@@ -160,10 +160,10 @@ func (q *request) end() {
 	if fault == "" && q.replied.finish == "" {
 		fault = faultCancelled
 	}
-	if q.span.IsRecording() && q.t.o.Content {
-		q.span.SetAttributes(q.t.content(q.req, q.whole)...)
+	if q.span.IsRecording() && q.telemetry.options.Content {
+		q.span.SetAttributes(q.telemetry.content(q.req, q.whole)...)
 	}
-	q.t.endRequest(q.span, q.model, &q.replied, q.start, time.Now(), fault, text)
+	q.telemetry.endRequest(q.span, q.model, &q.replied, q.start, time.Now(), fault, text)
 	if tr := q.tree; tr != nil && fault != "" {
 		tr.mu.Lock()
 		tr.fault[runOf(q.req.Key)] = fault

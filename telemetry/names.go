@@ -93,11 +93,11 @@ func (t *Telemetry) failed(span trace.Span, fault, text string) {
 	if fault == "" {
 		return
 	}
-	if !t.o.Content {
+	if !t.options.Content {
 		text = ""
 	}
 	span.SetAttributes(semconv.ErrorTypeKey.String(fault))
-	span.SetStatus(codes.Error, t.o.Redactor.String(text))
+	span.SetStatus(codes.Error, t.options.Redactor.String(text))
 }
 
 func textOf(err error) string {

@@ -43,7 +43,7 @@ func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Messag
 	var res *pawl.Result
 	var failed error
 	broken := true
-	plain := false // plain: an error after the end says the reason of the stop
+	plain := false // an error after the end says the reason of the stop
 	defer func() { tr.close(res, failed, broken) }()
 	ctx = context.WithValue(ctx, placeKey{}, place{tree: tr, call: pawl.InvocationFrom(ctx)})
 	if at := root.span.SpanContext(); at.IsValid() {
@@ -59,10 +59,13 @@ func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Messag
 				c.Result = named(stop.Result, root.span.SpanContext())
 				err = &c
 			}
-		} else if tr.see(e); e.Kind == pawl.EventRunEnded && e.Run == tr.key {
-			res = e.Result
-			plain = e.Error == ""
-			e.Result = named(res, root.span.SpanContext())
+		} else {
+			tr.observe(e)
+			if e.Kind == pawl.EventRunEnded && e.Run == tr.key {
+				res = e.Result
+				plain = e.Error == ""
+				e.Result = named(res, root.span.SpanContext())
+			}
 		}
 		if !yield(e, err) {
 			return
@@ -85,8 +88,8 @@ func named(res *pawl.Result, at trace.SpanContext) *pawl.Result {
 	return &c
 }
 
-// see processes an event.
-func (tr *tree) see(e pawl.Event) {
+// observe processes an event.
+func (tr *tree) observe(e pawl.Event) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	switch e.Kind {
@@ -116,7 +119,7 @@ func (tr *tree) see(e pawl.Event) {
 
 // started names a run after its agent.
 func (tr *tree) started(e pawl.Event) {
-	tr.t.o.Redactor.AddTools(e.Offered...)
+	tr.telemetry.options.Redactor.AddTools(e.Offered...)
 	n := tr.root
 	if tr.key == "" {
 		tr.key = e.Run
@@ -145,26 +148,27 @@ func (tr *tree) replied(run llm.Key, resp *llm.Response) {
 	if tr.again {
 		return
 	}
+
 	var r reply
 	var fault string
 	span := tr.asked(a)
 	if resp != nil {
 		r = reply{model: resp.Model, id: resp.ID, finish: resp.Finish, usage: &resp.Usage}
-		if tr.t.o.Content {
-			span.SetAttributes(tr.t.content(nil, resp)...)
+		if tr.telemetry.options.Content {
+			span.SetAttributes(tr.telemetry.content(nil, resp)...)
 		}
 	} else {
 		fault = other
 		tr.fault[run] = fault
 	}
-	tr.t.endRequest(span, a.name(tr.t), &r, a.start, time.Now(), fault, "")
+	tr.telemetry.endRequest(span, a.name(tr.telemetry), &r, a.start, time.Now(), fault, "")
 }
 
 // asked returns the span of a request that the middleware does not see.
 func (tr *tree) asked(a *asking) trace.Span {
 	if a.span == nil {
-		_, a.span = tr.t.startRequest(trace.ContextWithSpan(context.Background(), tr.parent(a.key).span), a.key,
-			a.name(tr.t), a.start)
+		_, a.span = tr.telemetry.startRequest(trace.ContextWithSpan(context.Background(), tr.parent(a.key).span), a.key,
+			a.name(tr.telemetry), a.start)
 	}
 	return a.span
 }
@@ -173,7 +177,7 @@ func (a *asking) name(t *Telemetry) string {
 	if a.model != "" {
 		return a.model
 	}
-	return t.o.Model
+	return t.options.Model
 }
 
 // noticed creates the span of a failed attempt.
@@ -199,10 +203,10 @@ func (tr *tree) noticed(e pawl.Event) {
 			start, end = n.start, n.end
 		}
 		n.repeats++
-		tr.t.failedAttempt(n.span, n.repeats, start, end, other, e.Text)
+		tr.telemetry.failedAttempt(n.span, n.repeats, start, end, other, e.Text)
 	default:
 		if a := tr.asks[e.Run]; a != nil && !tr.mine[a.key] && !tr.again {
-			tr.t.failedAttempt(tr.asked(a), a.attempts, a.last, now, other, e.Text)
+			tr.telemetry.failedAttempt(tr.asked(a), a.attempts, a.last, now, other, e.Text)
 			a.attempts++
 			a.last = now
 		}
@@ -229,7 +233,7 @@ func (tr *tree) ended(e pawl.Event) {
 		}
 	}
 	delete(tr.fault, e.Run)
-	tr.t.endRun(n, e.Result, fault, e.Error)
+	tr.telemetry.endRun(n, e.Result, fault, e.Error)
 }
 
 // close ends all open spans. res is the result of the run, or nil if it has none. broken means that
@@ -243,14 +247,14 @@ func (tr *tree) close(res *pawl.Result, err error, broken bool) {
 	}
 	delete(tr.nodes, tr.key)
 	for _, n := range tr.nodes {
-		tr.t.failed(n.span, faultCancelled, "")
+		tr.telemetry.failed(n.span, faultCancelled, "")
 		n.span.End()
 	}
 	fault := faultOf(err)
 	if fault == "" && res == nil && broken {
 		fault = faultCancelled
 	}
-	tr.t.endRun(tr.root, res, fault, textOf(err))
+	tr.telemetry.endRun(tr.root, res, fault, textOf(err))
 }
 
 // startRun begins the span of a run whose agent is not known yet.
@@ -258,7 +262,7 @@ func (t *Telemetry) startRun(ctx context.Context, links ...trace.Link) (context.
 	n := &node{start: time.Now()}
 	ctx, n.span = t.tracer.Start(ctx, invokeAgent, trace.WithTimestamp(n.start), trace.WithLinks(links...),
 		trace.WithAttributes(
-			semconv.GenAIOperationNameKey.String(invokeAgent), semconv.GenAIProviderNameKey.String(t.o.Provider)))
+			semconv.GenAIOperationNameKey.String(invokeAgent), semconv.GenAIProviderNameKey.String(t.options.Provider)))
 	if id := RunID(ctx); id != "" {
 		n.span.SetAttributes(semconv.GenAIConversationID(id))
 	}
@@ -291,9 +295,9 @@ func usageOf(u *llm.Usage) (set []attribute.KeyValue) {
 // tree holds the spans of an outermost run by their keys. It combines what the middleware sees
 // during the work with what the events report later.
 type tree struct {
-	t    *Telemetry
-	root *node
-	key  llm.Key // key of the outermost run; empty before it started
+	telemetry *Telemetry
+	root      *node
+	key       llm.Key // key of the outermost run; empty before it started
 
 	mu    sync.Mutex
 	nodes map[llm.Key]*node   // runs and calls in progress
@@ -365,7 +369,7 @@ func up(key llm.Key) llm.Key {
 func runOf(request llm.Key) llm.Key { return up(up(request)) }
 
 func newTree(t *Telemetry, root *node) *tree {
-	return &tree{t: t, root: root, nodes: map[llm.Key]*node{}, begun: map[llm.Key]*timing{},
+	return &tree{telemetry: t, root: root, nodes: map[llm.Key]*node{}, begun: map[llm.Key]*timing{},
 		asks: map[llm.Key]*asking{}, mine: map[llm.Key]bool{},
 		fault: map[llm.Key]string{}}
 }
@@ -385,7 +389,7 @@ func (tr *tree) parent(key llm.Key) *node {
 
 // call creates the span of a call. The caller holds mu.
 func (tr *tree) call(key llm.Key, c llm.ToolCall, start time.Time) *node {
-	n := tr.t.startCall(trace.ContextWithSpan(context.Background(), tr.parent(key).span), key, c, start)
+	n := tr.telemetry.startCall(trace.ContextWithSpan(context.Background(), tr.parent(key).span), key, c, start)
 	tr.nodes[key] = n
 	return n
 }
@@ -394,7 +398,7 @@ func (tr *tree) call(key llm.Key, c llm.ToolCall, start time.Time) *node {
 func (tr *tree) run(key llm.Key) *node {
 	n := tr.nodes[key]
 	if n == nil {
-		_, n = tr.t.startRun(trace.ContextWithSpan(context.Background(), tr.parent(key).span))
+		_, n = tr.telemetry.startRun(trace.ContextWithSpan(context.Background(), tr.parent(key).span))
 		n.span.SetAttributes(pawlKey.String(string(key)))
 		tr.nodes[key] = n
 	}

@@ -74,7 +74,7 @@ type Options struct {
 // Telemetry creates spans and metrics for runs. It is safe for concurrent use by many runs and
 // agents.
 type Telemetry struct {
-	o        Options
+	options  Options
 	tracer   trace.Tracer
 	tokens   metric.Int64Histogram
 	duration metric.Float64Histogram
@@ -87,17 +87,17 @@ const scopeName = "github.com/pawl-go/pawl/telemetry"
 // instrument.
 func New(o *Options) (*Telemetry, error) {
 	t := new(Telemetry)
-	t.o = *cmp.Or(o, new(Options))
-	if t.o.Tracer == nil {
-		t.o.Tracer = notrace.NewTracerProvider()
+	t.options = *cmp.Or(o, new(Options))
+	if t.options.Tracer == nil {
+		t.options.Tracer = notrace.NewTracerProvider()
 	}
-	if t.o.Meter == nil {
-		t.o.Meter = nometer.NewMeterProvider()
+	if t.options.Meter == nil {
+		t.options.Meter = nometer.NewMeterProvider()
 	}
-	t.o.Redactor = cmp.Or(t.o.Redactor, new(redact.Redactor))
-	t.o.Provider = cmp.Or(t.o.Provider, other)
-	t.tracer = t.o.Tracer.Tracer(scopeName, trace.WithSchemaURL(semconv.SchemaURL))
-	m := t.o.Meter.Meter(scopeName, metric.WithSchemaURL(semconv.SchemaURL))
+	t.options.Redactor = cmp.Or(t.options.Redactor, new(redact.Redactor))
+	t.options.Provider = cmp.Or(t.options.Provider, other)
+	t.tracer = t.options.Tracer.Tracer(scopeName, trace.WithSchemaURL(semconv.SchemaURL))
+	m := t.options.Meter.Meter(scopeName, metric.WithSchemaURL(semconv.SchemaURL))
 	tokens, err1 := genaiconv.NewClientTokenUsage(m, metric.WithExplicitBucketBoundaries(tokenBounds...))
 	duration, err2 := genaiconv.NewClientOperationDuration(m, metric.WithExplicitBucketBoundaries(durationBounds...))
 	first, err3 := genaiconv.NewClientOperationTimeToFirstChunk(m, metric.WithExplicitBucketBoundaries(firstBounds...))
@@ -113,7 +113,7 @@ func (t *Telemetry) Middleware() pawl.Middleware {
 		Model:    func(m llm.Model) llm.Model { return &model{t, m} },
 		Approved: t.aroundCall,
 		Check: func(tools []*pawl.Tool) error {
-			t.o.Redactor.AddTools(tools...)
+			t.options.Redactor.AddTools(tools...)
 			return nil
 		},
 	}
@@ -128,7 +128,7 @@ func (t *Telemetry) measured(set []attribute.KeyValue, fault string, took time.D
 // metricSet returns the common attributes of an operation's metrics.
 func (t *Telemetry) metricSet(operation, model, response string) []attribute.KeyValue {
 	set := []attribute.KeyValue{semconv.GenAIOperationNameKey.String(operation),
-		semconv.GenAIProviderNameKey.String(t.o.Provider)}
+		semconv.GenAIProviderNameKey.String(t.options.Provider)}
 	set = given(set, model != "", semconv.GenAIRequestModel(model))
 	return given(set, response != "", semconv.GenAIResponseModel(response))
 }

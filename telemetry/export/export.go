@@ -41,8 +41,10 @@ type Options struct {
 
 // Pipeline holds the providers for a Telemetry. Close it after use.
 type Pipeline struct {
+	// Tracer makes spans. It is never nil.
 	Tracer *trace.TracerProvider
-	Meter  *metric.MeterProvider
+	// Meter makes metrics. It is never nil.
+	Meter *metric.MeterProvider
 
 	signals [2]*signal
 	idle    func() // closes idle connections
@@ -60,6 +62,7 @@ func Open(o *Options) (*Pipeline, error) {
 	if env == nil {
 		env = os.Getenv
 	}
+
 	p := &Pipeline{idle: func() {}}
 	if o.HTTP == nil {
 		own := *o
@@ -72,6 +75,7 @@ func Open(o *Options) (*Pipeline, error) {
 		own.HTTP = from
 		o = &own
 	}
+
 	var errs [2]error
 	p.signals[0], errs[0] = newSignal(o, env, "TRACES", "/v1/traces")
 	p.signals[1], errs[1] = newSignal(o, env, "METRICS", "/v1/metrics")
@@ -86,11 +90,14 @@ func Open(o *Options) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := resource.Merge(resource.NewSchemaless(attribute.String("service.name", cmp.Or(o.Service, "pawl"))), resource.Environment())
+
+	service := attribute.String("service.name", cmp.Or(o.Service, "pawl"))
+	res, err := resource.Merge(resource.NewSchemaless(service), resource.Environment())
 	if err != nil {
 		return nil, err
 	}
-	traces, meters := []trace.TracerProviderOption{trace.WithResource(res)}, []metric.Option{metric.WithResource(res)}
+	traces := []trace.TracerProviderOption{trace.WithResource(res)}
+	meters := []metric.Option{metric.WithResource(res)}
 	if !strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") {
 		traces = append(traces, trace.WithBatcher(spans))
 		meters = append(meters, metric.WithReader(metric.NewPeriodicReader(metrics)))
@@ -98,7 +105,8 @@ func Open(o *Options) (*Pipeline, error) {
 	for _, r := range o.Readers {
 		meters = append(meters, metric.WithReader(r))
 	}
-	p.Tracer, p.Meter = trace.NewTracerProvider(traces...), metric.NewMeterProvider(meters...)
+	p.Tracer = trace.NewTracerProvider(traces...)
+	p.Meter = metric.NewMeterProvider(meters...)
 	return p, nil
 }
 

@@ -47,40 +47,27 @@ type signal struct {
 // precedence over the common ones.
 func newSignal(o *Options, getenv func(string) string, name, path string) (*signal, error) {
 	env := func(variable string) string {
-		return strings.TrimSpace(cmp.Or(getenv("OTEL_EXPORTER_OTLP_"+name+"_"+variable), getenv("OTEL_EXPORTER_OTLP_"+variable)))
+		own := getenv("OTEL_EXPORTER_OTLP_" + name + "_" + variable)
+		return strings.TrimSpace(cmp.Or(own, getenv("OTEL_EXPORTER_OTLP_"+variable)))
 	}
-	s := &signal{transport: o.HTTP, timeout: defaultTimeout, headers: map[string]string{}}
-	if p := env("PROTOCOL"); p != "" && p != "http/json" && p != "http/protobuf" {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %s is not supported; OTLP is sent over HTTP, usually at port 4318", p)
+	if err := supported(env); err != nil {
+		return nil, err
 	}
-	for _, name := range []string{"CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE"} {
-		if env(name) != "" {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not supported; use a custom transport instead (Options.HTTP)", name)
-		}
-	}
-	s.url = strings.TrimRight(cmp.Or(o.Endpoint, getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultEndpoint), "/") + path
+
+	s := &signal{transport: o.HTTP, timeout: defaultTimeout}
+	base := cmp.Or(o.Endpoint, getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultEndpoint)
+	s.url = strings.TrimRight(base, "/") + path
 	if own := getenv("OTEL_EXPORTER_OTLP_" + name + "_ENDPOINT"); own != "" && o.Endpoint == "" {
 		s.url = own // used unchanged
 	}
-	u, err := url.Parse(s.url)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%q is not the address of a collector; want http://HOST:4318", strings.TrimSuffix(s.url, path))
-	case u.User != nil || u.RawQuery != "":
-		return nil, errors.New("the address of a collector has a password or a query; want OTEL_EXPORTER_OTLP_HEADERS")
+	if err := checkAddress(s.url, path); err != nil {
+		return nil, err
 	}
-	for pair := range strings.SplitSeq(env("HEADERS"), ",") {
-		if strings.TrimSpace(pair) == "" {
-			continue
-		}
-		name, value, ok := strings.Cut(pair, "=")
-		value, err := url.PathUnescape(strings.TrimSpace(value))
-		name = strings.TrimSpace(name)
-		if !ok || name == "" || err != nil {
-			// the value may be a key
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: the entry at %q is not name=value", name)
-		}
-		s.headers[name] = value
+
+	var err error
+	s.headers, err = parseHeaders(env("HEADERS"))
+	if err != nil {
+		return nil, err
 	}
 	if text := env("TIMEOUT"); text != "" {
 		ms, err := strconv.Atoi(text)
@@ -89,14 +76,62 @@ func newSignal(o *Options, getenv func(string) string, name, path string) (*sign
 		}
 		s.timeout = time.Duration(ms) * time.Millisecond
 	}
-	switch c := env("COMPRESSION"); c {
+	compression := env("COMPRESSION")
+	switch compression {
 	case "gzip":
 		s.compression = 1
 	case "", "none":
 	default:
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_COMPRESSION: %q is neither gzip nor none", c)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_COMPRESSION: %q is neither gzip nor none", compression)
 	}
 	return s, nil
+}
+
+// supported returns an error for a variable that has no effect here.
+func supported(env func(string) string) error {
+	protocol := env("PROTOCOL")
+	switch protocol {
+	case "", "http/json", "http/protobuf":
+	default:
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %s is not supported; OTLP is sent over HTTP, usually at port 4318", protocol)
+	}
+	for _, name := range []string{"CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE"} {
+		if env(name) != "" {
+			return fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not supported; use a custom transport instead (Options.HTTP)", name)
+		}
+	}
+	return nil
+}
+
+// checkAddress reports an address that is no collector's. path is what was added to it.
+func checkAddress(address, path string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%q is not the address of a collector; want http://HOST:4318", strings.TrimSuffix(address, path))
+	case u.User != nil, u.RawQuery != "":
+		return errors.New("the address of a collector has a password or a query; want OTEL_EXPORTER_OTLP_HEADERS")
+	}
+	return nil
+}
+
+// parseHeaders reads a list of name=value with commas between.
+func parseHeaders(list string) (map[string]string, error) {
+	headers := map[string]string{}
+	for pair := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		name = strings.TrimSpace(name)
+		if !ok || name == "" || err != nil {
+			// The value may be a key, so the error does not have it.
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: the entry at %q is not name=value", name)
+		}
+		headers[name] = value
+	}
+	return headers, nil
 }
 
 // spans sends spans.
@@ -107,9 +142,12 @@ type spans struct {
 
 // spans returns the exporter of the signal.
 func (s *signal) spans() (spans, error) {
-	e, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(s.url),
-		otlptracehttp.WithHeaders(s.headers), otlptracehttp.WithCompression(otlptracehttp.Compression(s.compression)),
-		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf), otlptracehttp.WithRetry(s.retry()),
+	e, err := otlptracehttp.New(context.Background(),
+		otlptracehttp.WithEndpointURL(s.url),
+		otlptracehttp.WithHeaders(s.headers),
+		otlptracehttp.WithCompression(otlptracehttp.Compression(s.compression)),
+		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf),
+		otlptracehttp.WithRetry(s.retry()),
 		otlptracehttp.WithHTTPClient(s.client()))
 	return spans{e, s}, err
 }
@@ -127,10 +165,12 @@ type metrics struct {
 
 // metrics returns the exporter of the signal.
 func (s *signal) metrics() (metrics, error) {
-	e, err := otlpmetrichttp.New(context.Background(), otlpmetrichttp.WithEndpointURL(s.url),
+	e, err := otlpmetrichttp.New(context.Background(),
+		otlpmetrichttp.WithEndpointURL(s.url),
 		otlpmetrichttp.WithHeaders(s.headers),
 		otlpmetrichttp.WithCompression(otlpmetrichttp.Compression(s.compression)),
-		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(s.retry())), otlpmetrichttp.WithHTTPClient(s.client()))
+		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(s.retry())),
+		otlpmetrichttp.WithHTTPClient(s.client()))
 	return metrics{e, s}, err
 }
 
