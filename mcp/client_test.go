@@ -331,6 +331,7 @@ func TestResourcesAndPrompts(t *testing.T) {
 }
 
 func TestStart(t *testing.T) {
+	t.Parallel()
 	t.Run("slow", func(t *testing.T) {
 		s := stdio("slow")
 		s.StartSeconds = 1

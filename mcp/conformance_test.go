@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -223,6 +224,7 @@ var serverFails = map[string]string{
 }
 
 func TestConformanceOfServer(t *testing.T) {
+	t.Parallel()
 	cmd := suite(t, "server")
 	h, err := conforming().Handler(t.Context(), &mcp.HTTPOptions{Poll: polled})
 	if err != nil {
@@ -317,20 +319,28 @@ var clientFails = map[string]string{
 var some = []string{"initialize", "tools_call", "sse-retry", "auth/basic-cimd", "auth/scope-step-up"}
 
 func TestConformanceOfClient(t *testing.T) {
+	t.Parallel()
 	list, err := suite(t, "list", "--client").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	var scenarios sync.WaitGroup
+	slots := make(chan struct{}, 3) // each waits for two processes
 	for _, m := range regexp.MustCompile(`(?m)^\s+- ([\w/-]+) \[([\w.,-]+)\]`).FindAllStringSubmatch(string(list), -1) {
 		if m[2] == "extension" || m[2] == "draft" || !soak.On() && !*update && !slices.Contains(some, m[1]) {
 			continue
 		}
 		cmd := suite(t, "client", "--command", os.Args[0], "--scenario", m[1], "-o", dir, "--timeout", "20000")
 		cmd.Env = append(os.Environ(), asServer+"=client")
-		out, _ := cmd.CombinedOutput()
-		t.Logf("%s: %s", m[1], lastLine(string(out)))
+		scenarios.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			out, _ := cmd.CombinedOutput()
+			t.Logf("%s: %s", m[1], lastLine(string(out)))
+		})
 	}
+	scenarios.Wait()
 	text := table(t, verdicts(t, dir), clientFails, soak.On() || *update)
 	if soak.On() || *update {
 		section(t, "conformance-client", text)

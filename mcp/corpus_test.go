@@ -87,6 +87,7 @@ func sameJSON(a, b []byte) bool {
 
 // Every recorded list of tools is loaded. A tool that is left out does not affect the others.
 func TestCorpusOfServers(t *testing.T) {
+	t.Parallel()
 	soak.Sequential(t)
 	lines := corpora.Lines[json.RawMessage](t, "tool-schemas/mcp-servers.dev.jsonl.gz")
 	total, offered, mended := 0, 0, 0
@@ -141,6 +142,7 @@ func TestCorpusOfServers(t *testing.T) {
 // The patterns of suspicious descriptions flag no honest tool of lists that were not used to write
 // the patterns: recorded traffic, BFCL, AgentDojo, tau-bench, and snapshots of a server.
 func TestHonestDescriptions(t *testing.T) {
+	t.Parallel()
 	soak.Sequential(t)
 	tuned := map[string]bool{} // descriptions of the lists that were used
 	for _, x := range corpora.Lines[struct {

@@ -15,6 +15,7 @@ import (
 // The inspector's command line lists and calls the offered tools, and reads resources and prompts,
 // over standard input and output and over HTTP.
 func TestInspector(t *testing.T) {
+	t.Parallel()
 	cli := packageOf(t, "@modelcontextprotocol/inspector/cli/build/cli.js")
 	h, err := service(new(atomic.Int32)).Handler(t.Context(), nil)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 )
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		serveStdio(mode)
 		return
 	}
+	soak.Waits(4)
 	goleak.VerifyTestMain(m)
 }
 

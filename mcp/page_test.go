@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -11,9 +12,13 @@ var update = flag.Bool("update", false, "write the generated parts of docs/mcp.m
 
 const page = "../docs/mcp.md"
 
+var sections sync.Mutex // parallel tests write parts of one page
+
 // section compares a generated section of the page, or writes it.
 func section(t *testing.T, name, text string) {
 	t.Helper()
+	sections.Lock()
+	defer sections.Unlock()
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

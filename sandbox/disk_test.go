@@ -13,6 +13,7 @@ import (
 )
 
 func TestDiskAsUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() == 0 {
 		asNobody(t, "TestDisk", soak.Env())
 	}
@@ -22,6 +23,7 @@ func TestDiskAsUser(t *testing.T) {
 // folder or many, with names or without, at any depth. Writing within the limit is permitted, also
 // while another program fills the disk, and existing files do not count.
 func TestDisk(t *testing.T) {
+	t.Parallel()
 	const mb = 1 << 20
 	for _, level := range []sandbox.Level{sandbox.Strict, sandbox.Standard, sandbox.None} {
 		if level == sandbox.Standard && os.Geteuid() == 0 {

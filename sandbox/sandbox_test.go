@@ -234,6 +234,7 @@ func TestParentKilled(t *testing.T) {
 }
 
 func TestProgramsAsUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() == 0 {
 		asNobody(t, "TestPrograms", soak.Env(), "PATH=/usr/local/go/bin:/usr/bin:/bin")
 	}
@@ -242,6 +243,7 @@ func TestProgramsAsUser(t *testing.T) {
 // The filter lets usual programs work, with calls that other systems or versions would choose. Each
 // row names what it needs; a program that is missing here is left out aloud.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	programs := []struct {
 		name, script, want string
 		strict             bool // needs modes or files that standard refuses

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/test/buildcache"
 	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/sandbox"
@@ -75,6 +76,9 @@ except OSError: print("none")'`},
 				parts.Program(t, lang.program, map[string]string{"node": "nodejs", "python3": "python3"}[lang.program])
 			}
 			work, cache := t.TempDir(), t.TempDir()
+			if lang.program == "go" && !soak.On() {
+				buildcache.Share(t, cache)
+			}
 			tools, err := lang.find(cache)
 			if err != nil {
 				t.Fatal(err)

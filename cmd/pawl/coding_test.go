@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/buildcache"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/sandbox"
 )
@@ -57,7 +58,12 @@ func repositoryIn(t *testing.T, dir string) *repository {
 		t.Skip(err)
 	}
 	r := &repository{t, dir, t.TempDir()}
-	r.shareBuildCache()
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspace := fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:16]
+	buildcache.Share(t, filepath.Join(r.home, ".local", "share", "pawl", "workspaces", workspace, "cache"))
 	r.pawl(nil, 0, "init", "--kind", "coding", "agent.yaml")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
 		c := exec.Command("git", args...)
@@ -67,32 +73,6 @@ func repositoryIn(t *testing.T, dir string) *repository {
 		}
 	}
 	return r
-}
-
-// shareBuildCache gives the agent's commands a build cache that lasts. The sandbox has a cache for
-// each folder, and the standard library would be compiled for each test. Without a cache folder of
-// the user, it is.
-func (r *repository) shareBuildCache() {
-	r.Helper()
-	user, err := os.UserCacheDir()
-	if err != nil {
-		return
-	}
-	shared := filepath.Join(user, "pawl", "sandbox-go")
-	root, err := filepath.EvalSymlinks(r.dir)
-	if err != nil {
-		r.Fatal(err)
-	}
-	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:16]
-	own := filepath.Join(r.home, ".local", "share", "pawl", "workspaces", hash, "cache")
-	for _, dir := range []string{shared, own} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			r.Fatal(err)
-		}
-	}
-	if err := os.Symlink(shared, filepath.Join(own, "go")); err != nil {
-		r.Fatal(err)
-	}
 }
 
 // command returns a pawl process whose models play turns. Each turn is the text of an answer, or

@@ -97,6 +97,7 @@ var arrows = []arrow{
 	{from: "internal/test/runtest", to: []string{".", "llm", "script"},
 		modules: []string{"github.com/google/go-cmp"}},
 	{from: "internal/test/core"},
+	{from: "internal/test/buildcache"},
 	{from: "internal/test/answertest", to: []string{".", "llm", "store", "durable", "durable/journal", "script"}},
 	{from: "internal/test/longreply", to: []string{".", "llm", "pawltest", "provider/openai", "script"}},
 	{from: "internal/test/wiretest", to: []string{".", "llm", "pawltest", "internal/test/corpora"}},
