@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/background"
+	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -75,6 +77,20 @@ func engineIn(ctx context.Context) Engine {
 		return *e
 	}
 	return Engine{}
+}
+
+// KeepReply returns the context of a request to a model whose reply stays at the provider if keeps
+// reports true when the request ends early. An engine that has stored Delta.Background fetches the
+// reply later, so that the adapter must not cancel it.
+func (e *Engine) KeepReply(ctx context.Context, keeps func() bool) context.Context {
+	return background.With(ctx, keeps)
+}
+
+// WithConversation returns the context of a call that is executed outside the process of its run.
+// load returns the messages before the reply that made the call, for policies and tools that read
+// them; nil means that they are not known.
+func (e *Engine) WithConversation(ctx context.Context, load func() []llm.Message) context.Context {
+	return conversation.With(ctx, load)
 }
 
 // parallelOf returns the Parallel that e is or wraps.

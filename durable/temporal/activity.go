@@ -10,8 +10,6 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/background"
-	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -84,7 +82,7 @@ func (a *activities) describe(ctx context.Context, root string) (map[string]agen
 func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, error) {
 	ctx, alive := alive(ctx, a.w.engine.Client)
 	defer alive.end()
-	ctx = background.With(ctx, alive.replaced)
+	ctx = new(pawl.Engine).KeepReply(ctx, alive.replaced)
 	ctx, done := a.until(ctx)
 	defer done()
 	n, err := a.node(in.Agent, in.Path)
@@ -182,12 +180,13 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	defer leave()
 	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID,
 		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin, slots: room}
+	engine := back.engine(in.Run)
 	load := ctx
-	ctx = conversation.With(ctx, func() []llm.Message {
+	ctx = engine.WithConversation(ctx, func() []llm.Message {
 		msgs, _ := a.transcripts.load(load, in.Head) // a policy asks if it does not know them
 		return msgs
 	})
-	t, err := n.agent.Attach(ctx, in.Task, back.engine(in.Run))
+	t, err := n.agent.Attach(ctx, in.Task, engine)
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notStarted, err)
 	}

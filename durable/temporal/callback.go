@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -11,7 +12,6 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -103,7 +103,7 @@ func (c *callback) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 func (c *callback) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	var x pawl.Execution
 	var err error
-	if panicked := guard.Call(func() { x, err = c.send(ctx, t) }); panicked != nil {
+	if panicked := guarded(func() { x, err = c.send(ctx, t) }); panicked != nil {
 		err = panicked
 	}
 	switch {
@@ -116,6 +116,17 @@ func (c *callback) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	}
 	x.Index = t.Index
 	return x
+}
+
+// guarded calls f and returns its panic as an error.
+func guarded(f func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	f()
+	return nil
 }
 
 func (c *callback) send(ctx context.Context, t pawl.Task) (x pawl.Execution, err error) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/journal"
-	"github.com/pawl-go/pawl/internal/runerr"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -141,7 +140,7 @@ func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, erro
 	if errors.Is(err, errContinue) {
 		return nil, nil, f.continueAsNew(res)
 	}
-	err = runerr.Cause(err)
+	err = recorded(err)
 	out := &Outcome{Result: res}
 	if err != nil {
 		out.Error = err.Error()
@@ -157,6 +156,14 @@ func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, erro
 	f.end(out)
 	f.settle()
 	return f, out, nil
+}
+
+// recorded returns the error that is recorded with the result of a run: err without the *StopError.
+func recorded(err error) error {
+	if stop, ok := err.(*pawl.StopError); ok {
+		return stop.Err
+	}
+	return err
 }
 
 const defaultParallel = 10
