@@ -7,11 +7,11 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/machine"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -89,15 +89,6 @@ func (m before) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	return m.Model.Stream(ctx, req)
 }
 
-// spentCPU returns the processor time of the process.
-func spentCPU(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // BenchmarkCheckShare measures the check of the messages of each request as a share of the cost of
 // the run: a stored history of 200 messages, then three rounds of five calls, streamed. More than 2
 // % fails.
@@ -142,27 +133,27 @@ func BenchmarkCheckShare(b *testing.B) {
 			var runs, checks time.Duration
 			measured.Middleware = []pawl.Middleware{{Model: func(m llm.Model) llm.Model {
 				return before{m, func(ctx context.Context, req *llm.Request) {
-					began := spentCPU(b)
+					began := machine.CPU()
 					for range often {
 						if _, mends := rules.RepairRequest(req); mends != nil {
 							b.Fatal(mends)
 						}
 					}
-					checks += spentCPU(b) - began
+					checks += machine.CPU() - began
 				}}
 			}}}
 			n := 0
 			for b.Loop() {
-				began := spentCPU(b)
+				began := machine.CPU()
 				job(a)
-				runs += spentCPU(b) - began
+				runs += machine.CPU() - began
 				job(&measured)
-				began = spentCPU(b)
+				began = machine.CPU()
 				for range often {
 					llm.Repair(from.Messages)
 					llm.Repair(res.Messages[len(from.Messages):])
 				}
-				checks += spentCPU(b) - began
+				checks += machine.CPU() - began
 				n++
 			}
 			perRun, perCheck := runs/time.Duration(n), checks/time.Duration(n*often)

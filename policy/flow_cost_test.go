@@ -10,11 +10,11 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/machine"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -100,13 +100,13 @@ func BenchmarkFlow(b *testing.B) {
 				var used [2][]time.Duration
 				for b.Loop() {
 					for i, a := range agents {
-						before := cpu()
+						before := machine.CPU()
 						for range 20 {
 							if res, err := a.Run(b.Context(), llm.User("Write to"+words)); err != nil || res.Spent.Calls != 15 {
 								b.Fatal(res, err)
 							}
 						}
-						used[i] = append(used[i], cpu()-before)
+						used[i] = append(used[i], machine.CPU()-before)
 					}
 				}
 				for i := range used {
@@ -119,11 +119,4 @@ func BenchmarkFlow(b *testing.B) {
 			})
 		}
 	}
-}
-
-// cpu returns the processor time of this process.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

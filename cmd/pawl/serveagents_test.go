@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
@@ -45,7 +44,11 @@ func TestServe(t *testing.T) {
 		}
 		go io.Copy(io.Discard, lines)
 		return url, func() int {
-			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			self, err := os.FindProcess(os.Getpid())
+			if err == nil {
+				err = self.Signal(os.Interrupt)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			return <-status

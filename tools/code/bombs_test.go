@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/pawl-go/pawl/internal/test/machine"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/code"
 )
@@ -106,12 +105,12 @@ func TestBombs(t *testing.T) {
 		if i%soak.N(3, 1) != 0 {
 			continue
 		}
-		begun := worked(t)
+		begun := machine.CPU()
 		_, d := run(t, tool, newWorld(), object{"code": tt.code, "timeout": 300})
 		if !strings.Contains(" "+tt.outcomes+" ", " "+d.Outcome+" ") {
 			t.Errorf("%s: got %s: %s", tt.name, d.Outcome, d.Error)
 		}
-		if took := worked(t) - begun; took > 15*time.Second {
+		if took := machine.CPU() - begun; took > 15*time.Second {
 			t.Errorf("%s: took %s of processor time", tt.name, took)
 		}
 	}
@@ -129,17 +128,6 @@ func TestBombs(t *testing.T) {
 			t.Errorf("with the bound: %s: got %s %s", text, d.Outcome, d.Error)
 		}
 	}
-}
-
-// worked returns the processor time of this process, which does not depend on other work of the
-// machine.
-func worked(t *testing.T) time.Duration {
-	t.Helper()
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // watchHeap measures the heap until the returned function is called, which returns the peak.

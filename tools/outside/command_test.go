@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/machine"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -114,10 +114,10 @@ func TestNothingStays(t *testing.T) {
 	} {
 		def, o := program(t, c.script, c.more)
 		fifo := filepath.Join(o.Dir, "fifo")
-		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		if err := machine.Fifo(fifo); err != nil {
 			t.Skip(err)
 		}
-		f, err := os.OpenFile(fifo, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		f, err := os.OpenFile(fifo, os.O_RDONLY|machine.NonBlocking, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,11 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/machine"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -336,9 +336,9 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		p := procs[rng.IntN(2)].Process
 		pause(time.Duration(rng.IntN(40)) * time.Millisecond)
-		p.Signal(syscall.SIGSTOP)
+		p.Signal(machine.Stop)
 		pause(150 * time.Millisecond) // longer than a claim lasts
-		p.Signal(syscall.SIGCONT)
+		p.Signal(machine.Continue)
 	}
 	for i, cmd := range procs {
 		ends[i]()

@@ -4,8 +4,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"syscall"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/test/machine"
 )
 
 // The most that a reader may spend on one bomb.
@@ -21,14 +22,9 @@ func Spent(f func()) (cpu time.Duration, mem int64) {
 		metrics.Read(s)
 		return int64(s[0].Value.Uint64())
 	}
-	use := func() time.Duration {
-		var r syscall.Rusage
-		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-	}
 	defer debug.SetGCPercent(debug.SetGCPercent(25)) // little garbage in the figure
 	runtime.GC()
-	before, begin := heap(), use()
+	before, begin := heap(), machine.CPU()
 	stop, ended := make(chan struct{}), make(chan int64)
 	go func() {
 		peak := before
@@ -46,5 +42,5 @@ func Spent(f func()) (cpu time.Duration, mem int64) {
 	}()
 	f()
 	close(stop)
-	return use() - begin, <-ended - before
+	return machine.CPU() - begin, <-ended - before
 }

@@ -23,9 +23,9 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/machine"
 	"github.com/pawl-go/pawl/internal/test/parts"
 )
 
@@ -92,7 +92,7 @@ func Start(ctx context.Context, path string) (*Browser, error) {
 	b := &Browser{cmd: exec.Command(path, args...), to: to, dir: dir, waits: map[int]chan message{},
 		pages: map[string]*Page{}}
 	b.cmd.ExtraFiles = []*os.File{in, out}
-	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	machine.Grouped(b.cmd)
 	b.cmd.Env = append(os.Environ(), "TZ=UTC")
 	err = b.cmd.Start()
 	in.Close()
@@ -112,7 +112,7 @@ func Start(ctx context.Context, path string) (*Browser, error) {
 // Close ends the browser and all its processes.
 func (b *Browser) Close() error {
 	b.to.Close()
-	_ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL)
+	_ = machine.KillGroup(b.cmd)
 	_ = b.cmd.Wait() // it was killed
 	b.read.Wait()
 	return os.RemoveAll(b.dir)
