@@ -2,14 +2,9 @@ package durable
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pawl-go/pawl/llm"
 )
-
-// ErrDrained is the cause with which runs stop after Engine.Drain was closed. The run stays open,
-// and its lease is released.
-var ErrDrained = errors.New("the process ends")
 
 // drain stops the run when no call is in progress any more.
 func (s *session) drain() {

@@ -39,7 +39,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -89,33 +88,6 @@ type Engine struct {
 	now   func() time.Time // for tests; nil means time.Now
 	swept atomic.Int64     // the time of the last sweep, in ns; 0 means none: see Abandoned
 }
-
-var (
-	// ErrChanged is in the tree of an error for a run that cannot be replayed, because its agent,
-	// tools or instructions have changed.
-	ErrChanged = errors.New("the program has changed")
-	// ErrCorrupt is in the tree of an error for a journal that differs from what was written.
-	ErrCorrupt = store.ErrCorrupt
-	// ErrLost is in the tree of an error for a run that another process has taken over.
-	ErrLost = errors.New("another process has the run")
-)
-
-// LimitError is the error, with ErrChanged, for a run that ended at a limit and that is resumed
-// with other limits. Its end does not change: Engine.Fork copies the run up to Step, and the copy
-// runs with them.
-type LimitError struct {
-	Run   string // the ID
-	Cause string // Result.Cause of the run
-	Step  int
-}
-
-// Error returns the end of the run, and what to do.
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("run %s has ended at its limit (%s) and does not go on under another one: Fork it at step %d, and run the fork", e.Run, e.Cause, e.Step)
-}
-
-// Unwrap returns ErrChanged.
-func (e *LimitError) Unwrap() error { return ErrChanged }
 
 // Runner returns the run of r with the given ID. r is an Agent, or a Runner made of agents. The
 // first Run or Stream with messages starts the run, and each later one resumes it. If id is empty,

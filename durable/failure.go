@@ -3,7 +3,6 @@ package durable
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
@@ -36,15 +35,4 @@ func after(f record.Failure, yield func(llm.Delta, error) bool) func(llm.Delta, 
 		}
 		return more && yield(d, err)
 	}
-}
-
-// limited returns the error for a run that has ended at a limit and has another one now. An answer
-// for which the limit asked is no part of a fork.
-func limited(h *record.History, run string) error {
-	first, n := h.Steps()
-	last := h.Replies[llm.Key(fmt.Sprintf("run/%d/model", first+n-1))]
-	if last != nil && !last.Response.Message.HasCalls() {
-		n--
-	}
-	return &LimitError{run, h.End.Cause, n}
 }

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/redact"
@@ -50,6 +51,15 @@ func (e *Engine) Redactor(ctx context.Context, id string, r *redact.Redactor) (*
 		return nil, err
 	}
 	return run.Redactor(r), nil
+}
+
+// Meta returns the value of Runner.Meta that was stored when the run started.
+func (e *Engine) Meta(ctx context.Context, id string) (json.RawMessage, error) {
+	h, err := e.history(ctx, scope(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	return h.Begin.Meta, nil
 }
 
 func (e *Engine) read(ctx context.Context, id string) (*journal.Run, error) {

@@ -10,6 +10,50 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
+// Played is the result of Replay.
+type Played struct {
+	Requests int          // requests compared by their digests
+	Bytes    int          // requests compared byte for byte: see Transport
+	Calls    int          // ended calls
+	Result   *pawl.Result // nil if the records end before the run does
+}
+
+// Replay replays a run offline: it sends no request, executes no call and stores nothing. It
+// compares each request of r with the stored one. The error is ErrChanged for the first difference,
+// and names it. Requests of models that send through Transport are built again as bytes, and the
+// error for the first difference is a *Mismatch.
+func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, error) {
+	h, err := e.history(ctx, scope(ctx), id)
+	if err != nil {
+		return Played{}, err
+	}
+	p := Played{Calls: len(h.Outcomes)}
+	for _, b := range h.Replies {
+		if b.Messages != "" { // it was not copied from another run
+			p.Requests++
+		}
+	}
+	s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
+	defer s.close()
+	s.played = &p
+	in, err := inputOf(h)
+	if err != nil {
+		return p, err
+	}
+	for ev, err := range in.stream(ctx, r) {
+		if err = s.cause(err); errors.Is(err, errOver) {
+			return p, nil
+		}
+		if errorOf(err) != "" && (h.End == nil || h.End.Stop != pawl.StopFailed || errors.Is(err, ErrChanged)) {
+			return p, err
+		}
+		if ev.Kind == pawl.EventRunEnded && ev.Run == "run" && s.failed() == nil {
+			p.Result = ev.Result
+		}
+	}
+	return p, nil
+}
+
 // ReplayEvents returns a Runner that yields the events of a stored run and has no effects: it sends
 // no request, executes no call, stores nothing and takes no lease. It may therefore serve any
 // reader, also while a process works on the run. r is the argument of Engine.Runner. Messages are

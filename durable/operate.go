@@ -8,11 +8,106 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/store"
 )
+
+// StuckRun is a run that breaks the guarantee R9: see Engine.CheckLiveness.
+type StuckRun struct {
+	Scope store.Scope `json:"scope,omitzero"`
+	Run   string      `json:"run"`
+	State string      `json:"state"` // as JournalRun.State
+	Why   string      `json:"why"`
+	Since time.Time   `json:"since"`
+}
+
+// CheckLiveness returns the runs of all scopes that break R9: runs that are not over and that
+// neither work, nor wait for an answer to an open question, nor have failed with a reason. A run
+// that no process has taken up for the time of a lease does not work, unless it is queued.
+func (e *Engine) CheckLiveness(ctx context.Context) ([]StuckRun, error) {
+	out := []StuckRun{}
+	for r, err := range e.Journal.UnendedRuns(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		why, since, err := e.stuck(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			out = append(out, StuckRun{r.Scope, r.ID, r.State, why, since})
+		}
+	}
+	return out, nil
+}
+
+// stuck returns why r breaks R9, and since when. Empty means that it does not.
+func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, since time.Time, err error) {
+	now := e.clock()
+	if r.Owner != "" && r.Until.After(now) {
+		return "", since, nil
+	}
+	since = r.Updated
+	if r.Until.After(since) {
+		since = r.Until
+	}
+	switch r.State {
+	case store.JournalOpen:
+		if !r.Queued() && now.Sub(since) > e.lease() {
+			why = "it was interrupted, and no process resumes it"
+		}
+	case store.JournalFailed:
+		var s Summary
+		if err := json.Unmarshal(r.Summary, &s); err != nil || s.Cause == "" {
+			why = "it failed without a reason"
+		}
+	case store.JournalWaiting:
+		h, err := e.history(store.WithScope(ctx, r.Scope), r.Scope, r.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound): // deleted since
+		case errors.Is(err, ErrCorrupt):
+			why = err.Error()
+		case err != nil:
+			return "", since, err
+		case !slices.ContainsFunc(h.OpenQuestions(), func(q record.Question) bool { return q.Answer == nil }):
+			why = "it waits for an answer, and no question is open"
+		}
+	}
+	return why, since, nil
+}
+
+// sweep is the time between two searches for waiting runs without a question.
+const sweep = time.Hour
+
+// Abandoned lists the runs of all scopes that a process should resume, the oldest first: at most
+// limit runs that are open and have no process; 0 means 100. The first call, and one call in each
+// hour, adds the waiting runs without an open question, which earlier versions may have left.
+func (e *Engine) Abandoned(ctx context.Context, limit int) ([]store.JournalRun, error) {
+	now := e.clock()
+	runs, err := e.Journal.AbandonedRuns(ctx, now, limit)
+	last := e.swept.Load()
+	if err != nil || last != 0 && now.UnixNano()-last < int64(sweep) || !e.swept.CompareAndSwap(last, now.UnixNano()) {
+		return runs, err
+	}
+	for r, err := range e.Journal.UnendedRuns(ctx) {
+		if err != nil {
+			return runs, err
+		}
+		if r.State != store.JournalWaiting {
+			continue
+		}
+		why, _, err := e.stuck(ctx, r)
+		if err != nil {
+			return runs, err
+		}
+		if why != "" {
+			runs = append(runs, r)
+		}
+	}
+	return runs, nil
+}
 
 // Verified is the valid part of a journal.
 type Verified struct {
@@ -137,57 +232,4 @@ func anchored(a store.Anchor, head store.JournalRun, h *record.History, last boo
 		return errors.New("its head is not the anchored one")
 	}
 	return nil
-}
-
-// Played is the result of Replay.
-type Played struct {
-	Requests int          // requests compared by their digests
-	Bytes    int          // requests compared byte for byte: see Transport
-	Calls    int          // ended calls
-	Result   *pawl.Result // nil if the records end before the run does
-}
-
-// Replay replays a run offline: it sends no request, executes no call and stores nothing. It
-// compares each request of r with the stored one. The error is ErrChanged for the first difference,
-// and names it. Requests of models that send through Transport are built again as bytes, and the
-// error for the first difference is a *Mismatch.
-func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, error) {
-	h, err := e.history(ctx, scope(ctx), id)
-	if err != nil {
-		return Played{}, err
-	}
-	p := Played{Calls: len(h.Outcomes)}
-	for _, b := range h.Replies {
-		if b.Messages != "" { // it was not copied from another run
-			p.Requests++
-		}
-	}
-	s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
-	defer s.close()
-	s.played = &p
-	in, err := inputOf(h)
-	if err != nil {
-		return p, err
-	}
-	for ev, err := range in.stream(ctx, r) {
-		if err = s.cause(err); errors.Is(err, errOver) {
-			return p, nil
-		}
-		if errorOf(err) != "" && (h.End == nil || h.End.Stop != pawl.StopFailed || errors.Is(err, ErrChanged)) {
-			return p, err
-		}
-		if ev.Kind == pawl.EventRunEnded && ev.Run == "run" && s.failed() == nil {
-			p.Result = ev.Result
-		}
-	}
-	return p, nil
-}
-
-// Meta returns the value of Runner.Meta that was stored when the run started.
-func (e *Engine) Meta(ctx context.Context, id string) (json.RawMessage, error) {
-	h, err := e.history(ctx, scope(ctx), id)
-	if err != nil {
-		return nil, err
-	}
-	return h.Begin.Meta, nil
 }
