@@ -52,6 +52,7 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 		if len(open) == 0 {
 			return
 		}
+
 		if s.story {
 			if was := s.h.PendingAt(open); was != nil {
 				for i, t := range open {
@@ -62,6 +63,7 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 				return
 			}
 		}
+
 		s.live()
 		b := &step{s: s, ctx: ctx, tasks: open}
 		defer s.expect(open)()
@@ -83,29 +85,39 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		t.Pending = nil
 		t.Decisions = nil
 	}
+
 	s.mu.Lock()
-	if at, ok := s.h.RepliedAt[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]; ok {
+	at, known := s.h.RepliedAt[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]
+	s.mu.Unlock()
+	if known {
 		t.Since = at
 	}
-	s.mu.Unlock()
+
+	var last *record.Attempt
 	if len(started) > 0 {
-		if was := t.Replayed(started[len(started)-1].Asked, pawl.Execution{}); was.Error != "" {
+		last = &started[len(started)-1]
+		if was := t.Replayed(last.Asked, pawl.Execution{}); was.Error != "" {
 			_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
 		}
 	}
-	if s.doubtful(t) {
+
+	question := s.h.OpenQuestion(t.Key)
+	switch {
+	case s.doubtful(t):
 		t.Pending = &pawl.PendingCall{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt,
 			Why: afterBackup}
 		t.Decisions = nil
-	} else if q := s.h.OpenQuestion(t.Key); q != nil {
-		w := q.Waiting
-		t.Pending = &w
-		if q.Answer != nil {
-			t.Decisions = []llm.Decision{*q.Answer}
+
+	case question != nil:
+		waiting := question.Waiting
+		t.Pending = &waiting
+		if question.Answer != nil {
+			t.Decisions = []llm.Decision{*question.Answer}
 		}
-	} else if len(started) > 0 && started[len(started)-1].Effect == pawl.EffectWrite {
-		t.Pending = &pawl.PendingCall{Key: t.Key, Call: started[len(started)-1].Call, Outcome: pawl.OutcomeUnknown,
-			Attempt: t.Attempt}
+
+	// An interrupted write may have happened.
+	case last != nil && last.Effect == pawl.EffectWrite:
+		t.Pending = &pawl.PendingCall{Key: t.Key, Call: last.Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt}
 	}
 	return t
 }
@@ -122,6 +134,8 @@ func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, to
 	if err := s.add(record.KindIntent, record.Numbered(t.Key, record.KindIntent, attempt), body); err != nil {
 		return err
 	}
+
+	// Intents of concurrent calls share a commit.
 	s.mu.Lock()
 	g := s.waiters[t.Key]
 	n := s.added

@@ -11,10 +11,12 @@ import (
 // failure counts the requests of a reply that did not arrive: the end of the attempt stores them.
 // fetched means that the reply stays at the provider for the next attempt.
 func (s *session) failure(ctx context.Context, key llm.Key, resp *llm.Response, err error, fetched bool) {
-	f := record.Failure{Requests: resp.Requests, Usage: resp.Usage, Error: cmp.Or(context.Cause(ctx), err, resp.Err()).Error()}
+	why := cmp.Or(context.Cause(ctx), err, resp.Err())
+	f := record.Failure{Requests: resp.Requests, Usage: resp.Usage, Error: why.Error()}
 	if ctx.Err() != nil && !fetched {
 		f.Requests++ // as the run counts it
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken == nil {

@@ -28,16 +28,16 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	if steps < 0 || steps > n {
 		return fmt.Errorf("run %s has %d steps, not %d", id, n, steps)
 	}
+
 	s := &session{engine: e}
+	origin := &record.Origin{Run: id, Steps: steps, Trace: h.Trace}
 	first := []store.Record{}
 	for _, r := range h.Records {
-		if r.Kind != record.KindBegin &&
-			!(within(r.Key, started+steps) &&
-				(r.Kind == record.KindReply || r.Kind == record.KindOutcome || r.Kind == record.KindIntent || r.Kind == record.KindSteer)) {
+		if !copied(r, started+steps) {
 			continue
 		}
 		c := store.Record{Key: r.Key, Kind: r.Kind, At: e.clock(), Body: r.Body}
-		if v := o.other(h, r, &record.Origin{Run: id, Steps: steps, Trace: h.Trace}); v != nil {
+		if v := o.other(h, r, origin); v != nil {
 			c, err = s.record(r.Kind, r.Key, v)
 			if err != nil {
 				return err
@@ -46,16 +46,17 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 		}
 		first = append(first, c)
 	}
+
 	in, err := inputOf(h)
 	if err != nil {
 		return err
 	}
-	l, err := e.Journal.BeginJournal(ctx, scope(ctx),
-		store.JournalRun{ID: fork, Agent: h.Begin.Agent, Task: taskOf(in.All()), State: store.JournalOpen},
-		newOwner(), e.clock(), first...)
+	run := store.JournalRun{ID: fork, Agent: h.Begin.Agent, Task: taskOf(in.All()), State: store.JournalOpen}
+	l, err := e.Journal.BeginJournal(ctx, scope(ctx), run, newOwner(), e.clock(), first...)
 	if err != nil {
 		return err
 	}
+	// Any process may resume the fork at once.
 	_, err = e.Journal.RenewJournal(ctx, l, zeroTime)
 	return err
 }
@@ -86,31 +87,53 @@ func (o *ForkOptions) other(h *record.History, r store.Record, from *record.Orig
 		body.Sent = nil // nothing to compare with
 		return body
 	case record.KindOutcome:
-		body := *h.Outcomes[llm.Key(r.Key)]
 		if o.Results == nil {
 			return nil
 		}
+		body := *h.Outcomes[llm.Key(r.Key)]
 		res, ok := o.Results(llm.Key(r.Key), body.Execution)
 		if !ok {
 			return nil
 		}
-		x := &body.Execution
-		res.CallID, res.Key = x.Result.CallID, x.Result.Key
-		x.Result = res
-		x.Outcome = pawl.OutcomeOK
-		x.Error = ""
-		x.Ends = ""
-		if res.IsError {
-			x.Outcome, x.Error = pawl.OutcomeError, res.Text()
-		}
+		setResult(&body.Execution, res)
 		return body
 	}
 	return nil
+}
+
+// setResult replaces the result of a call that has ended.
+func setResult(x *pawl.Execution, res llm.ToolResult) {
+	res.CallID = x.Result.CallID
+	res.Key = x.Result.Key
+	x.Result = res
+	x.Ends = ""
+	x.Outcome = pawl.OutcomeOK
+	x.Error = ""
+	if res.IsError {
+		x.Outcome = pawl.OutcomeError
+		x.Error = res.Text()
+	}
+}
+
+// copied reports whether a fork at the given step has the record r: the beginning, and what the
+// steps before said and did. Questions and tools are asked and recorded again.
+func copied(r store.Record, step int) bool {
+	switch r.Kind {
+	case record.KindBegin:
+		return true
+	case record.KindReply, record.KindOutcome, record.KindIntent, record.KindSteer:
+		return within(r.Key, step)
+	}
+	return false
 }
 
 // within reports whether the record at key precedes the given step: requests have lower numbers
 // than the step, calls at most the same number.
 func within(key string, step int) bool {
 	n, ok := record.StepOf(key)
-	return ok && (n < step || n == step && !strings.HasPrefix(key, "run/"+strconv.Itoa(n)+"/model"))
+	if !ok || n > step {
+		return false
+	}
+	request := strings.HasPrefix(key, "run/"+strconv.Itoa(n)+"/model")
+	return n < step || !request
 }

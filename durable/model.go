@@ -34,6 +34,7 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 	if provider, _, _ := strings.Cut(m.agent.Model, ":"); m.name != "" {
 		m.agent.Model = provider + ":" + m.name
 	}
+
 	m.inner, m.pricer = a.InnerModel()
 	m.holder, _ = llm.As[llm.OutputHolder](m.inner)
 	if m.holder == nil {
@@ -44,17 +45,20 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 		b.Middleware[i].Model = nil
 	}
 	b.Model = m
+
 	x := &executor{s: s, inner: a.Executor}
 	if x.inner == nil {
 		x.inner = pawl.Parallel{}
 	}
 	b.Executor = x
+
+	// The limit of the outermost run includes the time of earlier processes.
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.roots == 0 && b.Limits.Time > 0 && !s.only {
 		b.Limits.Time = max(b.Limits.Time-s.h.Active(), time.Nanosecond)
 	}
 	s.roots++
-	s.mu.Unlock()
 	return &b
 }
 
@@ -101,25 +105,17 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		s := m.s
 		conversation, rest := m.digest(req)
 		stored := s.h.Replies[req.Key]
-		err := m.again(ctx, req, stored)
-		if err == nil {
-			err = m.check(req)
-		}
-		if err == nil && stored != nil {
-			err = matches(stored, req.Key, conversation, rest)
-			if err != nil && s.only && s.h.End != nil && s.h.End.Limit != "" {
-				err = limited(s.h, s.id)
-			}
-		}
-		if err != nil {
+		if err := m.compare(ctx, req, stored, conversation, rest); err != nil {
 			yield(llm.Delta{}, s.fail(err))
 			return
 		}
+
 		earlier := s.h.Failed[req.Key]
 		if stored != nil {
 			stored.Original().Deltas()(after(earlier, yield))
 			return
 		}
+
 		b := s.h.Background[req.Key]
 		if b != nil && (b.Messages != conversation || b.Request != rest) {
 			b = nil // the reply to another request, of an agent that was changed
@@ -130,6 +126,7 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			after(earlier, yield)(llm.Delta{}, context.Cause(ctx))
 			return
 		}
+
 		// A commit only if the reply before had no calls: an answer that the model is to correct.
 		if err := s.flush(nil); err != nil {
 			yield(llm.Delta{}, err)
@@ -139,11 +136,31 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
+// compare returns an error if req is not the request that was made. stored is its reply; nil means
+// that only the tools and the agent can be compared.
+func (m *model) compare(ctx context.Context, req *llm.Request, stored *record.Reply, conversation, rest string) error {
+	if err := m.again(ctx, req, stored); err != nil {
+		return err
+	}
+	if err := m.check(req); err != nil {
+		return err
+	}
+	if stored == nil {
+		return nil
+	}
+
+	err := matches(stored, req.Key, conversation, rest)
+	if err != nil && m.s.only && m.s.h.AtLimit() {
+		return limited(m.s.h, m.s.id)
+	}
+	return err
+}
+
 // ask sends the request and stores the reply. b is the reply that the provider computes already:
 // it is fetched, or cancelled with the run. nil means none.
 func (m *model) ask(ctx context.Context, req *llm.Request, b *record.Background, conversation, rest string,
 	yield func(llm.Delta, error) bool) {
-	n := 0
+	n := 0 // of the last background record
 	if was := m.s.h.Background[req.Key]; was != nil {
 		n = was.N
 	}
@@ -154,20 +171,25 @@ func (m *model) ask(ctx context.Context, req *llm.Request, b *record.Background,
 		req = &later
 		stored.Store(true)
 	}
+
 	if m.name != "" {
 		named := *req
 		named.Model = cmp.Or(req.Model, m.name)
 		req = &named
 	}
+
+	// The reply stays at the provider if another process will fetch it.
 	run := ctx
-	ctx, w := watch(background.With(ctx, func() bool { return stored.Load() && suspended(run) }), false)
+	fetchable := func() bool { return stored.Load() && suspended(run) }
+	ctx, w := watch(background.With(ctx, fetchable), false)
 	resp := new(llm.Response)
 	failed := error(nil)
 	defer func() {
 		if resp.Finish == "" {
-			m.s.failure(run, req.Key, resp, failed, stored.Load() && suspended(run))
+			m.s.failure(run, req.Key, resp, failed, fetchable())
 		}
 	}()
+
 	for d, err := range m.inner.Stream(ctx, req) {
 		if err == nil {
 			err = resp.Add(d)
@@ -216,7 +238,8 @@ func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Res
 	body.Messages = conversation
 	body.Request = rest
 	if to, sent, ok := w.first(); ok {
-		body.Sent, m.wire = record.NewSentRequest(to, m.wire, sent, req.Whole), sent
+		body.Sent = record.NewSentRequest(to, m.wire, sent, req.Whole)
+		m.wire = sent
 	} else if b != nil && b.Sent != nil {
 		body.Sent = b.Sent
 		m.wire, err = b.Sent.After(m.wire)
@@ -224,6 +247,7 @@ func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Res
 			return m.s.fail(fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err))
 		}
 	}
+
 	if err := m.storeTools(req); err != nil {
 		return err
 	}
@@ -250,6 +274,7 @@ func (m *model) again(ctx context.Context, req *llm.Request, stored *record.Repl
 	if m.s.played == nil || stored.Messages == "" {
 		return nil
 	}
+
 	same := *req
 	same.Whole = stored.Sent.Whole
 	ctx, cancel := context.WithCancel(ctx)
@@ -264,6 +289,7 @@ func (m *model) again(ctx context.Context, req *llm.Request, stored *record.Repl
 	if !ok {
 		return nil // this model sends nothing, or not through Transport
 	}
+
 	m.s.played.Bytes++
 	if to != stored.Sent.To || !bytes.Equal(was, is) {
 		return &Mismatch{req.Key, stored.Sent.To, to, was, is}
@@ -299,6 +325,7 @@ func (m *model) digest(req *llm.Request) (conversation, rest string) {
 		n-- // searched from the end; otherwise each step would read the whole run
 	}
 	m.sent = m.sent[:n]
+
 	var prev [sha256.Size]byte
 	if n > 0 {
 		prev = m.sent[n-1].digest
@@ -315,6 +342,7 @@ func (m *model) digest(req *llm.Request) (conversation, rest string) {
 		}
 		m.sent = append(m.sent, s)
 	}
+
 	form, err := json.Marshal(llm.Request{Model: req.Model, Choice: req.Choice, Output: req.Output,
 		Settings: req.Settings})
 	if err != nil {

@@ -34,12 +34,21 @@ const afterBackup = "The database was restored from a backup. This call may have
 // doubtful reports whether a call may have happened after the backup from which the run was
 // restored: since then it was neither asked about nor started.
 func (s *session) doubtful(t pawl.Task) bool {
-	tool := t.Tool()
 	since := s.h.RestoredAt
-	if since == 0 || tool == nil || tool.Effect != pawl.EffectWrite || tool.Passive {
+	tool := t.Tool()
+	if since == 0 || tool == nil {
 		return false
 	}
+	if tool.Effect != pawl.EffectWrite || tool.Passive {
+		return false
+	}
+
 	asked, started := s.h.Questions[t.Key], s.h.Attempts[t.Key]
-	return (len(asked) == 0 || asked[len(asked)-1].Seq < since) &&
-		(len(started) == 0 || started[len(started)-1].Seq < since)
+	switch {
+	case len(asked) > 0 && asked[len(asked)-1].Seq >= since:
+		return false
+	case len(started) > 0 && started[len(started)-1].Seq >= since:
+		return false
+	}
+	return true
 }

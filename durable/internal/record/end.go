@@ -12,8 +12,13 @@ import (
 // RunEnded returns run_ended e as it was when the run stopped.
 func (b *End) RunEnded(e pawl.Event) pawl.Event {
 	res := *e.Result
-	res.Stop, res.Limit, res.Cause, res.Spent, res.Pending = b.Stop, b.Limit, b.Cause, b.Spent, b.Pending
-	res.Values, res.Output = b.Values, b.Output
+	res.Stop = b.Stop
+	res.Limit = b.Limit
+	res.Cause = b.Cause
+	res.Spent = b.Spent
+	res.Pending = b.Pending
+	res.Values = b.Values
+	res.Output = b.Output
 	switch b.Stop {
 	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
 		res.Answer = cmp.Or(b.Answer, res.Answer) // the end may have been stored without it
@@ -23,7 +28,9 @@ func (b *End) RunEnded(e pawl.Event) pawl.Event {
 	if n := len(res.Steps); n > 0 && res.Steps[n-1].Error != "" {
 		res.Steps = append(slices.Clone(res.Steps[:n-1]), b.failure(res.Steps[n-1]))
 	}
-	e.Result, e.Error = &res, b.Error
+
+	e.Result = &res
+	e.Error = b.Error
 	return e
 }
 
@@ -37,7 +44,9 @@ func (b *End) FailedAt(e pawl.Event) bool {
 func (b *End) FailedStep(e pawl.Event) pawl.Event {
 	step := b.failure(*e.Completed)
 	spent := b.Spent
-	e.Completed, e.Spent, e.Error = &step, &spent, step.Error
+	e.Completed = &step
+	e.Spent = &spent
+	e.Error = step.Error
 	return e
 }
 
@@ -61,18 +70,11 @@ func (h *History) PendingAt(tasks []pawl.Task) []pawl.Execution {
 	if h.End == nil || h.End.Stop != pawl.StopPending {
 		return nil
 	}
+
 	out := make([]pawl.Execution, 0, len(tasks))
 	asked := false
 	for _, t := range tasks {
-		x := pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending}
-		for _, w := range h.End.Pending {
-			if w.Key == t.Key || strings.HasPrefix(string(w.Key), string(t.Key)+"/") {
-				x.Pending = append(x.Pending, w)
-			}
-		}
-		if len(x.Pending) > 0 && x.Pending[0].Key == t.Key {
-			x.Outcome = x.Pending[0].Outcome
-		}
+		x := h.End.pendingCall(t)
 		asked = asked || len(x.Pending) > 0
 		out = append(out, t.Replayed(t.Call, x))
 	}
@@ -80,4 +82,18 @@ func (h *History) PendingAt(tasks []pawl.Task) []pawl.Execution {
 		return nil
 	}
 	return out
+}
+
+// pendingCall returns the call of t with its own questions and the questions of its nested calls.
+func (b *End) pendingCall(t pawl.Task) pawl.Execution {
+	x := pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending}
+	for _, w := range b.Pending {
+		if w.Key == t.Key || strings.HasPrefix(string(w.Key), string(t.Key)+"/") {
+			x.Pending = append(x.Pending, w)
+		}
+	}
+	if len(x.Pending) > 0 && x.Pending[0].Key == t.Key {
+		x.Outcome = x.Pending[0].Outcome
+	}
+	return x
 }

@@ -11,7 +11,8 @@ type Failure struct {
 
 // With returns f with the later requests g.
 func (f Failure) With(g Failure) Failure {
-	f.Requests, f.Error = f.Requests+g.Requests, g.Error
+	f.Requests += g.Requests
+	f.Error = g.Error
 	f.Usage.Add(g.Usage)
 	return f
 }

@@ -53,10 +53,18 @@ func Load(ctx context.Context, j store.Journal, s store.Scope, id string, now ti
 
 // Read builds the history of a run, and checks its chain.
 func Read(run string, records []store.Record) (*History, error) {
-	h := &History{Programs: map[string]Program{}, Replies: map[llm.Key]*Reply{},
-		RepliedAt: map[llm.Key]time.Time{}, Outcomes: map[llm.Key]*Outcome{},
-		Background: map[llm.Key]*Background{}, Failed: map[llm.Key]Failure{}, Attempts: map[llm.Key][]Attempt{},
-		Questions: map[llm.Key][]Question{}, Steered: map[llm.Key]*Messages{}, Received: map[string]bool{}}
+	h := &History{
+		Programs:   map[string]Program{},
+		Replies:    map[llm.Key]*Reply{},
+		RepliedAt:  map[llm.Key]time.Time{},
+		Background: map[llm.Key]*Background{},
+		Outcomes:   map[llm.Key]*Outcome{},
+		Attempts:   map[llm.Key][]Attempt{},
+		Questions:  map[llm.Key][]Question{},
+		Steered:    map[llm.Key]*Messages{},
+		Failed:     map[llm.Key]Failure{},
+		Received:   map[string]bool{},
+	}
 	for _, r := range records {
 		if err := h.add(run, r); err != nil {
 			return nil, err
@@ -68,7 +76,7 @@ func Read(run string, records []store.Record) (*History, error) {
 	return h, nil
 }
 
-// add adds one record.
+// add adds one record, which must be the next one of the chain.
 func (h *History) add(run string, r store.Record) error {
 	bad := func(err error) error {
 		return fmt.Errorf("run %s: %w: record %d (%s): %v", run, store.ErrCorrupt, r.Seq, r.Key, err)
@@ -82,89 +90,143 @@ func (h *History) add(run string, r store.Record) error {
 	if err := h.Apply(r); err != nil {
 		return bad(err)
 	}
-	h.Records, h.Head = append(h.Records, r), r.Hash
+
+	h.Records = append(h.Records, r)
+	h.Head = r.Hash
 	if r.Fence > 0 {
-		if n := len(h.leases); n > 0 && h.leases[n-1].fence == r.Fence {
-			h.leases[n-1].elapsed = max(h.leases[n-1].elapsed, int64(r.Elapsed))
-		} else {
-			h.leases = append(h.leases, span{r.Fence, int64(r.Elapsed)})
-		}
+		h.extendLease(r.Fence, int64(r.Elapsed))
 	}
 	return nil
 }
 
-// Apply adds what r says, and does not check its place in the chain.
-func (h *History) Apply(r store.Record) (err error) {
-	call := llm.Key(r.Key)
-	if i := strings.LastIndex(r.Key, "/"+r.Kind+"/"); i >= 0 {
-		call = llm.Key(r.Key[:i])
+// extendLease records that the process with the lease fence wrote a record after the time elapsed.
+func (h *History) extendLease(fence, elapsed int64) {
+	n := len(h.leases)
+	if n == 0 || h.leases[n-1].fence != fence {
+		h.leases = append(h.leases, span{fence, elapsed})
+		return
 	}
+	h.leases[n-1].elapsed = max(h.leases[n-1].elapsed, elapsed)
+}
+
+// Apply adds what r says, and does not check its place in the chain.
+func (h *History) Apply(r store.Record) error {
 	switch r.Kind {
+	// the run
 	case KindBegin:
-		h.Begin = new(Begin)
-		if err = json.Unmarshal(r.Body, h.Begin); err == nil && h.Begin.State != FormVersion {
-			err = fmt.Errorf("the journal has the form %d, this program knows %d", h.Begin.State, FormVersion)
-		}
+		return h.applyBegin(r)
 	case KindTools:
-		var b Program
-		err = json.Unmarshal(r.Body, &b)
-		run, first := strings.CutSuffix(r.Key, "/tools")
-		if !first {
-			run = strings.TrimSuffix(r.Key[:strings.LastIndex(r.Key, "/")], "/tools")
-			b = h.Programs[run].with(b)
-		}
-		h.Programs[run] = b
-	case KindReply:
-		h.Replies[call] = new(Reply)
-		h.RepliedAt[call] = r.At
-		err = json.Unmarshal(r.Body, h.Replies[call])
-	case KindBackground:
-		h.Background[call] = new(Background)
-		err = json.Unmarshal(r.Body, h.Background[call])
-	case KindOutcome:
-		h.Outcomes[call] = new(Outcome)
-		err = json.Unmarshal(r.Body, h.Outcomes[call])
-	case KindIntent:
-		n := Attempt{Seq: r.Seq}
-		err = json.Unmarshal(r.Body, &n.Intent)
-		h.Attempts[call] = append(h.Attempts[call], n)
-	case KindQuestion:
-		q := Question{Seq: r.Seq, Key: r.Key}
-		err = json.Unmarshal(r.Body, &q.Waiting)
-		h.Questions[call] = append(h.Questions[call], q)
-	case KindDecision:
-		err = h.decided(r)
-	case KindSteer:
-		b := new(Messages)
-		err = json.Unmarshal(r.Body, b)
-		h.Steered[llm.Key(strings.TrimSuffix(r.Key, "/steer"))] = b
-		for _, k := range b.From {
-			h.Received[k] = true
-		}
-	case KindMessage:
-		m := Message{Key: r.Key}
-		err = json.Unmarshal(r.Body, &m.Body)
-		h.Messages = append(h.Messages, m)
+		return h.applyTools(r)
 	case KindAccept:
 		var b Acceptance
-		err = json.Unmarshal(r.Body, &b)
+		err := json.Unmarshal(r.Body, &b)
 		h.Accept(b)
-	case KindCancel:
-		h.Cancelled = true
-	case KindRestored:
-		h.RestoredAt = r.Seq
+		return err
 	case KindTrace:
 		var b Trace
-		err = json.Unmarshal(r.Body, &b)
+		err := json.Unmarshal(r.Body, &b)
 		h.Trace = b.Traceparent
+		return err
 	case KindEnd:
-		h.End = new(End)
-		err = json.Unmarshal(r.Body, h.End)
-		for key, f := range h.End.Failed {
-			h.Failed[key] = h.Failed[key].With(f)
-		}
-	default:
-		err = fmt.Errorf("its kind %q is not known", r.Kind)
+		return h.applyEnd(r)
+
+	// requests
+	case KindReply:
+		h.RepliedAt[subject(r)] = r.At
+		return decode(r, h.Replies)
+	case KindBackground:
+		return decode(r, h.Background)
+
+	// calls
+	case KindOutcome:
+		return decode(r, h.Outcomes)
+	case KindIntent:
+		a := Attempt{Seq: r.Seq}
+		err := json.Unmarshal(r.Body, &a.Intent)
+		h.Attempts[subject(r)] = append(h.Attempts[subject(r)], a)
+		return err
+	case KindQuestion:
+		q := Question{Seq: r.Seq, Key: r.Key}
+		err := json.Unmarshal(r.Body, &q.Waiting)
+		h.Questions[subject(r)] = append(h.Questions[subject(r)], q)
+		return err
+	case KindDecision:
+		return h.decided(r)
+
+	// from outside
+	case KindSteer:
+		return h.applySteer(r)
+	case KindMessage:
+		m := Message{Key: r.Key}
+		err := json.Unmarshal(r.Body, &m.Body)
+		h.Messages = append(h.Messages, m)
+		return err
+	case KindCancel:
+		h.Cancelled = true
+		return nil
+	case KindRestored:
+		h.RestoredAt = r.Seq
+		return nil
+	}
+	return fmt.Errorf("its kind %q is not known", r.Kind)
+}
+
+// subject returns the key of the call or request that r is about: the key of r without the kind and
+// the number after it.
+func subject(r store.Record) llm.Key {
+	if i := strings.LastIndex(r.Key, "/"+r.Kind+"/"); i >= 0 {
+		return llm.Key(r.Key[:i])
+	}
+	return llm.Key(r.Key)
+}
+
+// decode sets the entry of m that r is about.
+func decode[T any](r store.Record, m map[llm.Key]*T) error {
+	body := new(T)
+	m[subject(r)] = body
+	return json.Unmarshal(r.Body, body)
+}
+
+func (h *History) applyBegin(r store.Record) error {
+	h.Begin = new(Begin)
+	if err := json.Unmarshal(r.Body, h.Begin); err != nil {
+		return err
+	}
+	if h.Begin.State != FormVersion {
+		return fmt.Errorf("the journal has the form %d, this program knows %d", h.Begin.State, FormVersion)
+	}
+	return nil
+}
+
+// applyTools sets the program of a run, or adds the tools of a later request.
+func (h *History) applyTools(r store.Record) error {
+	var p Program
+	err := json.Unmarshal(r.Body, &p)
+
+	run, first := strings.CutSuffix(r.Key, "/tools")
+	if !first {
+		run = strings.TrimSuffix(r.Key[:strings.LastIndex(r.Key, "/")], "/tools")
+		p = h.Programs[run].with(p)
+	}
+	h.Programs[run] = p
+	return err
+}
+
+func (h *History) applySteer(r store.Record) error {
+	b := new(Messages)
+	err := json.Unmarshal(r.Body, b)
+	h.Steered[llm.Key(strings.TrimSuffix(r.Key, "/steer"))] = b
+	for _, key := range b.From {
+		h.Received[key] = true
+	}
+	return err
+}
+
+func (h *History) applyEnd(r store.Record) error {
+	h.End = new(End)
+	err := json.Unmarshal(r.Body, h.End)
+	for key, f := range h.End.Failed {
+		h.Failed[key] = h.Failed[key].With(f)
 	}
 	return err
 }
@@ -183,6 +245,9 @@ func (h *History) Steps() (first, n int) {
 	}
 	return max(first, 0), n
 }
+
+// AtLimit reports whether the run has ended at a limit.
+func (h *History) AtLimit() bool { return h.End != nil && h.End.Limit != "" }
 
 // Leases returns the number of processes that have worked on the run, one after the other.
 func (h *History) Leases() int { return len(h.leases) }

@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -18,15 +19,19 @@ type Input struct {
 
 // Input decodes the start of a run.
 func (b *Begin) Input() (in Input, err error) {
-	if err = json.Unmarshal(b.Messages, &in.Messages); err == nil && b.From != nil {
+	err = json.Unmarshal(b.Messages, &in.Messages)
+	if err == nil && b.From != nil {
 		in.From = new(pawl.Result)
 		err = json.Unmarshal(b.From, in.From)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: its beginning: %v", store.ErrCorrupt, err)
 	}
+
+	// Earlier versions executed the open calls of the messages, as a resumed Result does.
 	if in.From == nil && !b.Answered && HasOpenCalls(in.Messages) {
-		in.From, in.Messages = &pawl.Result{Messages: in.Messages}, nil
+		in.From = &pawl.Result{Messages: in.Messages}
+		in.Messages = nil
 	}
 	return in, err
 }
@@ -39,5 +44,5 @@ func (in Input) All() []llm.Message {
 	if in.From == nil {
 		return in.Messages
 	}
-	return append(in.From.Messages[:len(in.From.Messages):len(in.From.Messages)], in.Messages...)
+	return append(slices.Clip(in.From.Messages), in.Messages...)
 }

@@ -27,11 +27,13 @@ type Program struct {
 
 // with returns b with the tools that were recorded later.
 func (b Program) with(more Program) Program {
-	// An argument that was secret stays secret.
-	b.Later, b.Marked = Joined(b.Later, more.Later), Joined(b.Marked, more.Marked)
+	b.Later = Joined(b.Later, more.Later)
+	b.Marked = Joined(b.Marked, more.Marked) // an argument that was secret stays secret
 	if more.Agent != nil {
-		b.Agent, b.Instructions = more.Agent, more.Instructions
+		b.Agent = more.Agent
+		b.Instructions = more.Instructions
 	}
+
 	for _, t := range more.Offered {
 		if i := slices.IndexFunc(b.Offered, func(o OfferedTool) bool { return o.Name == t.Name }); i >= 0 {
 			b.Offered = slices.Concat(b.Offered[:i], []OfferedTool{t}, b.Offered[i+1:])
@@ -59,18 +61,21 @@ func (h *History) Accept(b Acceptance) {
 	was := h.Programs[b.Run]
 	was.Tools = b.Tools
 	h.Programs[b.Run] = was.with(b.Program)
+
 	for key := range h.Questions {
 		if !strings.HasPrefix(string(key), b.Run+"/") {
 			continue
 		}
-		if q := h.OpenQuestion(key); q != nil && q.Answer != nil && q.Answer.Approve &&
-			slices.Contains(b.Names, q.Waiting.Call.Name) {
+		q := h.OpenQuestion(key)
+		if q != nil && q.approved() && slices.Contains(b.Names, q.Waiting.Call.Name) {
 			q.Answer = nil
 		}
 	}
+
 	if b.Agent == nil {
 		return
 	}
+	// The earlier requests were made with another agent.
 	for key, r := range h.Replies {
 		if RunOf(key) == b.Run {
 			r.Messages = ""

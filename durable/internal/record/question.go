@@ -20,15 +20,18 @@ type Question struct {
 	Answers int           // the number of answers, also of expired ones
 }
 
+// approved reports whether the question has an answer that lets the call start.
+func (q *Question) approved() bool { return q.Answer != nil && q.Answer.Approve }
+
 // OpenQuestion returns the pending question of the call at key. Nil means that its last attempt has
 // asked none.
 func (h *History) OpenQuestion(key llm.Key) *Question {
-	asked, started := h.Questions[key], h.Attempts[key]
+	asked := h.Questions[key]
 	if len(asked) == 0 || h.Outcomes[key] != nil {
 		return nil
 	}
 	q := &asked[len(asked)-1]
-	if len(started) > 0 && started[len(started)-1].Seq > q.Seq {
+	if started := h.Attempts[key]; len(started) > 0 && started[len(started)-1].Seq > q.Seq {
 		return nil // it was answered, and the call started
 	}
 	return q
@@ -52,11 +55,18 @@ func (h *History) OpenQuestions() []Question {
 // LatestQuestion returns the last question of the call at key if it is open, or if it has an answer
 // and the call has not ended.
 func (h *History) LatestQuestion(key llm.Key) *Question {
-	q, asked := h.OpenQuestion(key), h.Questions[key]
-	if n := len(asked); q == nil && n > 0 && h.Outcomes[key] == nil && asked[n-1].Answer != nil {
-		q = &asked[n-1]
+	if q := h.OpenQuestion(key); q != nil {
+		return q
 	}
-	return q
+	asked := h.Questions[key]
+	if len(asked) == 0 || h.Outcomes[key] != nil {
+		return nil
+	}
+	last := &asked[len(asked)-1]
+	if last.Answer == nil {
+		return nil
+	}
+	return last
 }
 
 // decided records the answer r to a question.
@@ -66,11 +76,13 @@ func (h *History) decided(r store.Record) error {
 		return err
 	}
 	d.At = r.At
+
 	key := r.Key[:max(0, strings.LastIndex(r.Key, "/decision"))]
-	for i := range h.Questions[d.Key] {
-		if q := &h.Questions[d.Key][i]; q.Key == key {
-			q.Answer = &d
-			q.Answers++
+	asked := h.Questions[d.Key]
+	for i := range asked {
+		if asked[i].Key == key {
+			asked[i].Answer = &d
+			asked[i].Answers++
 			return nil
 		}
 	}
@@ -96,9 +108,17 @@ func (h *History) Expire(now time.Time) {
 func (h *History) composed(key llm.Key) bool {
 	inside := string(key) + "/"
 	for _, r := range h.Records {
-		if strings.HasPrefix(r.Key, inside) && (r.Kind == KindReply || r.Kind == KindOutcome ||
-			r.Kind == KindQuestion && !strings.HasPrefix(r.Key[len(inside):], KindQuestion)) {
+		rest, ok := strings.CutPrefix(r.Key, inside)
+		if !ok {
+			continue
+		}
+		switch r.Kind {
+		case KindReply, KindOutcome:
 			return true
+		case KindQuestion: // a question of key itself is key/question/N
+			if !strings.HasPrefix(rest, KindQuestion) {
+				return true
+			}
 		}
 	}
 	return false

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/pawl-go/pawl/llm"
 )
@@ -30,6 +31,7 @@ func NewReply(resp *llm.Response) (Reply, error) {
 	if err := json.Unmarshal(form, &back); err != nil {
 		return body, err
 	}
+
 	for i, p := range resp.Message.Parts {
 		text, opaque := bytesOf(p)
 		again, opaqueAgain := bytesOf(back.Message.Parts[i])
@@ -53,6 +55,7 @@ func setBytes(m *map[int][]byte, i int, b []byte) {
 // Original returns the stored reply, byte for byte.
 func (b *Reply) Original() *llm.Response {
 	resp := b.Response
+	resp.Message.Parts = slices.Clone(resp.Message.Parts) // b may have other readers
 	for i, p := range resp.Message.Parts {
 		text, exact := b.Exact[i]
 		opaque, odd := b.Opaque[i]
@@ -67,6 +70,7 @@ func (b *Reply) Original() *llm.Response {
 	return &resp
 }
 
+// bytesOf returns the bytes of a part that its JSON form may change.
 func bytesOf(p llm.Part) (text, opaque []byte) {
 	var o *llm.Opaque
 	switch p := p.(type) {
@@ -86,8 +90,9 @@ func bytesOf(p llm.Part) (text, opaque []byte) {
 	return text, opaque
 }
 
+// withBytes returns p with the given bytes; nil opaque means no change.
 func withBytes(p llm.Part, text, opaque []byte) llm.Part {
-	give := func(o *llm.Opaque) *llm.Opaque {
+	restore := func(o *llm.Opaque) *llm.Opaque {
 		if o == nil || opaque == nil {
 			return o
 		}
@@ -95,13 +100,16 @@ func withBytes(p llm.Part, text, opaque []byte) llm.Part {
 	}
 	switch p := p.(type) {
 	case llm.Text:
-		p.Text, p.Opaque = string(text), give(p.Opaque)
+		p.Text = string(text)
+		p.Opaque = restore(p.Opaque)
 		return p
 	case llm.Reasoning:
-		p.Text, p.Opaque = string(text), give(p.Opaque)
+		p.Text = string(text)
+		p.Opaque = restore(p.Opaque)
 		return p
 	case llm.ToolCall:
-		p.Args, p.Opaque = text, give(p.Opaque)
+		p.Args = text
+		p.Opaque = restore(p.Opaque)
 		return p
 	}
 	return p

@@ -21,16 +21,24 @@ type SentRequest struct {
 
 // NewSentRequest returns the stored form of body, which was sent after prev.
 func NewSentRequest(to string, prev, body []byte, whole bool) *SentRequest {
-	p := text.Common(prev, body)
-	s := 0
-	for s < min(len(prev), len(body))-p && prev[len(prev)-1-s] == body[len(body)-1-s] {
-		s++
+	prefix := text.Common(prev, body)
+	suffix := 0
+	for suffix < min(len(prev), len(body))-prefix && prev[len(prev)-1-suffix] == body[len(body)-1-suffix] {
+		suffix++
 	}
+
 	var packed bytes.Buffer
 	w, _ := flate.NewWriter(&packed, flate.BestSpeed) // the level is valid
-	_, _ = w.Write(body[p : len(body)-s])             // in memory: no error is possible
+	_, _ = w.Write(body[prefix : len(body)-suffix])   // in memory: no error is possible
 	_ = w.Close()
-	return &SentRequest{To: to, Whole: whole, Prefix: p, Suffix: s, Middle: packed.Bytes(), Digest: Digest(body)}
+	return &SentRequest{
+		To:     to,
+		Whole:  whole,
+		Prefix: prefix,
+		Suffix: suffix,
+		Middle: packed.Bytes(),
+		Digest: Digest(body),
+	}
 }
 
 // After returns the request that was sent after prev.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -26,7 +25,15 @@ type OfferedTool struct {
 
 // Offer returns the definition of t.
 func Offer(t *pawl.Tool) OfferedTool {
-	return OfferedTool{t.Name, t.Description, t.Input, t.Output, t.Effect, t.Passive, t.Address}
+	return OfferedTool{
+		Name:        t.Name,
+		Description: t.Description,
+		Input:       t.Input,
+		Output:      t.Output,
+		Effect:      t.Effect,
+		Passive:     t.Passive,
+		Address:     t.Address,
+	}
 }
 
 // OfferSpecs returns the definitions of the tools that a request offers.
@@ -43,8 +50,15 @@ func ToolOf(spec *llm.ToolSpec) *pawl.Tool {
 	if t, ok := spec.Source.(*pawl.Tool); ok {
 		return t
 	}
-	return &pawl.Tool{Name: spec.Name, Description: spec.Description, Input: spec.Input, Output: spec.Output,
-		Deferred: spec.Deferred, NoRepair: spec.NoRepair, Passive: true}
+	return &pawl.Tool{
+		Name:        spec.Name,
+		Description: spec.Description,
+		Input:       spec.Input,
+		Output:      spec.Output,
+		Deferred:    spec.Deferred,
+		NoRepair:    spec.NoRepair,
+		Passive:     true,
+	}
 }
 
 // ToolsByName returns the definitions by the name of the tool.
@@ -59,8 +73,10 @@ func ToolsByName(all []OfferedTool) map[string]*OfferedTool {
 // Compatible reports whether the tool now can execute the calls of the recorded tool was: they
 // differ at most in texts for the model.
 func (was *OfferedTool) Compatible(now OfferedTool) bool {
-	return was.Effect == now.Effect && was.Passive == now.Passive && was.Address == now.Address &&
-		sameSchema(was.Input, now.Input) && sameSchema(was.Output, now.Output)
+	if was.Effect != now.Effect || was.Passive != now.Passive || was.Address != now.Address {
+		return false
+	}
+	return sameSchema(was.Input, now.Input) && sameSchema(was.Output, now.Output)
 }
 
 // sameSchema compares schemas without their annotations.
@@ -82,13 +98,16 @@ func plainSchema(v any, schema bool) any {
 		}
 	case map[string]any:
 		for key, one := range v {
-			switch {
-			case schema && slices.Contains([]string{"description", "title", "examples", "$comment"}, key):
+			if !schema {
+				v[key] = plainSchema(one, true)
+				continue
+			}
+			switch key {
+			case "description", "title", "examples", "$comment": // annotations
 				delete(v, key)
-			case schema && slices.Contains([]string{"const", "enum", "default"}, key): // values
-			case schema:
-				v[key] = plainSchema(one, !slices.Contains([]string{"properties", "patternProperties", "$defs",
-					"definitions", "dependentSchemas"}, key))
+			case "const", "enum", "default": // values
+			case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas": // maps of schemas
+				v[key] = plainSchema(one, false)
 			default:
 				v[key] = plainSchema(one, true)
 			}
@@ -103,9 +122,11 @@ func (was *OfferedTool) Difference(now *OfferedTool) string {
 		return "it is gone"
 	}
 	for _, f := range []struct{ name, was, now string }{
-		{"effect", was.Effect.String(), now.Effect.String()}, {"address", was.Address, now.Address},
+		{"effect", was.Effect.String(), now.Effect.String()},
+		{"address", was.Address, now.Address},
 		{"passive", fmt.Sprint(was.Passive), fmt.Sprint(now.Passive)},
-		{"input", string(was.Input), string(now.Input)}, {"output", string(was.Output), string(now.Output)},
+		{"input", string(was.Input), string(now.Input)},
+		{"output", string(was.Output), string(now.Output)},
 		{"description", was.Description, now.Description},
 	} {
 		if f.was != f.now {
@@ -131,7 +152,10 @@ func (was *OfferedTool) ApplyTo(t *pawl.Tool) *pawl.Tool {
 	if now.Description == was.Description && bytes.Equal(now.Input, was.Input) && bytes.Equal(now.Output, was.Output) {
 		return t
 	}
+
 	c := t.Clone()
-	c.Description, c.Input, c.Output = was.Description, was.Input, was.Output
+	c.Description = was.Description
+	c.Input = was.Input
+	c.Output = was.Output
 	return c
 }
