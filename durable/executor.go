@@ -195,74 +195,102 @@ func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 	defer wg.Wait()
 	defer cancel()
 	defer close(over)
-	broken := "" // a panic of inner: it belongs to this goroutine, whose caller recovers it
+
+	panicked := "" // a panic of inner: it belongs to this goroutine, whose caller recovers it
 	wg.Go(func() {
 		defer close(events)
-		defer func() {
-			if v := recover(); v != nil {
-				broken = fmt.Sprintf("%v\n%s", v, debug.Stack())
-			}
-		}()
-		for e := range inner.Execute(ctx, b.tasks) {
-			select {
-			case events <- e:
-			case <-over:
-				return
-			}
-		}
+		panicked = b.forward(ctx, inner, events, over)
 	})
+
 	left := len(b.tasks)
 	for e := range events {
-		t := b.task(e)
-		if t == nil {
+		if b.task(e) == nil {
 			if !yield(e) {
 				return
 			}
 			continue
 		}
-		left--
-		held := []pawl.Event{b.ended(t, e)}
-		for wait := time.After(gather); left > 0 && wait != nil; {
-			select {
-			case e, ok := <-events:
-				if !ok {
-					left = 0
-					wait = nil
-					break
-				}
-				if t := b.task(e); t != nil {
-					left--
-					e = b.ended(t, e)
-				}
-				held = append(held, e)
-			case <-wait:
-				wait = nil
-			}
-		}
-		err := b.s.flush(nil)
-		for _, e := range held {
-			if t := b.task(e); t != nil {
-				if err != nil {
-					e = notStored(t, e, err)
-				}
-				b.s.settle(t.Key)
-			}
-			if !yield(e) {
-				return
-			}
+		held := b.gatherEnds(e, events, &left)
+		if !b.commit(held, yield) {
+			return
 		}
 	}
-	if broken != "" {
-		panic(broken)
+	if panicked != "" {
+		panic(panicked)
 	}
+}
+
+// forward executes the calls and sends their events until over is closed. It returns the panic of
+// inner with its stack.
+func (b *step) forward(ctx context.Context, inner pawl.Executor, events chan<- pawl.Event,
+	over <-chan struct{}) (panicked string) {
+	defer func() {
+		if v := recover(); v != nil {
+			panicked = fmt.Sprintf("%v\n%s", v, debug.Stack())
+		}
+	}()
+	for e := range inner.Execute(ctx, b.tasks) {
+		select {
+		case events <- e:
+		case <-over:
+			return ""
+		}
+	}
+	return ""
+}
+
+// gatherEnds returns first, the end of a call, and the events of a short time after it. left is the
+// number of calls that have not ended.
+func (b *step) gatherEnds(first pawl.Event, events <-chan pawl.Event, left *int) (held []pawl.Event) {
+	hold := func(e pawl.Event) {
+		if t := b.task(e); t != nil {
+			*left--
+			e = b.ended(t, e)
+		}
+		held = append(held, e)
+	}
+
+	hold(first)
+	wait := time.After(gather)
+	for *left > 0 {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				*left = 0
+				return held
+			}
+			hold(e)
+		case <-wait:
+			return held
+		}
+	}
+	return held
+}
+
+// commit stores the ends of calls in held, and yields held. It returns false if yield did.
+func (b *step) commit(held []pawl.Event, yield func(pawl.Event) bool) bool {
+	err := b.s.flush(nil)
+	for _, e := range held {
+		if t := b.task(e); t != nil {
+			if err != nil {
+				e = notStored(t, e, err)
+			}
+			b.s.settle(t.Key)
+		}
+		if !yield(e) {
+			return false
+		}
+	}
+	return true
 }
 
 // ended stores the end of a call, or its pending question.
 func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 	s := b.s
 	s.mu.Lock()
-	s.waiters[t.Key].leave(t.Key)
+	s.waiters[t.Key].withdraw(t.Key)
 	s.mu.Unlock()
+
 	x := *e.Execution
 	switch {
 	case b.interrupted(&x):
@@ -275,13 +303,23 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 		}
 	case len(x.Pending) > 0 && x.Pending[0].Key == t.Key:
 		w := x.Pending[0]
-		// An answer that the call did not use does not count.
-		if q := s.h.OpenQuestion(t.Key); q == nil || q.Waiting.Digest != w.Digest || q.Answer != nil && len(w.Granted) == 0 {
-			_ = s.add(record.KindQuestion, record.Numbered(t.Key, record.KindQuestion, len(s.h.Questions[t.Key])+1), w)
+		if s.asks(w) {
+			key := record.Numbered(t.Key, record.KindQuestion, len(s.h.Questions[t.Key])+1)
+			_ = s.add(record.KindQuestion, key, w)
 		}
 	}
 	e.Execution = &x
 	return e
+}
+
+// asks reports whether w is a question that the journal does not have yet.
+func (s *session) asks(w pawl.PendingCall) bool {
+	q := s.h.OpenQuestion(w.Key)
+	if q == nil || q.Waiting.Digest != w.Digest {
+		return true
+	}
+	// An answer that the call did not use does not count.
+	return q.Answer != nil && len(w.Granted) == 0
 }
 
 // plain converts x to the form that the journal returns, so that the run continues with the same
@@ -310,10 +348,16 @@ func notStored(t *pawl.Task, e pawl.Event, err error) pawl.Event {
 	if errors.Is(err, store.ErrUnavailable) { // the rest is for the operator: Engine.Report
 		err = store.ErrUnavailable
 	}
+
 	x := *e.Execution
-	x.Outcome, x.Error, x.Result, x.Ends, x.Pending, x.Values = pawl.OutcomeCancelled, err.Error(),
-		llm.ErrorResult("Not recorded."), "", nil, nil
-	x.Result.CallID, x.Result.Key = t.Call.ID, t.Key
+	x.Outcome = pawl.OutcomeCancelled
+	x.Error = err.Error()
+	x.Result = llm.ErrorResult("Not recorded.")
+	x.Result.CallID = t.Call.ID
+	x.Result.Key = t.Key
+	x.Ends = ""
+	x.Pending = nil
+	x.Values = nil
 	e.Execution = &x
 	return e
 }
@@ -353,7 +397,7 @@ func (g *gate) arrive(key llm.Key) {
 	if g == nil {
 		return
 	}
-	g.leave(key)
+	g.withdraw(key)
 	t := time.NewTimer(gather)
 	defer t.Stop()
 	select {
@@ -362,8 +406,8 @@ func (g *gate) arrive(key llm.Key) {
 	}
 }
 
-// leave records that the call at key will not arrive any more.
-func (g *gate) leave(key llm.Key) {
+// withdraw records that the call at key will not arrive any more.
+func (g *gate) withdraw(key llm.Key) {
 	if g == nil {
 		return
 	}

@@ -43,6 +43,15 @@ func (e *Engine) CheckLiveness(ctx context.Context) ([]StuckRun, error) {
 	return out, nil
 }
 
+// sweeps reports whether this call searches for waiting runs without a question, and records it.
+func (e *Engine) sweeps(now time.Time) bool {
+	last := e.swept.Load()
+	if last != 0 && now.Sub(time.Unix(0, last)) < sweep {
+		return false
+	}
+	return e.swept.CompareAndSwap(last, now.UnixNano()) // one of several concurrent calls
+}
+
 // stuck returns why r breaks R9, and since when. Empty means that it does not.
 func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, since time.Time, err error) {
 	now := e.clock()
@@ -53,6 +62,7 @@ func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, sin
 	if r.Until.After(since) {
 		since = r.Until
 	}
+
 	switch r.State {
 	case store.JournalOpen:
 		if !r.Queued() && now.Sub(since) > e.lease() {
@@ -87,10 +97,10 @@ const sweep = time.Hour
 func (e *Engine) Abandoned(ctx context.Context, limit int) ([]store.JournalRun, error) {
 	now := e.clock()
 	runs, err := e.Journal.AbandonedRuns(ctx, now, limit)
-	last := e.swept.Load()
-	if err != nil || last != 0 && now.UnixNano()-last < int64(sweep) || !e.swept.CompareAndSwap(last, now.UnixNano()) {
+	if err != nil || !e.sweeps(now) {
 		return runs, err
 	}
+
 	for r, err := range e.Journal.UnendedRuns(ctx) {
 		if err != nil {
 			return runs, err
@@ -148,6 +158,7 @@ func (e *Engine) Verify(ctx context.Context, id string, o *VerifyOptions) (Verif
 	if err != nil {
 		return Verified{}, bad("%w", err)
 	}
+
 	head, err := e.Journal.JournalRun(ctx, scope(ctx), id)
 	if errors.Is(err, store.ErrNotFound) && len(anchors) > 0 {
 		err = bad("it is anchored and not there: it was deleted, or this is an older copy of the database")
@@ -159,8 +170,10 @@ func (e *Engine) Verify(ctx context.Context, id string, o *VerifyOptions) (Verif
 	if err != nil {
 		return Verified{}, err
 	}
+
 	n := int64(len(h.Records))
-	if n < head.Records || n == head.Records && h.Head != head.Head {
+	changed := n == head.Records && h.Head != head.Head
+	if n < head.Records || changed {
 		return Verified{}, bad("it ends with record %d, and its head says %d (%s)", n, head.Records, head.Head)
 	}
 	if err := head.CheckSeal(); err != nil {
@@ -174,6 +187,7 @@ func (e *Engine) Verify(ctx context.Context, id string, o *VerifyOptions) (Verif
 	if err := o.signed(head, h); err != nil {
 		return Verified{}, bad("%w", err)
 	}
+
 	v := Verified{Records: n, Head: h.Head, Sealed: head.Seal != "", Unanchored: n}
 	for i, a := range anchors {
 		if err := anchored(a, head, h, i == len(anchors)-1); err != nil {

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -33,6 +34,7 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 			p.Requests++
 		}
 	}
+
 	s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
 	defer s.close()
 	s.played = &p
@@ -41,10 +43,12 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 		return p, err
 	}
 	for ev, err := range in.stream(ctx, r) {
-		if err = s.cause(err); errors.Is(err, errOver) {
+		err = s.cause(err)
+		switch {
+		case errors.Is(err, errOver):
 			return p, nil
-		}
-		if errorOf(err) != "" && (h.End == nil || h.End.Stop != pawl.StopFailed || errors.Is(err, ErrChanged)) {
+		case errorOf(err) == "":
+		case errors.Is(err, ErrChanged), h.End == nil, h.End.Stop != pawl.StopFailed: // not the run's own failure
 			return p, err
 		}
 		if ev.Kind == pawl.EventRunEnded && ev.Run == "run" && s.failed() == nil {
@@ -75,55 +79,71 @@ type story struct {
 
 // Stream yields the events of the run.
 func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Event, error] {
-	e, id, r := t.engine, t.id, t.runner
 	return func(yield func(pawl.Event, error) bool) {
-		head, err := e.Journal.JournalRun(ctx, scope(ctx), id)
+		h, in, err := t.load(ctx)
 		if err != nil {
 			yield(pawl.Event{}, err)
 			return
 		}
-		h, err := e.history(ctx, scope(ctx), id)
-		if err != nil {
-			yield(pawl.Event{}, err)
-			return
-		}
-		if head.State == store.JournalOpen {
-			h.End = nil // an end before a resume
-		}
-		in, err := inputOf(h)
-		if err != nil {
-			yield(pawl.Event{}, err)
-			return
-		}
-		s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
+
+		s, ctx := t.engine.start(ctx, store.Lease{Scope: scope(ctx), Run: t.id}, h)
 		defer s.close()
 		s.story = true
 		if !yield(s.attempt(), nil) {
 			return
 		}
-		for ev, err := range in.stream(ctx, r) {
+
+		for ev, err := range in.stream(ctx, t.runner) {
 			why := s.failed()
+			ended := ev.Kind == pawl.EventRunEnded && ev.Run == "run"
 			switch {
 			case why == nil:
+
 			case !errors.Is(why, errOver):
 				yield(pawl.Event{}, why)
 				return
+
+			// The records have ended. The run ends here only if it had stopped here.
 			case h.End != nil && h.End.FailedAt(ev):
 				ev, err = h.End.FailedStep(ev), nil
-			case h.End == nil || ev.Kind != pawl.EventRunEnded || ev.Run != "run":
-				continue // it did not happen: the records have ended
+			case h.End == nil || !ended:
+				continue
 			default:
-				ev = h.End.RunEnded(ev)
-				if yield(ev, nil) {
-					if err := h.End.Err(ev.Result); err != nil {
-						yield(pawl.Event{}, err)
-					}
-				}
+				yieldEnd(h.End, ev, yield)
 				return
 			}
 			if !yield(ev, err) || err != nil {
 				return
 			}
 		}
+	}
+}
+
+// load reads the run and its input.
+func (t *story) load(ctx context.Context) (*record.History, input, error) {
+	e := t.engine
+	head, err := e.Journal.JournalRun(ctx, scope(ctx), t.id)
+	if err != nil {
+		return nil, input{}, err
+	}
+	h, err := e.history(ctx, scope(ctx), t.id)
+	if err != nil {
+		return nil, input{}, err
+	}
+	if head.State == store.JournalOpen {
+		h.End = nil // an end before a resume
+	}
+	in, err := inputOf(h)
+	return h, in, err
+}
+
+// yieldEnd yields run_ended e as it was when the run stopped, and then the error of the run.
+func yieldEnd(end *record.End, e pawl.Event, yield func(pawl.Event, error) bool) {
+	e = end.RunEnded(e)
+	if !yield(e, nil) {
+		return
+	}
+	if err := end.Err(e.Result); err != nil {
+		yield(pawl.Event{}, err)
 	}
 }

@@ -70,12 +70,25 @@ var errOver = errors.New("the run is over")
 
 // start returns a session with a lease. h is the history so far.
 func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*session, context.Context) {
-	s := &session{engine: e, id: l.Run, lease: l, stopped: h.End != nil, began: time.Now(), renewed: time.Now(), h: h,
-		seen: int64(len(h.Records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{},
-		committing: make(chan struct{}, 1), stop: make(chan struct{}), acting: map[llm.Key]bool{}}
+	now := time.Now()
+	s := &session{
+		engine:     e,
+		id:         l.Run,
+		lease:      l,
+		began:      now,
+		h:          h,
+		only:       l.Fence == 0,
+		committing: make(chan struct{}, 1),
+		seen:       int64(len(h.Records)),
+		renewed:    now,
+		stopped:    h.End != nil,
+		waiters:    map[llm.Key]*gate{},
+		acting:     map[llm.Key]bool{},
+		digested:   map[*llm.ToolSpec]string{},
+		stop:       make(chan struct{}),
+	}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.gone = ctx.Done()
-	s.only = l.Fence == 0
 	if !s.only {
 		if at := runtrace.Of(ctx); at != "" {
 			// With the next commit.
@@ -83,6 +96,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*
 		}
 		s.done.Go(s.beat)
 	}
+
 	outer := pawl.MessageSourceFrom(ctx)
 	ctx = store.WithRun(pawl.WithMessages(ctx, &inbox{s, outer}), l.Run)
 	return s, pawl.WithEngine(ctx, &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Intend: s.intend})
@@ -94,7 +108,13 @@ func (s *session) record(kind, key string, v any) (store.Record, error) {
 	if err != nil {
 		return store.Record{}, fmt.Errorf("%s: %w", key, err)
 	}
-	return store.Record{Key: key, Kind: kind, At: s.engine.clock(), Elapsed: time.Since(s.began), Body: body}, nil
+	return store.Record{
+		Key:     key,
+		Kind:    kind,
+		At:      s.engine.clock(),
+		Elapsed: time.Since(s.began),
+		Body:    body,
+	}, nil
 }
 
 // add puts a record into the next commit.
@@ -103,16 +123,18 @@ func (s *session) add(kind, key string, v any) error {
 	if err != nil {
 		return s.fail(err)
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil {
-		s.queue = append(s.queue, r)
-		s.added++
-		if kind == record.KindReply {
-			s.h.RepliedAt[llm.Key(key)] = r.At
-		}
+	if s.err != nil {
+		return s.err
 	}
-	return s.err
+	s.queue = append(s.queue, r)
+	s.added++
+	if kind == record.KindReply {
+		s.h.RepliedAt[llm.Key(key)] = r.At
+	}
+	return nil
 }
 
 // soon starts a commit within a short time.
@@ -139,14 +161,17 @@ func (s *session) flush(change *store.JournalChange) error {
 func (s *session) flushTo(n int, change *store.JournalChange) error {
 	s.committing <- struct{}{}
 	defer func() { <-s.committing }()
+
 	s.mu.Lock()
-	if s.err != nil || change == nil && (len(s.queue) == 0 || s.added-len(s.queue) >= n) {
+	stored := len(s.queue) == 0 || s.added-len(s.queue) >= n
+	if s.err != nil || change == nil && stored {
 		defer s.mu.Unlock()
 		return s.err
 	}
 	queue := s.queue
 	s.queue = nil
 	s.mu.Unlock()
+
 	if change != nil {
 		change.Seen = s.seen
 		if s.late && change.State == store.JournalWaiting {
@@ -155,13 +180,15 @@ func (s *session) flushTo(n int, change *store.JournalChange) error {
 	} else {
 		change = s.progress(queue)
 	}
+
 	last, err := s.write(change, queue)
 	if err != nil {
 		return s.fail(fmt.Errorf("journal: %w", err))
 	}
+
 	switch {
 	case change != nil && change.Release:
-	case last > s.seen+int64(len(queue)):
+	case last > s.seen+int64(len(queue)): // others have written, too
 		ctx, cancel := patient()
 		defer cancel()
 		s.look(ctx)
@@ -174,9 +201,8 @@ func (s *session) flushTo(n int, change *store.JournalChange) error {
 // progress returns the change of state with the first new step of a run that had stopped: if this
 // process dies, another one resumes the run. Nil means no change. The caller holds committing.
 func (s *session) progress(queue []store.Record) *store.JournalChange {
-	if !s.stopped || !slices.ContainsFunc(queue, func(r store.Record) bool {
-		return r.Kind != record.KindTrace && r.Kind != record.KindQuestion
-	}) {
+	isStep := func(r store.Record) bool { return r.Kind != record.KindTrace && r.Kind != record.KindQuestion }
+	if !s.stopped || !slices.ContainsFunc(queue, isStep) {
 		return nil
 	}
 	s.stopped = false
@@ -223,6 +249,8 @@ func (s *session) writeOnce(change *store.JournalChange, queue []store.Record, a
 	if !again {
 		return last, err
 	}
+
+	// The earlier attempt was stored if this process has written its last record.
 	if errors.Is(err, store.ErrConflict) {
 		stored, readErr := j.JournalRecords(ctx, s.lease.Scope, s.id, s.seen)
 		if readErr != nil {
@@ -235,6 +263,7 @@ func (s *session) writeOnce(change *store.JournalChange, queue []store.Record, a
 			}
 		}
 	}
+
 	if err == nil && (change == nil || !change.Release) {
 		_, err = j.RenewJournal(ctx, s.lease, s.engine.clock().Add(s.engine.lease()))
 		if err == nil {
@@ -273,7 +302,8 @@ func (s *session) fail(err error) error {
 	s.mu.Lock()
 	first := s.err == nil
 	if first {
-		s.err, s.queue = err, nil
+		s.err = err
+		s.queue = nil
 	}
 	err = s.err
 	s.mu.Unlock()
@@ -293,16 +323,20 @@ func (s *session) failed() error {
 // live is called before an event that is not stored yet. It ends the context if no new event may
 // occur.
 func (s *session) live() {
+	end := s.h.End
 	switch {
 	case s.h.Cancelled:
 		s.cancel(pawl.ErrCancelled)
-	case s.only && s.h.End != nil && s.h.End.Stop == pawl.StopCancelled:
+	case !s.only:
+
+	// The run has ended here.
+	case end != nil && end.Stop == pawl.StopCancelled:
 		s.cancel(pawl.ErrCancelled)
-	case s.only && s.h.End != nil && s.h.End.Limit == "time":
+	case end != nil && end.Limit == "time":
 		s.cancel(pawl.ErrTime)
-	case s.only && s.h.End != nil && s.h.End.Limit != "" && !s.story:
+	case s.h.AtLimit() && !s.story:
 		_ = s.fail(limited(s.h, s.id))
-	case s.only:
+	default:
 		_ = s.fail(errOver)
 	}
 }
@@ -366,6 +400,7 @@ func (s *session) close() {
 		return
 	}
 	defer s.cancel(nil)
+
 	s.mu.Lock()
 	if s.timer != nil {
 		s.timer.Stop()
@@ -374,12 +409,14 @@ func (s *session) close() {
 	if s.ended {
 		return
 	}
+
 	s.rest()
 	_ = s.flush(nil) // a record that cannot be stored is made again
 	s.endChanged(s.failed())
 	if s.ended {
 		return
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease())
 	defer cancel()
 	_, _ = s.engine.Journal.RenewJournal(ctx, s.lease, time.Time{}) // otherwise the lease expires
@@ -393,11 +430,18 @@ func (s *session) end(res *pawl.Result, text string) error {
 	if err := s.failed(); err != nil {
 		return err
 	}
-	body := record.End{Stop: res.Stop, Limit: res.Limit, Cause: res.Cause, Error: text, Spent: res.Spent,
+
+	body := record.End{
+		Stop:    res.Stop,
+		Limit:   res.Limit,
+		Cause:   res.Cause,
+		Error:   text,
+		Spent:   res.Spent,
 		Pending: res.Pending,
 		Values:  res.Values,
 		Output:  res.Output,
-		Answer:  res.Answer}
+		Answer:  res.Answer,
+	}
 	s.mu.Lock()
 	body.Failed = maps.Clone(s.broken)
 	s.mu.Unlock()
@@ -405,8 +449,14 @@ func (s *session) end(res *pawl.Result, text string) error {
 		return err
 	}
 	s.rest()
-	summary, err := json.Marshal(Summary{Stop: res.Stop, Cause: res.Cause, Spent: res.Spent, Pending: len(res.Pending),
-		Unknown: unknownOf(res.Pending)})
+
+	summary, err := json.Marshal(Summary{
+		Stop:    res.Stop,
+		Cause:   res.Cause,
+		Spent:   res.Spent,
+		Pending: len(res.Pending),
+		Unknown: unknownOf(res.Pending),
+	})
 	if err != nil {
 		return err
 	}

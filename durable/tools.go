@@ -27,10 +27,15 @@ func (m *model) storeTools(req *llm.Request) error {
 	m.tools.stored = len(req.Tools)
 	if !known && !m.tools.started {
 		m.tools.started = true
-		return m.s.add(record.KindTools, run+"/tools",
-			record.Program{Tools: m.s.digests(req.Tools), Marked: record.MarkedIn(req.Tools),
-				Instructions: record.Digest([]byte(m.agent.Instructions)), Agent: &m.agent, Offered: record.OfferSpecs(req.Tools)})
+		return m.s.add(record.KindTools, run+"/tools", record.Program{
+			Tools:        m.s.digests(req.Tools),
+			Marked:       record.MarkedIn(req.Tools),
+			Instructions: record.Digest([]byte(m.agent.Instructions)),
+			Agent:        &m.agent,
+			Offered:      record.OfferSpecs(req.Tools),
+		})
 	}
+
 	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *llm.ToolSpec) bool {
 		return was.Tools[t.Name] != "" || was.Later[t.Name] != ""
 	})
@@ -56,6 +61,7 @@ func (m *model) check(req *llm.Request) error {
 		m.tools.first = true
 		return m.checkFirst(run, was, req)
 	}
+
 	now := m.s.digests(req.Tools[min(from, len(req.Tools)):])
 	before := map[string]string{}
 	for name := range now {
@@ -65,25 +71,40 @@ func (m *model) check(req *llm.Request) error {
 			delete(before, name)
 		}
 	}
+
 	changed, err := m.changed(run, was, before, now, req)
 	if len(changed) == 0 || err != nil || m.s.only {
 		return err
 	}
-	return m.s.add(record.KindAccept, fmt.Sprintf("%s/accept/%d/%s", run, m.s.lease.Fence, changed[0]),
-		record.Acceptance{Run: run, Names: changed, Program: record.Program{Tools: was.Tools, Later: now, Marked: record.MarkedIn(req.Tools),
-			Offered: record.OfferSpecs(req.Tools)}})
+	accepted := record.Program{
+		Tools:   was.Tools,
+		Later:   now,
+		Marked:  record.MarkedIn(req.Tools),
+		Offered: record.OfferSpecs(req.Tools),
+	}
+	key := fmt.Sprintf("%s/accept/%d/%s", run, m.s.lease.Fence, changed[0])
+	return m.s.add(record.KindAccept, key, record.Acceptance{Run: run, Names: changed, Program: accepted})
 }
 
 // checkFirst compares the agent and the tools of the first request.
 func (m *model) checkFirst(run string, was record.Program, req *llm.Request) error {
-	b := record.Acceptance{Run: run, Program: record.Program{Tools: m.s.digests(req.Tools), Marked: record.MarkedIn(req.Tools),
-		Offered: record.OfferSpecs(req.Tools)}}
+	b := record.Acceptance{
+		Run: run,
+		Program: record.Program{
+			Tools:   m.s.digests(req.Tools),
+			Marked:  record.MarkedIn(req.Tools),
+			Offered: record.OfferSpecs(req.Tools),
+		},
+	}
 	if what := m.agent.Difference(was); what != "" {
 		if !m.s.engine.AcceptChanges {
 			return fmt.Errorf("%w: the %s of %s differ", ErrChanged, what, run)
 		}
-		b.Names, b.Agent, b.Instructions = []string{what}, &m.agent, record.Digest([]byte(m.agent.Instructions))
+		b.Names = []string{what}
+		b.Agent = &m.agent
+		b.Instructions = record.Digest([]byte(m.agent.Instructions))
 	}
+
 	changed, err := m.changed(run, was, was.Tools, b.Tools, req)
 	b.Names = append(b.Names, changed...)
 	if len(b.Names) == 0 || err != nil || m.s.only {
@@ -98,13 +119,15 @@ func (m *model) checkFirst(run string, was record.Program, req *llm.Request) err
 func (m *model) changed(run string, rec record.Program, was, now map[string]string, req *llm.Request) (changed []string,
 	err error) {
 	var refused []string
-	current, recorded := record.ToolsByName(record.OfferSpecs(req.Tools)), record.ToolsByName(rec.Offered)
+	current := record.ToolsByName(record.OfferSpecs(req.Tools))
+	recorded := record.ToolsByName(rec.Offered)
 	for _, name := range slices.Sorted(maps.Keys(record.Joined(was, now))) {
-		before := recorded[name]
-		is := current[name]
-		if was[name] == now[name] && (before == nil || is == nil || before.Address == is.Address) {
+		before, is := recorded[name], current[name]
+		moved := before != nil && is != nil && before.Address != is.Address
+		if was[name] == now[name] && !moved {
 			continue
 		}
+
 		changed = append(changed, name)
 		if !m.s.engine.AcceptChanges && !slices.Contains(m.accept, name) {
 			if before != nil {

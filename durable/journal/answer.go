@@ -45,8 +45,9 @@ func (e *AnswerError) Unwrap() error {
 // nil means that it has none.
 func CheckAnswer(q *pawl.PendingCall, before *llm.Decision, d llm.Decision) (repeated bool, err error) {
 	bad := func(code, format string, args ...any) (bool, error) {
-		return false, &AnswerError{d.Key, code, fmt.Sprintf(format, args...)}
+		return false, &AnswerError{Key: d.Key, Code: code, Text: fmt.Sprintf(format, args...)}
 	}
+	newArgs := d.Approve && d.Result == nil && d.Args != nil
 	switch {
 	case q == nil:
 		return bad(AnswerNotOpen, "the call does not wait for an answer; the list of pending calls shows which do")
@@ -59,7 +60,7 @@ func CheckAnswer(q *pawl.PendingCall, before *llm.Decision, d llm.Decision) (rep
 		return bad(AnswerTaken, "the call was answered otherwise by %q; only that answer counts", before.By)
 	case q.Passive && d.Approve && d.Result == nil:
 		return bad(AnswerPassive, "the call is executed by the caller; answer it with its result")
-	case d.Result == nil && d.Approve && d.Args != nil && len(q.Schema) > 0:
+	case newArgs && len(q.Schema) > 0:
 		spec := llm.ToolSpec{Name: q.Call.Name, Input: q.Schema, NoRepair: true}
 		if err := spec.Validate(d.Args); err != nil {
 			return bad(AnswerMisfit, "%s", strings.TrimSpace(err.Error())) // it says what would fit

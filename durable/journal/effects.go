@@ -23,17 +23,18 @@ const (
 
 // LedgerEntry is a call of a tool with an effect, and its known state.
 type LedgerEntry struct {
-	Key            llm.Key      `json:"key"`
-	Tool           string       `json:"tool"`
-	Effect         pawl.Effect  `json:"effect"`
-	State          EffectState  `json:"state"`
+	Key    llm.Key     `json:"key"`    // of the call
+	Tool   string      `json:"tool"`   // the name of the tool
+	Effect pawl.Effect `json:"effect"` // of the tool when the call started; the zero Effect before
+	State  EffectState `json:"state"`  // how far the call is known to be
+
 	IdempotencyKey string       `json:"idempotency_key,omitzero"` // "" means not started
 	Call           llm.ToolCall `json:"call"`                     // with the arguments of its start
-	Attempts       int          `json:"attempts"`
-	Began          time.Time    `json:"began,omitzero"` // the last attempt
-	Ended          time.Time    `json:"ended,omitzero"`
-	Outcome        pawl.Outcome `json:"outcome,omitzero"`
-	Error          string       `json:"error,omitzero"`
+	Attempts       int          `json:"attempts"`                 // including the attempt in progress
+	Began          time.Time    `json:"began,omitzero"`           // the start of the last attempt
+	Ended          time.Time    `json:"ended,omitzero"`           // the zero Time means not ended
+	Outcome        pawl.Outcome `json:"outcome,omitzero"`         // "" means no outcome
+	Error          string       `json:"error,omitzero"`           // Execution.Error
 
 	// Question is the pending question whose answer (Engine.Decide) lets the run continue. Nil
 	// means none. For an unknown effect, the question is asked when the run resumes.
@@ -45,40 +46,71 @@ type LedgerEntry struct {
 
 func effects(h *record.History, alive bool) []LedgerEntry {
 	out := []LedgerEntry{}
-	for key, started := range h.Attempts {
-		last := started[len(started)-1]
-		f := LedgerEntry{Key: key, Tool: last.Call.Name, Effect: last.Effect, State: EffectUnknown,
-			IdempotencyKey: last.Key, Call: last.Call, Attempts: len(started), Began: h.Records[last.Seq-1].At}
-		if done := h.Outcomes[key]; done != nil {
-			x := done.Execution
-			f.Outcome, f.Error, f.Ended, f.State = x.Outcome, x.Error, x.Ended,
-				EffectFailed
-			if x.Outcome == pawl.OutcomeOK {
-				f.State = EffectCompleted
-			}
-		} else if alive {
-			f.State = EffectStarted
-		}
-		f.ask(h.OpenQuestion(key))
-		out = append(out, f)
+	for key := range h.Attempts {
+		out = append(out, started(h, key, alive))
 	}
 	for key := range h.Questions {
-		if q := h.OpenQuestion(key); q != nil && len(h.Attempts[key]) == 0 && !q.Waiting.Passive {
-			f := LedgerEntry{Key: key, Tool: q.Waiting.Call.Name, State: EffectIntended, Call: q.Waiting.Call,
-				Attempts: q.Waiting.Attempt}
-			// From before the start of the run: Runner.From.
-			if q.Waiting.Outcome == pawl.OutcomeUnknown {
-				f.State = EffectUnknown
-			}
-			f.ask(q)
-			out = append(out, f)
+		q := h.OpenQuestion(key)
+		if q == nil || len(h.Attempts[key]) > 0 || q.Waiting.Passive {
+			continue
 		}
+		out = append(out, intended(key, q))
 	}
 	slices.SortFunc(out, func(a, b LedgerEntry) int { return CompareKeys(a.Key, b.Key) })
 	return out
 }
 
-func (f *LedgerEntry) ask(q *record.Question) {
+// started returns the entry of a call that has started.
+func started(h *record.History, key llm.Key, alive bool) LedgerEntry {
+	attempts := h.Attempts[key]
+	last := attempts[len(attempts)-1]
+	f := LedgerEntry{
+		Key:            key,
+		Tool:           last.Call.Name,
+		Effect:         last.Effect,
+		State:          EffectUnknown,
+		IdempotencyKey: last.Key,
+		Call:           last.Call,
+		Attempts:       len(attempts),
+		Began:          h.Records[last.Seq-1].At,
+	}
+
+	done := h.Outcomes[key]
+	switch {
+	case done != nil:
+		x := done.Execution
+		f.Outcome = x.Outcome
+		f.Error = x.Error
+		f.Ended = x.Ended
+		f.State = EffectFailed
+		if x.Outcome == pawl.OutcomeOK {
+			f.State = EffectCompleted
+		}
+	case alive:
+		f.State = EffectStarted
+	}
+	f.setQuestion(h.OpenQuestion(key))
+	return f
+}
+
+// intended returns the entry of a call that has not started in this run.
+func intended(key llm.Key, q *record.Question) LedgerEntry {
+	f := LedgerEntry{
+		Key:      key,
+		Tool:     q.Waiting.Call.Name,
+		State:    EffectIntended,
+		Call:     q.Waiting.Call,
+		Attempts: q.Waiting.Attempt,
+	}
+	if q.Waiting.Outcome == pawl.OutcomeUnknown { // it started before the run: Runner.From
+		f.State = EffectUnknown
+	}
+	f.setQuestion(q)
+	return f
+}
+
+// setQuestion sets the question, or the answer that it has. q may be nil.
+func (f *LedgerEntry) setQuestion(q *record.Question) {
 	switch {
 	case q == nil:
 	case q.Answer != nil:

@@ -18,63 +18,64 @@ import (
 // The same run on another engine, or with crashes, has the same Export. It is plain data; JSON
 // returns its canonical form.
 type Export struct {
-	Form     int             `json:"form"` // the version of this form: 1
-	Agent    string          `json:"agent,omitzero"`
-	Forked   *Origin         `json:"forked_from,omitzero"` // nil means no fork
-	Messages []llm.Message   `json:"messages"`             // the input of the run
-	Values   pawl.Values     `json:"values,omitzero"`      // the values of the input (Runner.From)
-	Replies  []ExportedReply `json:"replies"`              // by key, including nested runs
-	// Ended calls, by key, including nested calls.
-	Calls   []ExportedCall `json:"calls"`
-	Steered []ExportedWord `json:"steered,omitzero"` // messages that arrived during the run
-	Pending []ExportedAsk  `json:"pending,omitzero"` // pending calls
-	End     *ExportedEnd   `json:"end,omitzero"`     // the last stop; nil means not stopped
+	Form     int           `json:"form"`                 // the version of this form: 1
+	Agent    string        `json:"agent,omitzero"`       // the name of the agent; "" means no name
+	Forked   *Origin       `json:"forked_from,omitzero"` // nil means no fork
+	Messages []llm.Message `json:"messages"`             // the input of the run
+	Values   pawl.Values   `json:"values,omitzero"`      // the values of the input (Runner.From)
+
+	Replies []ExportedReply `json:"replies"`          // by key, including nested runs
+	Calls   []ExportedCall  `json:"calls"`            // ended calls, by key, including nested calls
+	Steered []ExportedWord  `json:"steered,omitzero"` // messages that arrived during the run
+	Pending []ExportedAsk   `json:"pending,omitzero"` // pending calls
+	End     *ExportedEnd    `json:"end,omitzero"`     // the last stop; nil means not stopped
 }
 
 // ExportedReply is a model's reply.
 type ExportedReply struct {
-	Key      llm.Key      `json:"key"` // of the request
-	Response llm.Response `json:"response"`
+	Key      llm.Key      `json:"key"`      // of the request
+	Response llm.Response `json:"response"` // byte for byte as it was received
 }
 
 // ExportedCall is the outcome of a call.
 type ExportedCall struct {
-	Key       llm.Key        `json:"key"`
-	Call      llm.ToolCall   `json:"call"` // as the model or a call made it
-	Execution pawl.Execution `json:"execution"`
+	Key       llm.Key        `json:"key"`       // of the call
+	Call      llm.ToolCall   `json:"call"`      // as the model or a call made it
+	Execution pawl.Execution `json:"execution"` // see Timeless
 }
 
 // ExportedWord is the messages that a request received during the run.
 type ExportedWord struct {
-	Key      llm.Key       `json:"key"` // of the request
-	Messages []llm.Message `json:"messages"`
+	Key      llm.Key       `json:"key"`      // of the request
+	Messages []llm.Message `json:"messages"` // in the order in which they were sent
 }
 
 // ExportedAsk is an open question.
 type ExportedAsk struct {
-	Key     llm.Key      `json:"key"`
-	Call    llm.ToolCall `json:"call"`
-	Outcome pawl.Outcome `json:"outcome"`
-	Why     string       `json:"why,omitzero"`
-	Passive bool         `json:"passive,omitzero"`
+	Key     llm.Key      `json:"key"`              // of the call
+	Call    llm.ToolCall `json:"call"`             // with the arguments of its start
+	Outcome pawl.Outcome `json:"outcome"`          // OutcomePending or OutcomeUnknown
+	Why     string       `json:"why,omitzero"`     // the reason of the question; "" means none
+	Passive bool         `json:"passive,omitzero"` // the caller executes the call
 }
 
-// ExportedEnd is the reason why a run stopped.
+// ExportedEnd is the reason why a run stopped. Its fields are the fields of pawl.Result.
 type ExportedEnd struct {
-	Stop   pawl.StopReason `json:"stop"`
-	Limit  pawl.LimitName  `json:"limit,omitzero"`
-	Cause  string          `json:"cause,omitzero"`
-	Error  string          `json:"error,omitzero"`
-	Spent  pawl.Spent      `json:"spent"`
-	Values pawl.Values     `json:"values,omitzero"`
-	Output json.RawMessage `json:"output,omitzero"`
-	// Answer of the run. nil means that it did not answer, or that it ended before version 0.1.
+	Stop   pawl.StopReason `json:"stop"`            // Result.Stop
+	Limit  pawl.LimitName  `json:"limit,omitzero"`  // Result.Limit; "" means that no limit was reached
+	Cause  string          `json:"cause,omitzero"`  // Result.Cause; "" means none
+	Error  string          `json:"error,omitzero"`  // the text of the run's error; "" means none
+	Spent  pawl.Spent      `json:"spent"`           // Result.Spent
+	Values pawl.Values     `json:"values,omitzero"` // Result.Values
+	Output json.RawMessage `json:"output,omitzero"` // Result.Output; nil means none
+	// Answer is Result.Answer. Nil means that the run did not answer, or that an earlier version of
+	// the program stored its end.
 	Answer *pawl.Answer `json:"answer,omitzero"`
 }
 
 // Origin is the source of a fork.
 type Origin struct {
-	Run   string `json:"run"`
+	Run   string `json:"run"`   // the ID of the original run
 	Steps int    `json:"steps"` // the number of copied steps
 	// Trace is the position of the original run in a trace, in the form of the W3C (package
 	// telemetry). Empty means unknown, and so it is in an Export.
@@ -91,8 +92,13 @@ func originOf(o *record.Origin) *Origin {
 }
 
 func export(h *record.History) (*Export, error) {
-	x := &Export{Form: 1, Agent: h.Begin.Agent, Forked: originOf(h.Begin.ForkedFrom), Replies: []ExportedReply{},
-		Calls: []ExportedCall{}}
+	x := &Export{
+		Form:    1,
+		Agent:   h.Begin.Agent,
+		Forked:  originOf(h.Begin.ForkedFrom),
+		Replies: []ExportedReply{},
+		Calls:   []ExportedCall{},
+	}
 	in, err := h.Begin.Input()
 	if err != nil {
 		return nil, err
@@ -101,6 +107,7 @@ func export(h *record.History) (*Export, error) {
 	if in.From != nil {
 		x.Values = in.From.Values
 	}
+
 	for key, b := range h.Replies {
 		x.Replies = append(x.Replies, ExportedReply{key, *b.Original()})
 	}
@@ -115,8 +122,18 @@ func export(h *record.History) (*Export, error) {
 		x.Pending = append(x.Pending, ExportedAsk{w.Key, w.Call, w.Outcome, w.Why, w.Passive})
 	}
 	x.Sort()
+
 	if e := h.End; e != nil {
-		x.End = &ExportedEnd{e.Stop, e.Limit, e.Cause, e.Error, e.Spent, e.Values, e.Output, e.Answer}
+		x.End = &ExportedEnd{
+			Stop:   e.Stop,
+			Limit:  e.Limit,
+			Cause:  e.Cause,
+			Error:  e.Error,
+			Spent:  e.Spent,
+			Values: e.Values,
+			Output: e.Output,
+			Answer: e.Answer,
+		}
 	}
 	return x, nil
 }

@@ -32,52 +32,85 @@ func redactor(h *record.History, r *redact.Redactor) *redact.Redactor {
 	return r
 }
 
-// Redacted returns a copy of x without the secrets of r.
+// Redacted returns a copy of x without the secrets of r. A nil r hides nothing.
 func (x *Export) Redacted(r *redact.Redactor) *Export {
 	out := *x
-	hide := func(res pawl.Result) *pawl.Result { return r.Result(&res) }
-	given := hide(pawl.Result{Messages: x.Messages, Values: x.Values})
-	out.Messages, out.Values, out.Agent = given.Messages, given.Values, r.String(x.Agent)
+	input := r.Result(&pawl.Result{Messages: x.Messages, Values: x.Values})
+	out.Messages = input.Messages
+	out.Values = input.Values
+	out.Agent = r.String(x.Agent)
+
 	out.Replies = append([]ExportedReply{}, x.Replies...)
 	for i := range out.Replies {
 		one := &out.Replies[i]
-		one.Response = *hide(pawl.Result{Steps: []pawl.Step{{Response: &one.Response}}}).Steps[0].Response
+		step := redactedStep(r, pawl.Step{Response: &one.Response})
+		one.Response = *step.Response
 	}
+
 	out.Calls = append([]ExportedCall{}, x.Calls...)
 	for i := range out.Calls {
 		one := &out.Calls[i]
-		one.Call, one.Execution = r.Call(one.Call),
-			hide(pawl.Result{Steps: []pawl.Step{{Executions: []pawl.Execution{one.Execution}}}}).Steps[0].Executions[0]
+		one.Call = r.Call(one.Call)
+		one.Execution = redactedExecution(r, one.Execution)
 	}
+
 	out.Steered = append([]ExportedWord(nil), x.Steered...)
 	for i := range out.Steered {
-		out.Steered[i].Messages = hide(pawl.Result{Messages: out.Steered[i].Messages}).Messages
+		one := &out.Steered[i]
+		one.Messages = r.Result(&pawl.Result{Messages: one.Messages}).Messages
 	}
+
 	out.Pending = append([]ExportedAsk(nil), x.Pending...)
 	for i := range out.Pending {
-		out.Pending[i].Call, out.Pending[i].Why = r.Call(out.Pending[i].Call), r.String(out.Pending[i].Why)
+		one := &out.Pending[i]
+		one.Call = r.Call(one.Call)
+		one.Why = r.String(one.Why)
 	}
-	if x.End != nil {
-		end := *x.End
-		was := hide(pawl.Result{Values: end.Values, Output: end.Output, Answer: end.Answer, Spent: end.Spent, Cause: end.Cause})
-		end.Values, end.Output, end.Spent, end.Cause, end.Error = was.Values, was.Output, was.Spent,
-			was.Cause, r.String(end.Error)
-		end.Answer = was.Answer
-		out.End = &end
-	}
+
+	out.End = x.End.redacted(r)
 	return &out
 }
 
-// Redacted returns f without the secrets of r.
+func (e *ExportedEnd) redacted(r *redact.Redactor) *ExportedEnd {
+	if e == nil {
+		return nil
+	}
+	end := *e
+	res := r.Result(&pawl.Result{
+		Values: e.Values,
+		Output: e.Output,
+		Answer: e.Answer,
+		Spent:  e.Spent,
+		Cause:  e.Cause,
+	})
+	end.Values = res.Values
+	end.Output = res.Output
+	end.Answer = res.Answer
+	end.Spent = res.Spent
+	end.Cause = res.Cause
+	end.Error = r.String(e.Error)
+	return &end
+}
+
+// Redacted returns f without the secrets of r. A nil r hides nothing.
 func (f LedgerEntry) Redacted(r *redact.Redactor) LedgerEntry {
-	f.Call, f.Error = r.Call(f.Call), r.String(f.Error)
+	f.Call = r.Call(f.Call)
+	f.Error = r.String(f.Error)
 	if f.Question != nil {
 		f.Question = &r.Result(&pawl.Result{Pending: []pawl.PendingCall{*f.Question}}).Pending[0]
 	}
 	if f.Answer != nil {
-		x := pawl.Execution{Call: f.Call, Decision: f.Answer}
-		f.Answer = r.Result(&pawl.Result{Steps: []pawl.Step{{Executions: []pawl.Execution{x}}}}).
-			Steps[0].Executions[0].Decision
+		f.Answer = redactedExecution(r, pawl.Execution{Call: f.Call, Decision: f.Answer}).Decision
 	}
 	return f
+}
+
+// A Redactor knows results as a whole; these are its parts.
+
+func redactedStep(r *redact.Redactor, s pawl.Step) pawl.Step {
+	return r.Result(&pawl.Result{Steps: []pawl.Step{s}}).Steps[0]
+}
+
+func redactedExecution(r *redact.Redactor, x pawl.Execution) pawl.Execution {
+	return redactedStep(r, pawl.Step{Executions: []pawl.Execution{x}}).Executions[0]
 }

@@ -15,27 +15,37 @@ import (
 // Timeline is the times of the steps of a run, by the clocks of the processes that wrote its
 // journal. Export has the steps without times.
 type Timeline struct {
-	Began time.Time   `json:"began"`
-	Ended time.Time   `json:"ended,omitzero" doc:"When it last stopped; absent while it works."`
+	// Began is the time of the first record.
+	Began time.Time `json:"began"`
+	// Ended is the time of the last stop. The zero Time means that a process works on the run, or
+	// that it was interrupted.
+	Ended time.Time `json:"ended,omitzero" doc:"When it last stopped; absent while it works."`
+	// Taken has the times at which processes started or resumed the run.
 	Taken []time.Time `json:"taken" doc:"When processes started or resumed the run."`
-	Spans []Span      `json:"spans" doc:"Model requests and calls, also nested, by key."`
+	// Spans has the model requests and the calls, also nested ones, by key.
+	Spans []Span `json:"spans" doc:"Model requests and calls, also nested, by key."`
 }
 
 // Span is the time of a model request or of the execution of a call.
 type Span struct {
-	Key     llm.Key   `json:"key"`
-	What    string    `json:"what" doc:"request or call"`
+	Key  llm.Key `json:"key"` // of the request or the call
+	What string  `json:"what" doc:"request or call"`
+	// Started of a request is the end of the step before it, because the journal does not record
+	// when it was sent. The zero Time means unknown.
 	Started time.Time `json:"started,omitzero" doc:"Of a request: the end of the step before."`
-	Ended   time.Time `json:"ended,omitzero" doc:"Absent until then."`
-	Copied  bool      `json:"copied,omitzero" doc:"Copied by a fork; a request has no times then."`
-	Waits   []Wait    `json:"waits,omitzero" doc:"When the call was pending."`
+	// Ended is zero while the request or the call has no outcome.
+	Ended time.Time `json:"ended,omitzero" doc:"Absent until then."`
+	// Copied means that a fork copied it. A copied request has no times.
+	Copied bool `json:"copied,omitzero" doc:"Copied by a fork; a request has no times then."`
+	// Waits has the times for which the call was pending.
+	Waits []Wait `json:"waits,omitzero" doc:"When the call was pending."`
 }
 
 // Wait is the time from a question to its answer.
 type Wait struct {
-	Asked    time.Time `json:"asked"`
-	Answered time.Time `json:"answered,omitzero"`
-	By       string    `json:"by,omitzero"`
+	Asked    time.Time `json:"asked"`             // the time of the question
+	Answered time.Time `json:"answered,omitzero"` // the zero Time means no answer
+	By       string    `json:"by,omitzero"`       // Decision.By of the answer
 }
 
 func timeline(h *record.History) *Timeline {
@@ -48,14 +58,16 @@ func timeline(h *record.History) *Timeline {
 			fence = r.Fence
 			tl.Taken = append(tl.Taken, r.At.Add(-r.Elapsed))
 		}
-		tl.Ended = (time.Time{})
+		tl.Ended = time.Time{} // a record after an end: the run was resumed
 		if r.Kind == record.KindEnd {
 			tl.Ended = r.At
 		}
 	}
 	tl.Began = h.Records[0].At
+
 	known := slices.Collect(maps.Keys(h.Outcomes))
-	known = slices.AppendSeq(slices.AppendSeq(known, maps.Keys(h.Attempts)), maps.Keys(h.Questions))
+	known = slices.AppendSeq(known, maps.Keys(h.Attempts))
+	known = slices.AppendSeq(known, maps.Keys(h.Questions))
 	slices.Sort(known)
 	for _, key := range slices.Compact(known) {
 		step, _ := split(key)
@@ -85,7 +97,8 @@ func (c *chronicle) call(key llm.Key) Span {
 	for _, q := range c.Questions[key] {
 		w := Wait{Asked: c.written[q.Key].At}
 		if q.Answer != nil {
-			w.Answered, w.By = q.Answer.At, q.Answer.By
+			w.Answered = q.Answer.At
+			w.By = q.Answer.By
 		}
 		s.Waits = append(s.Waits, w)
 	}
@@ -114,20 +127,24 @@ func (c *chronicle) request(key llm.Key) Span {
 		return s
 	}
 	r := c.written[string(key)]
+	s.Ended = r.At
+	s.Started = later(c.Records[0].At, r.At.Add(-r.Elapsed)) // the start of the process
+
 	step, _ := split(key)
 	run, number := split(step)
 	n, _ := strconv.Atoi(number)
-	s.Started = later(c.Records[0].At, r.At.Add(-r.Elapsed))
-	s.Ended = r.At
-	if n > 0 {
-		s.Started = later(s.Started, c.RepliedAt[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")])
-	} else if run != "run" {
+	switch {
+	case n > 0:
+		s.Started = later(s.Started, c.RepliedAt[modelKey(run, n-1)])
+	case run != "run":
 		around, _ := split(run) // the call around the nested run
-		s.Started = later(s.Started, c.began(around))
-		if c.began(around).IsZero() {
-			s.Started = later(s.Started, c.asker(around))
+		began := c.began(around)
+		if began.IsZero() {
+			began = c.asker(around)
 		}
+		s.Started = later(s.Started, began)
 	}
+
 	for _, k := range c.calls[step] {
 		if done := c.Outcomes[k]; done != nil {
 			s.Started = later(s.Started, done.Execution.Ended)
@@ -143,12 +160,19 @@ func (c *chronicle) asker(key llm.Key) time.Time {
 	for key != "run" && key != "" {
 		step, _ := split(key)
 		run, number := split(step)
-		if n, err := strconv.Atoi(number); err == nil && !c.RepliedAt[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")].IsZero() {
-			return c.RepliedAt[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")]
+		if n, err := strconv.Atoi(number); err == nil {
+			if at := c.RepliedAt[modelKey(run, n-1)]; !at.IsZero() {
+				return at
+			}
 		}
 		key = step
 	}
 	return time.Time{}
+}
+
+// modelKey returns the key of the request that a run makes for its step n.
+func modelKey(run llm.Key, n int) llm.Key {
+	return run + llm.Key("/"+strconv.Itoa(n)+"/model")
 }
 
 // split removes the last part of a key.
@@ -169,7 +193,12 @@ func later(a, b time.Time) time.Time {
 
 // earlier returns the earlier of the known times.
 func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
+	switch {
+	case a.IsZero():
+		return b
+	case b.IsZero():
+		return a
+	case b.Before(a):
 		return b
 	}
 	return a
