@@ -30,12 +30,13 @@ var (
 type LimitError struct {
 	Run   string // the ID
 	Cause string // Result.Cause of the run
-	Step  int
+	Step  int    // the number of steps that a fork can copy
 }
 
 // Error returns the end of the run, and what to do.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("run %s has ended at its limit (%s) and does not go on under another one: Fork it at step %d, and run the fork", e.Run, e.Cause, e.Step)
+	return fmt.Sprintf("run %s has ended at its limit (%s) and does not go on under another one: "+
+		"Fork it at step %d, and run the fork", e.Run, e.Cause, e.Step)
 }
 
 // Unwrap returns ErrChanged.

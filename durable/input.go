@@ -27,8 +27,8 @@ func inputOf(h *record.History) (input, error) {
 	return input{Input: in}, err
 }
 
-// given returns the journal form of the start of r.
-func (r *Runner) given(msgs []llm.Message) (body record.Begin, err error) {
+// beginning returns the journal form of the start of r.
+func (r *Runner) beginning(msgs []llm.Message) (body record.Begin, err error) {
 	body = record.Begin{State: record.FormVersion, Meta: r.Meta}
 	if a, ok := r.runner.(*pawl.Agent); ok {
 		body.Agent = a.Name
@@ -39,23 +39,32 @@ func (r *Runner) given(msgs []llm.Message) (body record.Begin, err error) {
 	if err != nil {
 		return body, err
 	}
-	body.Answered = r.From == nil && record.HasOpenCalls(msgs)
-	if r.From != nil {
-		f := &pawl.Result{Messages: r.From.Messages, Spent: r.From.Spent, Values: r.From.Values,
-			Pending: r.From.Pending, Stop: r.From.Stop}
-		if f.Stop == pawl.StopLimit { // what Agent.Resume needs under a raised limit
-			f.Limit, f.Cause, f.Output = r.From.Limit, r.From.Cause, r.From.Output
-			f.Answer = r.From.Answer
-		}
-		body.From, err = json.Marshal(f)
+	if r.From == nil {
+		body.Answered = record.HasOpenCalls(msgs)
+		return body, nil
 	}
+
+	from := &pawl.Result{
+		Messages: r.From.Messages,
+		Spent:    r.From.Spent,
+		Values:   r.From.Values,
+		Pending:  r.From.Pending,
+		Stop:     r.From.Stop,
+	}
+	if from.Stop == pawl.StopLimit { // what Agent.Resume needs under a raised limit
+		from.Limit = r.From.Limit
+		from.Cause = r.From.Cause
+		from.Output = r.From.Output
+		from.Answer = r.From.Answer
+	}
+	body.From, err = json.Marshal(from)
 	return body, err
 }
 
 // begunWith reports whether the run started with msgs and r.From. It returns an error if the run
 // started from another Result.
 func (r *Runner) begunWith(h *record.History, msgs []llm.Message) (bool, error) {
-	now, err := r.given(msgs)
+	now, err := r.beginning(msgs)
 	if err != nil {
 		return false, err
 	}

@@ -304,7 +304,8 @@ func matches(b *record.Reply, key llm.Key, conversation, rest string) error {
 	case b.Messages != conversation:
 		return fmt.Errorf("%w: the request %s differs from the recorded request: its messages differ", ErrChanged, key)
 	case b.Request != rest:
-		return fmt.Errorf("%w: the request %s differs from the recorded request: its settings, choice or output schema differ", ErrChanged, key)
+		return fmt.Errorf("%w: the request %s differs from the recorded request: its settings, choice or output schema differ",
+			ErrChanged, key)
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *reco
 		if repeated {
 			continue
 		}
+
 		d.At = zeroTime // the record has the time
 		body, err := json.Marshal(d)
 		if err != nil {
@@ -59,19 +60,23 @@ func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *reco
 	if len(records) == 0 {
 		return nil
 	}
+
 	err := e.Journal.AppendOutside(ctx, who, id, store.JournalOpen, records...)
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
+
 	// Another process was faster; an equal answer is no conflict.
 	again, readErr := e.history(ctx, who, id)
 	if readErr != nil {
 		return errors.Join(err, readErr)
 	}
 	for _, d := range ds {
-		if _, repeated, bad := checkAnswer(again, d); bad != nil {
+		_, repeated, bad := checkAnswer(again, d)
+		switch {
+		case bad != nil:
 			return fmt.Errorf("run %s: %w", id, bad)
-		} else if !repeated {
+		case !repeated:
 			return err
 		}
 	}
@@ -160,19 +165,25 @@ func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	if s.h.Replies[at] != nil || s.only || s.failed() != nil {
 		return nil
 	}
+
 	var body record.Messages
 	s.mu.Lock()
 	for _, m := range s.h.Messages {
 		if !s.h.Received[m.Key] {
 			s.h.Received[m.Key] = true
-			body.Messages, body.From = append(body.Messages, m.Body.Messages...), append(body.From, m.Key)
+			body.Messages = append(body.Messages, m.Body.Messages...)
+			body.From = append(body.From, m.Key)
 		}
 	}
 	s.mu.Unlock()
+
 	if in.outer != nil {
 		body.Messages = append(body.Messages, in.outer.Take(ctx, at)...)
 	}
-	if len(body.Messages) == 0 || s.add(record.KindSteer, string(at)+"/steer", body) != nil || s.flush(nil) != nil {
+	if len(body.Messages) == 0 {
+		return nil
+	}
+	if s.add(record.KindSteer, string(at)+"/steer", body) != nil || s.flush(nil) != nil {
 		return nil
 	}
 	return slices.Clip(body.Messages)

@@ -30,8 +30,11 @@ func (s *session) pin(b *pawl.Agent, was record.Program) (model string) {
 	if was.Agent == nil || s.played != nil || s.engine.AcceptChanges {
 		return ""
 	}
-	b.Instructions, b.Choice, b.Settings = was.Agent.Instructions, was.Agent.Choice, was.Agent.Settings
+	b.Instructions = was.Agent.Instructions
+	b.Choice = was.Agent.Choice
+	b.Settings = was.Agent.Settings
 	b.Tools = []pawl.Toolset{&pinned{pawl.Toolsets(b.Tools), was, s.engine.AcceptChangedTools}}
+
 	provider, name, _ := strings.Cut(was.Agent.Model, ":")
 	if now, own, _ := strings.Cut(nameOf(b.Model), ":"); now == provider && own != name {
 		return name
@@ -53,6 +56,7 @@ func (p *pinned) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	recorded := record.ToolsByName(p.was.Offered)
 	out := []*pawl.Tool{}
 	for _, t := range all {
@@ -66,6 +70,7 @@ func (p *pinned) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 		}
 		out = append(out, t)
 	}
+
 	order := func(t *pawl.Tool) int {
 		return slices.IndexFunc(p.was.Offered, func(o record.OfferedTool) bool { return o.Name == t.Name })
 	}
@@ -82,20 +87,28 @@ func (s *session) endChanged(why error) {
 	if !errors.Is(why, ErrChanged) || errors.As(why, &limit) {
 		return
 	}
+
 	cause := text.Clip(why.Error(), 1000)
 	body := record.End{Stop: pawl.StopFailed, Cause: cause, Error: cause}
 	if s.h.End != nil {
-		body.Spent, body.Values = s.h.End.Spent, s.h.End.Values
+		body.Spent = s.h.End.Spent
+		body.Values = s.h.End.Values
 	}
 	r, err := s.record(record.KindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body)
 	if err != nil {
 		return
 	}
-	summary, err := json.Marshal(Summary{Stop: body.Stop, Code: "changed", Cause: cause, Spent: body.Spent,
-		Pending: len(s.h.OpenQuestions())})
+	summary, err := json.Marshal(Summary{
+		Stop:    body.Stop,
+		Code:    "changed",
+		Cause:   cause,
+		Spent:   body.Spent,
+		Pending: len(s.h.OpenQuestions()),
+	})
 	if err != nil {
 		return
 	}
+
 	change := &store.JournalChange{State: store.JournalFailed, Summary: summary, Release: true, Seen: s.seen}
 	_, err = s.write(change, []store.Record{r})
 	s.ended = err == nil

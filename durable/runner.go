@@ -57,15 +57,19 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			return
 		}
 		defer s.close()
+
 		if s.lease.Fence > 1 || s.only {
 			if !yield(s.attempt(), nil) {
 				return
 			}
 		}
+
 		for e, err := range in.stream(ctx, r.runner) {
-			if err != nil {
+			ended := e.Kind == pawl.EventRunEnded && e.Run == "run"
+			switch {
+			case err != nil:
 				err = s.cause(err)
-			} else if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
+			case ended && e.Result != nil:
 				if endErr := s.end(e.Result, e.Error); endErr != nil {
 					yield(pawl.Event{}, endErr) // an end that is not stored is no end
 					return
@@ -86,13 +90,17 @@ func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, er
 	if !ok {
 		return pawl.Collect(r.Stream(ctx, msgs...), nil)
 	}
+
 	s, ctx, in, err := r.open(ctx, msgs)
-	if stop := (*pawl.StopError)(nil); errors.As(err, &stop) {
+	var stop *pawl.StopError
+	switch {
+	case errors.As(err, &stop):
 		return stop.Result, err
-	} else if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	defer s.close()
+
 	res, err := in.run(ctx, a)
 	if res == nil {
 		return nil, s.cause(err)
@@ -137,8 +145,19 @@ func (s *session) attempt() pawl.Event {
 		n = int64(s.h.Leases())
 	}
 	// Numbers and names: no error is possible.
-	data, _ := json.Marshal(Attempt{n, len(s.h.Records), s.h.Trace, (*journal.Origin)(s.h.Begin.ForkedFrom)})
-	return pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: data, Text: fmt.Sprintf("attempt %d: replays the stored events", n)}
+	data, _ := json.Marshal(Attempt{
+		Attempt:    n,
+		Kept:       len(s.h.Records),
+		Trace:      s.h.Trace,
+		ForkedFrom: (*journal.Origin)(s.h.Begin.ForkedFrom),
+	})
+	return pawl.Event{
+		Kind: pawl.EventNotice,
+		Run:  "run",
+		Code: "attempt",
+		Data: data,
+		Text: fmt.Sprintf("attempt %d: replays the stored events", n),
+	}
 }
 
 // open starts or resumes the run, and returns its input.
@@ -152,6 +171,7 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, nil, input{}, interrupted(cause, msgs)
 	}
+
 	l, err := r.claim(ctx, who)
 	switch {
 	case errors.Is(err, store.ErrNotFound) && (len(msgs) > 0 || r.From != nil):
@@ -161,6 +181,7 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 	case err != nil:
 		return nil, nil, input{}, err
 	}
+
 	h, in, err := r.takeUp(ctx, who, msgs)
 	if err != nil {
 		if l.Fence > 0 {
@@ -269,39 +290,42 @@ func (r *Runner) create(ctx context.Context, who store.Scope, owner string, msgs
 			return l, in, nil, err
 		}
 	}
-	given, err := r.given(msgs)
+
+	begin, err := r.beginning(msgs)
 	if err != nil {
 		return l, in, nil, err
 	}
-	in.Input, err = given.Input()
+	in.Input, err = begin.Input()
 	if err != nil {
 		return l, in, nil, err
 	}
-	body, err := json.Marshal(given)
+	body, err := json.Marshal(begin)
 	if err != nil {
 		return l, in, nil, err
 	}
+
 	now := e.clock()
 	until := zeroTime
 	if owner != "" {
 		until = now.Add(e.lease())
 	}
-	l, err = e.Journal.BeginJournal(ctx, who,
-		store.JournalRun{ID: r.ID, Agent: given.Agent, Task: taskOf(in.All()), State: store.JournalOpen}, owner, until,
-		store.Record{Key: record.KindBegin, Kind: record.KindBegin, At: now, Body: body})
+	run := store.JournalRun{ID: r.ID, Agent: begin.Agent, Task: taskOf(in.All()), State: store.JournalOpen}
+	first := store.Record{Key: record.KindBegin, Kind: record.KindBegin, At: now, Body: body}
+	l, err = e.Journal.BeginJournal(ctx, who, run, owner, until, first)
 	return l, in, agent, err
 }
 
 // taskOf returns the start of the user's text, for lists.
 func taskOf(msgs []llm.Message) string {
-	for i := len(msgs) - 1; i >= 0; i-- {
-		if msgs[i].Role == llm.RoleUser {
-			said := strings.ToValidUTF8(strings.Join(strings.Fields(msgs[i].Text()), " "), "")
-			if len(said) > 120 {
-				said = text.Clip(said, 117)
-			}
-			return said
+	for _, m := range slices.Backward(msgs) {
+		if m.Role != llm.RoleUser {
+			continue
 		}
+		said := strings.ToValidUTF8(strings.Join(strings.Fields(m.Text()), " "), "")
+		if len(said) > 120 {
+			said = text.Clip(said, 117)
+		}
+		return said
 	}
 	return ""
 }
@@ -327,9 +351,11 @@ func listed(ctx context.Context, a *pawl.Agent) *pawl.Agent {
 
 // answer stores the answers in msgs to the open calls of an existing run.
 func (r *Runner) answer(ctx context.Context, who store.Scope, h *record.History, msgs []llm.Message) error {
-	if same, err := r.begunWith(h, msgs); err != nil || same || len(msgs) == 0 {
+	same, err := r.begunWith(h, msgs)
+	if err != nil || same || len(msgs) == 0 {
 		return err // the start of the run again, or a resume
 	}
+
 	var ds []llm.Decision
 	for _, m := range msgs {
 		for _, p := range m.Parts {
@@ -343,7 +369,8 @@ func (r *Runner) answer(ctx context.Context, who store.Scope, h *record.History,
 				}
 				ds = append(ds, d)
 			default:
-				return fmt.Errorf("run %s was started with other messages; resume it without messages, with decisions or with results of its open calls: %w", r.ID, store.ErrConflict)
+				return fmt.Errorf("run %s was started with other messages; resume it without messages, "+
+					"with decisions or with results of its open calls: %w", r.ID, store.ErrConflict)
 			}
 		}
 	}
@@ -355,7 +382,8 @@ func answerOf(h *record.History, res llm.ToolResult) (llm.Decision, error) {
 	open := h.OpenQuestions()
 	i := slices.IndexFunc(open, func(q record.Question) bool { return q.Waiting.Call.ID == res.CallID })
 	if i < 0 {
-		return llm.Decision{}, fmt.Errorf("the result answers the call %q, which does not wait: %w", res.CallID, store.ErrConflict)
+		return llm.Decision{}, fmt.Errorf("the result answers the call %q, which does not wait: %w",
+			res.CallID, store.ErrConflict)
 	}
 	return open[i].Waiting.Answer("caller", res), nil
 }

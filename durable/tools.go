@@ -43,8 +43,11 @@ func (m *model) storeTools(req *llm.Request) error {
 		return nil
 	}
 	step := strings.TrimSuffix(strings.TrimPrefix(string(req.Key), run+"/"), "/model")
-	return m.s.add(record.KindTools, run+"/tools/"+step, record.Program{Later: m.s.digests(later), Marked: record.MarkedIn(later),
-		Offered: record.OfferSpecs(later)})
+	return m.s.add(record.KindTools, run+"/tools/"+step, record.Program{
+		Later:   m.s.digests(later),
+		Marked:  record.MarkedIn(later),
+		Offered: record.OfferSpecs(later),
+	})
 }
 
 // check compares the stored tools and instructions of a run with the current ones: at the first

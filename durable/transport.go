@@ -45,6 +45,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case aside:
 		return nil, errPlayed
 	}
+
 	var body []byte
 	if r.Body != nil {
 		var err error
@@ -60,6 +61,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if w.only {
 		return nil, errPlayed
 	}
+
 	if r.Body != nil {
 		r = r.Clone(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -91,9 +93,12 @@ func watch(ctx context.Context, only bool) (context.Context, *wire) {
 func (w *wire) note(r *http.Request, body []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.sent && r.Method == http.MethodPost { // a GET asks for a reply in the background
-		w.sent, w.to, w.body = true, r.Method+" "+r.URL.Path, body
+	if w.sent || r.Method != http.MethodPost { // a GET asks for a reply in the background
+		return
 	}
+	w.sent = true
+	w.to = r.Method + " " + r.URL.Path
+	w.body = body
 }
 
 // first returns the first recorded request. ok is false if there is none.
@@ -106,10 +111,11 @@ func (w *wire) first() (to string, body []byte, ok bool) {
 // Mismatch is the error of Replay for the first request whose bytes differ from the sent ones.
 // ErrChanged is in its tree.
 type Mismatch struct {
-	Key     llm.Key
-	WasTo   string // method and path
-	IsTo    string
-	Was, Is []byte // the bodies
+	Key   llm.Key // of the request
+	WasTo string  // the method and the path of the sent request
+	IsTo  string  // the method and the path of the new request
+	Was   []byte  // the body of the sent request
+	Is    []byte  // the body of the new request
 }
 
 // Error describes the first difference, with the text around it.
@@ -119,9 +125,11 @@ func (m *Mismatch) Error() string {
 	}
 	at := m.At()
 	if at == len(m.Was) && at == len(m.Is) { // after Redacted
-		return fmt.Sprintf("%v: the request %s differs from the request that was sent, in what is hidden here", ErrChanged, m.Key)
+		return fmt.Sprintf("%v: the request %s differs from the request that was sent, in what is hidden here",
+			ErrChanged, m.Key)
 	}
-	return fmt.Sprintf("%v: the request %s differs from the request that was sent: from byte %d on it was %s, and is %s", ErrChanged, m.Key, at, around(m.Was, at), around(m.Is, at))
+	return fmt.Sprintf("%v: the request %s differs from the request that was sent: from byte %d on it was %s, and is %s",
+		ErrChanged, m.Key, at, around(m.Was, at), around(m.Is, at))
 }
 
 // At returns the index of the first byte that differs.
@@ -135,11 +143,16 @@ func (m *Mismatch) Unwrap() error { return ErrChanged }
 // Redacted returns m without the secrets of r. If the two requests are equal then, they differ in
 // secrets.
 func (m *Mismatch) Redacted(r *redact.Redactor) *Mismatch {
-	c := *m
-	c.WasTo, c.IsTo = r.String(m.WasTo), r.String(m.IsTo)
-	c.Was, c.Is = []byte(r.String(strings.ToValidUTF8(string(m.Was), "\uFFFD"))),
-		[]byte(r.String(strings.ToValidUTF8(string(m.Is), "\uFFFD")))
-	return &c
+	hide := func(body []byte) []byte {
+		return []byte(r.String(strings.ToValidUTF8(string(body), "\uFFFD")))
+	}
+	return &Mismatch{
+		Key:   m.Key,
+		WasTo: r.String(m.WasTo),
+		IsTo:  r.String(m.IsTo),
+		Was:   hide(m.Was),
+		Is:    hide(m.Is),
+	}
 }
 
 // around quotes the text around a byte of a request.
