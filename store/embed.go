@@ -39,6 +39,7 @@ func Embed(ctx context.Context, e Embedder, use Use, texts ...string) ([]Vector,
 	if len(all) != len(texts) {
 		return nil, fmt.Errorf("%s: got %d vectors for %d texts", e.Name(), len(all), len(texts))
 	}
+
 	out := make([]Vector, len(all))
 	for i, values := range all {
 		out[i] = Vector{Model: e.Name(), Values: values}
@@ -49,7 +50,8 @@ func Embed(ctx context.Context, e Embedder, use Use, texts ...string) ([]Vector,
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
 		if len(values) != len(all[0]) {
-			return nil, fmt.Errorf("text %d: its vector by %s has %d values, and the vector of the first text has %d", i, e.Name(), len(values), len(all[0]))
+			return nil, fmt.Errorf("text %d: its vector by %s has %d values, and the vector of the first text has %d",
+				i, e.Name(), len(values), len(all[0]))
 		}
 	}
 	return out, nil

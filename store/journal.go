@@ -63,19 +63,19 @@ type Journal interface {
 
 // JournalRun is the head of a durable run.
 type JournalRun struct {
-	Scope   Scope           `json:"scope,omitzero"`
-	ID      string          `json:"id"`
-	Agent   string          `json:"agent,omitzero"`
-	Task    string          `json:"task,omitzero"` // the beginning of the user's request
-	State   string          `json:"state"`         // one of the Journal constants
-	Summary json.RawMessage `json:"summary,omitzero"`
-	Owner   string          `json:"owner,omitzero"` // owner of the lease; empty means no owner
-	Fence   int64           `json:"fence"`          // number of claims
-	Until   time.Time       `json:"until,omitzero"` // end of the lease
-	Records int64           `json:"records"`        // number of records
-	Head    string          `json:"head"`           // Hash of the last record
-	Created time.Time       `json:"created,omitzero"`
-	Updated time.Time       `json:"updated,omitzero"`
+	Scope   Scope           `json:"scope,omitzero"`   // the owner of the run
+	ID      string          `json:"id"`               // unique in the scope
+	Agent   string          `json:"agent,omitzero"`   // the name of the agent; "" means no name
+	Task    string          `json:"task,omitzero"`    // the beginning of the user's request
+	State   string          `json:"state"`            // one of the Journal constants
+	Summary json.RawMessage `json:"summary,omitzero"` // durable.Summary of the last stop; nil means none
+	Owner   string          `json:"owner,omitzero"`   // owner of the lease; empty means no owner
+	Fence   int64           `json:"fence"`            // number of claims
+	Until   time.Time       `json:"until,omitzero"`   // end of the lease
+	Records int64           `json:"records"`          // number of records
+	Head    string          `json:"head"`             // Hash of the last record
+	Created time.Time       `json:"created,omitzero"` // set by the journal
+	Updated time.Time       `json:"updated,omitzero"` // the time of the last change; set by the journal
 	// Seal has digests of all other columns, and a signature if there is a key: see Ledger. The
 	// journal sets it. Empty means that the head was last written before there were seals.
 	Seal string `json:"-"`
@@ -94,7 +94,7 @@ const (
 
 // JournalChange is a change to the head of a run.
 type JournalChange struct {
-	State string
+	State string // the new state, one of the Journal constants
 	// Seen is the Seq of the last record that the writer knows. If the run has later records, the
 	// State JournalWaiting becomes JournalOpen, because one of them may be the answer. 0 means no
 	// check.
@@ -114,23 +114,23 @@ func (c *JournalChange) StateAfter(records int64) string {
 
 // Lease is the right to append to a run.
 type Lease struct {
-	Scope Scope
-	Run   string
-	Owner string
-	Fence int64
-	Until time.Time
+	Scope Scope     // of the run
+	Run   string    // the ID of the run
+	Owner string    // identifies the holder; each claim has its own
+	Fence int64     // of the claim, from 1; 0 means no lease
+	Until time.Time // its end, unless it is renewed
 }
 
 // Record is an entry of a journal.
 type Record struct {
-	Seq  int64  `json:"seq"` // from 1; set by the journal
-	Key  string `json:"key"` // subject of the record; unique in a run
-	Kind string `json:"kind"`
+	Seq  int64  `json:"seq"`  // from 1; set by the journal
+	Key  string `json:"key"`  // subject of the record; unique in a run
+	Kind string `json:"kind"` // what the record is; package durable defines the kinds
 	// Fence of the lease under which it was written; 0 means without lease; set by the journal
 	Fence   int64           `json:"fence"`
 	At      time.Time       `json:"at"`               // by the clock of the writer
 	Elapsed time.Duration   `json:"elapsed,omitzero"` // time since the writer acquired the lease
-	Body    json.RawMessage `json:"body"`
+	Body    json.RawMessage `json:"body"`             // a JSON value, whose form depends on Kind
 	// Hash is the hash of this record and all before it: see Chain. The journal sets it.
 	Hash string `json:"hash"`
 	// Signature is the signature of a record without a lease: see Ledger. The journal sets it.

@@ -12,16 +12,16 @@ import (
 
 // Document is a searchable document: a file, a page or a note.
 type Document struct {
-	ID     string `json:"id"`
-	Title  string `json:"title,omitzero"`
+	ID     string `json:"id"`              // unique in the scope
+	Title  string `json:"title,omitzero"`  // shown with its chunks; "" means none
 	Source string `json:"source,omitzero"` // origin: an address or a path
 	Kind   string `json:"kind,omitzero"`   // media type
 	// Digest is the digest of its source. A document with the same digest need not be added again.
 	Digest  string          `json:"digest,omitzero"`
-	Meta    json.RawMessage `json:"meta,omitzero"` // a JSON value of the program; nil means none
-	Chunks  int             `json:"chunks"`        // number of chunks; set by the store
-	Created time.Time       `json:"created,omitzero"`
-	Updated time.Time       `json:"updated,omitzero"`
+	Meta    json.RawMessage `json:"meta,omitzero"`    // a JSON value of the program; nil means none
+	Chunks  int             `json:"chunks"`           // number of chunks; set by the store
+	Created time.Time       `json:"created,omitzero"` // set by the store if it is zero
+	Updated time.Time       `json:"updated,omitzero"` // set by the store
 }
 
 // Chunk is a piece of a document of a size that suits a model.
@@ -29,8 +29,8 @@ type Chunk struct {
 	Document string `json:"document"`         // set by the store
 	Index    int    `json:"index"`            // position in the document; set by the store
 	Heading  string `json:"heading,omitzero"` // the headings above it
-	Text     string `json:"text"`
-	Vector   Vector `json:"vector,omitzero"` // zero means that it is found by its words only
+	Text     string `json:"text"`             // what a model reads
+	Vector   Vector `json:"vector,omitzero"`  // zero means that it is found by its words only
 }
 
 // ID returns the ID of the chunk.
@@ -39,8 +39,8 @@ func (c *Chunk) ID() string { return fmt.Sprintf("%s#%d", c.Document, c.Index) }
 // Vector is the embedding of a text. Vectors of different models are not comparable and are never
 // compared.
 type Vector struct {
-	Model  string    `json:"model"` // such as "openai:text-embedding-3-small"
-	Values []float32 `json:"values"`
+	Model  string    `json:"model"`  // such as "openai:text-embedding-3-small"
+	Values []float32 `json:"values"` // as many as the model returns; nil means no vector
 }
 
 // Check returns an error for a vector without a direction: it has no model or no values, all values
@@ -54,11 +54,11 @@ func (v Vector) Check() error {
 	}
 	sum := 0.0
 	for i, x := range v.Values {
-		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+		f := float64(x)
+		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return fmt.Errorf("value %d of a vector by %s is %v", i, v.Model, x)
-		} else {
-			sum += f * f
 		}
+		sum += f * f
 	}
 	if sum == 0 {
 		return fmt.Errorf("a vector by %s has no direction", v.Model)
@@ -89,9 +89,9 @@ func (q Query) Size() int {
 // ChunkHit is a chunk found by a search.
 type ChunkHit struct {
 	Chunk
-	Title  string  `json:"title,omitzero"` // title of its document
-	Source string  `json:"source,omitzero"`
-	Score  float64 `json:"score"` // see Fuse
+	Title  string  `json:"title,omitzero"`  // title of its document
+	Source string  `json:"source,omitzero"` // origin of its document
+	Score  float64 `json:"score"`           // see Fuse
 	// Shared says that its document is stored under Scope.Shared and was found from another scope.
 	Shared bool `json:"shared,omitzero"`
 }

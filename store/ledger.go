@@ -40,13 +40,13 @@ type Ledger struct {
 
 // Anchor is a head of a run, for a place outside of the database. It has no text of a user.
 type Anchor struct {
-	Scope   Scope     `json:"scope,omitzero"`
-	Run     string    `json:"run"`
-	Records int64     `json:"records"`
-	Fence   int64     `json:"fence"`
-	Head    string    `json:"head"`
-	Digest  string    `json:"digest"` // of all columns of the head, except owner and until
-	At      time.Time `json:"at"`
+	Scope   Scope     `json:"scope,omitzero"` // of the run
+	Run     string    `json:"run"`            // the ID of the run
+	Records int64     `json:"records"`        // JournalRun.Records
+	Fence   int64     `json:"fence"`          // JournalRun.Fence
+	Head    string    `json:"head"`           // JournalRun.Head
+	Digest  string    `json:"digest"`         // of all columns of the head, except owner and until
+	At      time.Time `json:"at"`             // JournalRun.Updated
 	// Gone means that the run was deleted.
 	Gone      bool   `json:"gone,omitzero"`
 	Signature string `json:"signature,omitzero"` // of all other fields; empty means unsigned
@@ -76,11 +76,23 @@ func (r *JournalRun) columns() [][2]string {
 		}
 		return strconv.FormatInt(t.UnixNano(), 10)
 	}
-	return [][2]string{{"tenant", r.Scope.Tenant}, {"user", r.Scope.User}, {"thread", r.Scope.Thread}, {"id", r.ID},
-		{"agent", r.Agent}, {"task", r.Task}, {"state", r.State}, {"summary", string(r.Summary)}, {"owner", r.Owner},
-		{"fence", strconv.FormatInt(r.Fence, 10)}, {"until", at(r.Until)},
-		{"records", strconv.FormatInt(r.Records, 10)}, {"head", r.Head}, {"created", at(r.Created)},
-		{"updated", at(r.Updated)}}
+	return [][2]string{
+		{"tenant", r.Scope.Tenant},
+		{"user", r.Scope.User},
+		{"thread", r.Scope.Thread},
+		{"id", r.ID},
+		{"agent", r.Agent},
+		{"task", r.Task},
+		{"state", r.State},
+		{"summary", string(r.Summary)},
+		{"owner", r.Owner},
+		{"fence", strconv.FormatInt(r.Fence, 10)},
+		{"until", at(r.Until)},
+		{"records", strconv.FormatInt(r.Records, 10)},
+		{"head", r.Head},
+		{"created", at(r.Created)},
+		{"updated", at(r.Updated)},
+	}
 }
 
 // seal returns the digest of a head, and the short digests of its columns, which name the column
@@ -113,8 +125,10 @@ func (r JournalRun) CheckSeal() error {
 	if r.Seal == "" || was == now {
 		return nil
 	}
+
 	var changed []string
-	if a, b := strings.Split(was, "."), strings.Split(now, "."); len(a) == 3 && len(a[2]) == len(b[2]) {
+	a, b := strings.Split(was, "."), strings.Split(now, ".")
+	if len(a) == 3 && len(a[2]) == len(b[2]) {
 		for i, c := range r.columns() {
 			if a[2][8*i:8*i+8] != b[2][8*i:8*i+8] {
 				changed = append(changed, c[0])
@@ -161,8 +175,11 @@ func signedText(what, text string) []byte { return []byte("pawl " + what + "\n" 
 
 func signedBy(keys []ed25519.PublicKey, what, text, signature string) bool {
 	b, err := base64.RawStdEncoding.DecodeString(signature)
+	if err != nil {
+		return false
+	}
 	for _, k := range keys {
-		if err == nil && len(k) == ed25519.PublicKeySize && ed25519.Verify(k, signedText(what, text), b) {
+		if len(k) == ed25519.PublicKeySize && ed25519.Verify(k, signedText(what, text), b) {
 			return true
 		}
 	}

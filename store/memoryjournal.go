@@ -44,14 +44,25 @@ func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun,
 	if err := checkJournal(ctx, s, r.ID, first); err != nil {
 		return l, err
 	}
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := journalID{s, r.ID}
 	if m.runs[id] != nil {
 		return l, fmt.Errorf("run %s exists: %w", r.ID, ErrConflict)
 	}
-	r.Scope, r.Owner, r.Fence, r.Until, r.Created, r.Updated, r.Records, r.Head = s, owner, l.Fence, until,
-		time.Now(), time.Now(), 0, ""
+
+	// The journal, not the caller, decides who owns a new run and what it contains.
+	now := time.Now()
+	r.Scope = s
+	r.Owner = owner
+	r.Fence = l.Fence
+	r.Until = until
+	r.Created = now
+	r.Updated = now
+	r.Records = 0
+	r.Head = ""
+
 	run := &memoryRun{head: r, keys: map[string]bool{}}
 	if err := run.add(m.Ledger, l.Fence, first); err != nil {
 		return l, err
@@ -75,12 +86,15 @@ func (m *MemoryJournal) seal(ctx context.Context, r *memoryRun, anchor bool) (er
 // add appends all records or none.
 func (r *memoryRun) add(l *Ledger, fence int64, records []Record) (err error) {
 	for i, rec := range records {
-		if r.keys[rec.Key] || slices.ContainsFunc(records[:i], func(o Record) bool { return o.Key == rec.Key }) {
+		sameKey := func(o Record) bool { return o.Key == rec.Key }
+		if r.keys[rec.Key] || slices.ContainsFunc(records[:i], sameKey) {
 			return fmt.Errorf("run %s: record %s exists: %w", r.head.ID, rec.Key, ErrConflict)
 		}
 	}
 	for _, rec := range records {
-		rec.Seq, rec.Fence, rec.Body = r.head.Records+1, fence, slices.Clone(rec.Body)
+		rec.Seq = r.head.Records + 1
+		rec.Fence = fence
+		rec.Body = slices.Clone(rec.Body)
 		rec.Hash = rec.Chain(r.head.ID, r.head.Head)
 		rec.Signature, err = l.SignRecord(rec)
 		if err != nil {

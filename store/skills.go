@@ -7,18 +7,18 @@ import (
 
 // Skill is a text that explains to a model how to do something.
 type Skill struct {
-	Name        string   `json:"name"` // unique in its scope
-	Description string   `json:"description"`
-	Text        string   `json:"text,omitzero"` // left out of lists and searches
-	Tags        []string `json:"tags,omitzero"`
+	Name        string   `json:"name"`                // unique in its scope
+	Description string   `json:"description"`         // when to use it, for a model that chooses
+	Text        string   `json:"text,omitzero"`       // left out of lists and searches
+	Tags        []string `json:"tags,omitzero"`       // words for searches and lists
 	Tools       []string `json:"tools,omitzero"`      // tools that it needs
 	Model       string   `json:"model,omitzero"`      // the most suitable model
 	References  []string `json:"references,omitzero"` // related skills
 	By          string   `json:"by,omitzero"`         // author
 	// Version counts from 1. Each change creates a new version, and the old ones stay.
 	Version int       `json:"version"`
-	Created time.Time `json:"created,omitzero"`
-	Updated time.Time `json:"updated,omitzero"`
+	Created time.Time `json:"created,omitzero"` // of Version 1; set by the store
+	Updated time.Time `json:"updated,omitzero"` // of this Version; set by the store
 }
 
 // SkillHit is the newest version of a skill found by a search, without its Text.

@@ -26,8 +26,8 @@ import (
 // Scope identifies the owner of data. The zero Scope is a scope like any other, for programs with
 // one user.
 type Scope struct {
-	Tenant string `json:"tenant,omitzero"`
-	User   string `json:"user,omitzero"`
+	Tenant string `json:"tenant,omitzero"` // an organization; "" for programs with one
+	User   string `json:"user,omitzero"`   // a user of the tenant; "" for data of all its users
 	// In a search, an empty Thread means all threads of the user. No other empty field means all.
 	Thread string `json:"thread,omitzero"`
 }
@@ -119,6 +119,14 @@ type Store interface {
 	Artifacts
 	Journal
 	Close() error
+}
+
+// Compacter is a Store, or a part of one, whose files keep the remains of deleted data until Compact
+// removes them. sqlite.DB is one. A PostgreSQL server removes the remains itself when it vacuums.
+type Compacter interface {
+	// Compact removes the remains of deleted data. It may copy the whole database, and writes wait
+	// meanwhile. The error is ErrUnavailable if another process prevents it; it may succeed later.
+	Compact(ctx context.Context) error
 }
 
 type scopeKey struct{}

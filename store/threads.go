@@ -10,20 +10,20 @@ import (
 
 // Thread is a conversation.
 type Thread struct {
-	ID       string          `json:"id"`
-	Title    string          `json:"title,omitzero"`
-	Meta     json.RawMessage `json:"meta,omitzero"` // a JSON value of the program; nil means none
-	Messages int             `json:"messages"`      // number of messages; set by the store
-	Created  time.Time       `json:"created,omitzero"`
+	ID       string          `json:"id"`               // unique for the user
+	Title    string          `json:"title,omitzero"`   // for lists; "" means none
+	Meta     json.RawMessage `json:"meta,omitzero"`    // a JSON value of the program; nil means none
+	Messages int             `json:"messages"`         // number of messages; set by the store
+	Created  time.Time       `json:"created,omitzero"` // set by the store if it is zero
 	Updated  time.Time       `json:"updated,omitzero"` // time of the last change or message
 }
 
 // Message is a message of a thread.
 type Message struct {
-	Thread  string      `json:"thread"`
-	Seq     int         `json:"seq"` // position, from 0
-	Message llm.Message `json:"message"`
-	Time    time.Time   `json:"time"`
+	Thread  string      `json:"thread"`  // the ID of its thread
+	Seq     int         `json:"seq"`     // position, from 0
+	Message llm.Message `json:"message"` // as it was appended
+	Time    time.Time   `json:"time"`    // when it was appended
 }
 
 // MessageHit is a message found by a search.

@@ -12,16 +12,16 @@ import (
 
 // Run is the head of a run's trace. A durable run is a JournalRun.
 type Run struct {
-	ID      string    `json:"id"`
-	Agent   string    `json:"agent,omitzero"`
-	Model   string    `json:"model,omitzero"`
-	Task    string    `json:"task,omitzero"` // the beginning of the user's request
-	Started time.Time `json:"started,omitzero"`
+	ID      string    `json:"id"`               // unique in the scope
+	Agent   string    `json:"agent,omitzero"`   // the name of the agent; "" means no name
+	Model   string    `json:"model,omitzero"`   // the name of the model; "" means unknown
+	Task    string    `json:"task,omitzero"`    // the beginning of the user's request
+	Started time.Time `json:"started,omitzero"` // by the clock of the process that executed it
 	// A zero Ended means that the run is executing, or that its end is unknown.
 	Ended time.Time       `json:"ended,omitzero"`
-	Stop  pawl.StopReason `json:"stop,omitzero"`
-	Cause string          `json:"cause,omitzero"`
-	Spent pawl.Spent      `json:"spent,omitzero"`
+	Stop  pawl.StopReason `json:"stop,omitzero"`  // Result.Stop; "" means not stopped
+	Cause string          `json:"cause,omitzero"` // Result.Cause
+	Spent pawl.Spent      `json:"spent,omitzero"` // Result.Spent
 }
 
 // Traces stores the events of runs for later inspection. Methods must be safe for concurrent use.

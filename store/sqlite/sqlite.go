@@ -64,8 +64,9 @@ type DB struct {
 type methods = relational.DB
 
 var (
-	_ store.Store   = (*DB)(nil)
-	_ store.Journal = (*DB)(nil)
+	_ store.Store     = (*DB)(nil)
+	_ store.Journal   = (*DB)(nil)
+	_ store.Compacter = (*DB)(nil)
 )
 
 // Options are the options of Open. Nil and the zero value take the defaults.

@@ -6,15 +6,14 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/pawl-go/pawl/store"
 )
 
 const (
 	compactEvery = time.Minute
 	compactTime  = 5 * time.Second // writes wait meanwhile: less than a third of a lease
 )
-
-// compacter is a store whose files keep the remains of deleted data until it is compacted.
-type compacter interface{ Compact(context.Context) error }
 
 // Compact removes the remains of deleted runs and memories from the files of their stores, if these
 // can do so: now, and at most once a minute.
@@ -32,12 +31,12 @@ func (h *hub) compact() {
 }
 
 // compacters returns the stores that can be compacted, each once.
-func (h *hub) compacters() (all []compacter) {
-	journal, ok := h.service.options.Journal.(compacter)
+func (h *hub) compacters() (all []store.Compacter) {
+	journal, ok := h.service.options.Journal.(store.Compacter)
 	if ok {
 		all = append(all, journal)
 	}
-	memories, ok := h.service.options.Memories.(compacter)
+	memories, ok := h.service.options.Memories.(store.Compacter)
 	if ok && memories != journal {
 		all = append(all, memories)
 	}
@@ -45,7 +44,7 @@ func (h *hub) compacters() (all []compacter) {
 }
 
 // compactAll compacts until there are no new deletions, and once more when the server stops.
-func (h *hub) compactAll(stores []compacter) {
+func (h *hub) compactAll(stores []store.Compacter) {
 	for last := false; ; {
 		h.mu.Lock()
 		before := h.remains
@@ -83,7 +82,7 @@ func (h *hub) nothingRemains(before int) bool {
 	return true
 }
 
-func compactOnce(stores []compacter) (err error) {
+func compactOnce(stores []store.Compacter) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), compactTime)
 	defer cancel()
 	for _, s := range stores {

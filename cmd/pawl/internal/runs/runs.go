@@ -269,7 +269,7 @@ func (c *runsPruneCmd) Run(sys *cli.System) error {
 
 // compact removes the remains of deleted data, if the database can do so.
 func compact(ctx context.Context, sys *cli.System, j *assemble.Journal) error {
-	db, ok := j.Journal.(interface{ Compact(context.Context) error })
+	db, ok := j.Journal.(store.Compacter)
 	if !ok {
 		sys.Notice("the server keeps remains of deleted data until it vacuums its tables: VACUUM FULL")
 		return nil
