@@ -19,8 +19,8 @@ var (
 	ErrCorrupt = store.ErrCorrupt
 	// ErrLost is in the tree of an error for a run that another process has taken over.
 	ErrLost = errors.New("another process has the run")
-	// ErrDrained is the cause with which runs stop after Engine.Drain was closed. The run stays open,
-	// and its lease is released.
+	// ErrDrained is the cause with which runs stop after Engine.Drain was closed. The run stays
+	// open, and its lease is released.
 	ErrDrained = errors.New("the process ends")
 )
 

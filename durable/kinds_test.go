@@ -43,9 +43,11 @@ type kindRun struct {
 
 // kindTurn is a reply. While the run is written, it may end early.
 type kindTurn struct {
-	deltas     []llm.Delta
-	background string // identifies the reply that the provider computes while the process ends; "" means none
-	err        error  // of the request; nil means none
+	deltas []llm.Delta
+	// background identifies the reply that the provider computes while the process ends. Empty
+	// means that the reply arrives at once.
+	background string
+	err        error // of the request; nil means none
 }
 
 // saysKind is an answer.
@@ -344,8 +346,8 @@ func kindsGolden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// Each kind of record is read as its writer read it: exports, times, ledgers, questions and marks of
-// secrets. The chains are whole, and a replay makes the same requests, byte for byte.
+// Each kind of record is read as its writer read it: exports, times, ledgers, questions and marks
+// of secrets. The chains are whole, and a replay makes the same requests, byte for byte.
 func TestKindsAreReadAndReplayed(t *testing.T) {
 	ctx, db, eng := openKinds(t)
 	var seen []any

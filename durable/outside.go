@@ -21,8 +21,8 @@ var zeroTime time.Time
 // Decide stores answers to open calls of a run, from any process. The run continues with them when
 // it is resumed. An equal answer may be given twice until the run uses it.
 //
-// The error is a *journal.AnswerError if the run does not take an answer: the call is not pending, the
-// tool, the arguments or the attempt have changed, the question has another answer, or the
+// The error is a *journal.AnswerError if the run does not take an answer: the call is not pending,
+// the tool, the arguments or the attempt have changed, the question has another answer, or the
 // arguments of an approval do not fit the schema of the tool. Then no answer is stored.
 //
 // A question does not expire. An approval that was not used within PendingCall.ValidFor does not

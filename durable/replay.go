@@ -48,8 +48,8 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 		case errors.Is(err, errOver):
 			return p, nil
 		case errorOf(err) == "":
-		case errors.Is(err, ErrChanged), h.End == nil, h.End.Stop != pawl.StopFailed: // not the run's own failure
-			return p, err
+		case errors.Is(err, ErrChanged), h.End == nil, h.End.Stop != pawl.StopFailed:
+			return p, err // it is no failure of the stored run
 		}
 		if ev.Kind == pawl.EventRunEnded && ev.Run == "run" && s.failed() == nil {
 			p.Result = ev.Result

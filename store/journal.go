@@ -68,14 +68,14 @@ type JournalRun struct {
 	Agent   string          `json:"agent,omitzero"`   // the name of the agent; "" means no name
 	Task    string          `json:"task,omitzero"`    // the beginning of the user's request
 	State   string          `json:"state"`            // one of the Journal constants
-	Summary json.RawMessage `json:"summary,omitzero"` // durable.Summary of the last stop; nil means none
+	Summary json.RawMessage `json:"summary,omitzero"` // of the last stop; nil means none
 	Owner   string          `json:"owner,omitzero"`   // owner of the lease; empty means no owner
 	Fence   int64           `json:"fence"`            // number of claims
 	Until   time.Time       `json:"until,omitzero"`   // end of the lease
 	Records int64           `json:"records"`          // number of records
 	Head    string          `json:"head"`             // Hash of the last record
 	Created time.Time       `json:"created,omitzero"` // set by the journal
-	Updated time.Time       `json:"updated,omitzero"` // the time of the last change; set by the journal
+	Updated time.Time       `json:"updated,omitzero"` // at the last change, by the journal
 	// Seal has digests of all other columns, and a signature if there is a key: see Ledger. The
 	// journal sets it. Empty means that the head was last written before there were seals.
 	Seal string `json:"-"`

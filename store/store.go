@@ -121,8 +121,8 @@ type Store interface {
 	Close() error
 }
 
-// Compacter is a Store, or a part of one, whose files keep the remains of deleted data until Compact
-// removes them. sqlite.DB is one. A PostgreSQL server removes the remains itself when it vacuums.
+// Compacter is a Store, or a part of one, whose files keep the remains of deleted data until
+// Compact removes them: sqlite.DB. A PostgreSQL server removes the remains when it vacuums.
 type Compacter interface {
 	// Compact removes the remains of deleted data. It may copy the whole database, and writes wait
 	// meanwhile. The error is ErrUnavailable if another process prevents it; it may succeed later.

@@ -12,7 +12,7 @@ import (
 type Thread struct {
 	ID       string          `json:"id"`               // unique for the user
 	Title    string          `json:"title,omitzero"`   // for lists; "" means none
-	Meta     json.RawMessage `json:"meta,omitzero"`    // a JSON value of the program; nil means none
+	Meta     json.RawMessage `json:"meta,omitzero"`    // a JSON value; nil means none
 	Messages int             `json:"messages"`         // number of messages; set by the store
 	Created  time.Time       `json:"created,omitzero"` // set by the store if it is zero
 	Updated  time.Time       `json:"updated,omitzero"` // time of the last change or message

@@ -30,7 +30,7 @@ type LedgerEntry struct {
 
 	IdempotencyKey string       `json:"idempotency_key,omitzero"` // "" means not started
 	Call           llm.ToolCall `json:"call"`                     // with the arguments of its start
-	Attempts       int          `json:"attempts"`                 // including the attempt in progress
+	Attempts       int          `json:"attempts"`                 // how often it has started
 	Began          time.Time    `json:"began,omitzero"`           // the start of the last attempt
 	Ended          time.Time    `json:"ended,omitzero"`           // the zero Time means not ended
 	Outcome        pawl.Outcome `json:"outcome,omitzero"`         // "" means no outcome

@@ -62,7 +62,7 @@ type ExportedAsk struct {
 // ExportedEnd is the reason why a run stopped. Its fields are the fields of pawl.Result.
 type ExportedEnd struct {
 	Stop   pawl.StopReason `json:"stop"`            // Result.Stop
-	Limit  pawl.LimitName  `json:"limit,omitzero"`  // Result.Limit; "" means that no limit was reached
+	Limit  pawl.LimitName  `json:"limit,omitzero"`  // Result.Limit; "" means no limit
 	Cause  string          `json:"cause,omitzero"`  // Result.Cause; "" means none
 	Error  string          `json:"error,omitzero"`  // the text of the run's error; "" means none
 	Spent  pawl.Spent      `json:"spent"`           // Result.Spent

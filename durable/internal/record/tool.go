@@ -106,7 +106,8 @@ func plainSchema(v any, schema bool) any {
 			case "description", "title", "examples", "$comment": // annotations
 				delete(v, key)
 			case "const", "enum", "default": // values
-			case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas": // maps of schemas
+			case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+				// maps of schemas
 				v[key] = plainSchema(one, false)
 			default:
 				v[key] = plainSchema(one, true)
