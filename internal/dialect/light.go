@@ -122,7 +122,8 @@ func (l *lightCopy) elements(k string, list []any) []any {
 // members copies m, the value of the keyword k, whose members are schemas or lists of names.
 func (l *lightCopy) members(k string, m *object) *object {
 	to := newObject(m.ptr)
-	ofProperties := k == "properties" || strings.HasPrefix(k, "dependent") // the members are named as properties
+	// The members of some keywords have the names of properties.
+	ofProperties := k == "properties" || strings.HasPrefix(k, "dependent")
 	if k == "properties" {
 		l.back.props = map[string]*member{}
 	}

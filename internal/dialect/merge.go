@@ -51,7 +51,8 @@ func both(a, b *object) *object {
 			left.set(k, v) // it depends on the keywords of b, not of a
 		case !out.has(k):
 			out.set(k, v)
-		case slices.Contains(annotations, k) || slices.Contains(scaffolding, k): // the ones of a explain
+		case slices.Contains(annotations, k) || slices.Contains(scaffolding, k):
+			// The schema a explains itself.
 		case equal(out.vals[k], v):
 		default:
 			if x, ok := bothValues(k, a, b, out.vals[k], v); ok {
@@ -114,8 +115,8 @@ func bothValues(k string, a, b *object, u, v any) (any, bool) {
 	return schemaOf(b.ptr, "allOf", []any{u, v}), true
 }
 
-// bothLists combines two values of a keyword whose value is a list. Another value counts as an empty
-// list.
+// bothLists combines two values of a keyword whose value is a list. Another value counts as an
+// empty list.
 func bothLists(k string, u, v any) []any {
 	first, _ := u.([]any)
 	second, _ := v.([]any)

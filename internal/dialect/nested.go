@@ -55,7 +55,8 @@ type fieldsOf struct {
 	members  map[string]*member // the way back, by the name in the output
 }
 
-// fields compiles the named fields of an object. It returns nil if a required field accepts no value.
+// fields compiles the named fields of an object. It returns nil if a required field accepts no
+// value.
 func (c *compiler) fields(w *object, more any) *fieldsOf {
 	need := w.words("required")
 	props := w.object("properties")

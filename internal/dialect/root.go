@@ -99,8 +99,8 @@ func (u *union) add(b *object) {
 	}
 }
 
-// properties returns the properties of the root, with those that alternatives add if it allows
-// them.
+// properties returns the properties of the root, and the properties of alternatives if it allows
+// other fields.
 func (u *union) properties(w *object) *object {
 	props := newObject(join(w.ptr, "properties"))
 	if u.named != nil {
@@ -119,7 +119,8 @@ func (u *union) properties(w *object) *object {
 	return props
 }
 
-// required returns the fields that the root requires, and the fields that each alternative requires.
+// required returns the fields that the root requires, and the fields that each alternative
+// requires.
 func (u *union) required(w *object) []any {
 	required := w.list("required")
 	for _, name := range u.need[0] {

@@ -121,6 +121,7 @@ func (p *parser) rest() bool {
 	if object && p.glued() {
 		return false
 	}
+
 	after := bytes.Count(p.text[p.i:], fence)
 	p.steps += len(p.text) - p.i
 	opens := p.fences == 0 && after%2 == 0 // whether the next fence opens a block
@@ -130,8 +131,11 @@ func (p *parser) rest() bool {
 		switch {
 		case c == end:
 			return true
+
 		case object && (c == '}' || c == ']' || c == ')'):
 			p.note("removed a closing bracket after the end")
+			p.i++
+
 		case c == ',' || c == ';':
 			p.note("removed a comma after the end")
 			p.i++
@@ -139,41 +143,56 @@ func (p *parser) rest() bool {
 			if p.at(p.i) != end && p.at(p.i) != '{' && !p.has(p.i, "```") {
 				return p.fail("more text follows after its end")
 			}
-			continue
+
 		case p.has(p.i, "```"):
-			p.note("removed a code fence")
-			if opens {
-				p.openFence()
-				if p.at(p.i) != end && (p.at(p.i) != '{' || !object) {
-					return p.fail("there are two fenced blocks")
-				}
-			} else {
-				p.i += len(fence)
+			if !p.fenceAfter(opens, object) {
+				return false
 			}
 			opens = !opens
-			continue
+
 		case c == '{' && object:
 			if !p.again(first) {
 				return false
 			}
-			continue
+
 		case !object || closing(p.first()) != 0 || c == ':' || c == '[':
 			return p.fail("more text follows after its end")
-		default:
-			start := p.i
-			found := p.brace()
-			p.steps += p.i - start
-			if after := p.text[start:p.i]; !found && p.i < len(p.text) || bytes.Contains(after, []byte(`":`)) {
-				return p.fail("more text follows after its end")
-			}
-			if n := bytes.Index(p.text[start:p.i], fence); n > 0 {
-				p.i = start + n
-			}
-			p.note("removed the text after the object")
-			continue
+
+		case !p.textAfter():
+			return false
 		}
-		p.i++
 	}
+}
+
+// fenceAfter reads a code fence after the value. A fence that opens a block may only be followed by a
+// copy of the object.
+func (p *parser) fenceAfter(opens, object bool) bool {
+	p.note("removed a code fence")
+	if !opens {
+		p.i += len(fence)
+		return true
+	}
+	p.openFence()
+	if p.at(p.i) != end && (p.at(p.i) != '{' || !object) {
+		return p.fail("there are two fenced blocks")
+	}
+	return true
+}
+
+// textAfter removes the text after the object, up to the next object or fence. The text must not contain
+// members of an object.
+func (p *parser) textAfter() bool {
+	start := p.i
+	found := p.brace()
+	p.steps += p.i - start
+	if after := p.text[start:p.i]; !found && p.i < len(p.text) || bytes.Contains(after, []byte(`":`)) {
+		return p.fail("more text follows after its end")
+	}
+	if n := bytes.Index(p.text[start:p.i], fence); n > 0 {
+		p.i = start + n
+	}
+	p.note("removed the text after the object")
+	return true
 }
 
 // again reads a further object, which must equal the first.

@@ -130,25 +130,44 @@ func (p *parser) space() (some, line bool) {
 		switch {
 		case r == '\n' || r == '\r':
 			line = true
+			p.i += n
 		case r == ' ' || r == '\t' || r == '\v' || r == '\f':
-		case r == 0xA0 || r == 0xFEFF || r == 0x3000 || r >= 0x2000 && r <= 0x200B || r == 0x2028 || r == 0x2029 ||
-			r == 0x202F || r == 0x205F:
+			p.i += n
+		case oddSpace(r):
 			p.note("removed an odd space")
-		case r == '#', r == '/' && p.at(p.i+1) == '/':
-			for c := p.at(p.i); c != '\n' && c != end; c = p.at(p.i) {
-				p.i++
-			}
-			p.note("removed a comment")
-			continue
-		case r == '/' && p.at(p.i+1) == '*':
-			for p.i += 2; p.at(p.i) != end && !(p.at(p.i) == '*' && p.at(p.i+1) == '/'); {
-				p.i++
-			}
-			p.i, n = min(p.i, len(p.text)), min(2, len(p.text)-min(p.i, len(p.text)))
+			p.i += n
+		case p.comment(r):
 			p.note("removed a comment")
 		default:
 			return p.i > start, line
 		}
-		p.i += n
 	}
+}
+
+// oddSpace reports whether r is a space, or has no width, and JSON does not allow it.
+func oddSpace(r rune) bool {
+	switch r {
+	case 0xA0, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:
+		return true
+	}
+	return 0x2000 <= r && r <= 0x200B
+}
+
+// comment skips a comment that begins with r, in one of the three forms of programs.
+func (p *parser) comment(r rune) bool {
+	switch {
+	case r == '#', r == '/' && p.at(p.i+1) == '/':
+		for c := p.at(p.i); c != '\n' && c != end; c = p.at(p.i) {
+			p.i++
+		}
+	case r == '/' && p.at(p.i+1) == '*':
+		p.i += len("/*")
+		for p.at(p.i) != end && !p.has(p.i, "*/") {
+			p.i++
+		}
+		p.i = min(p.i+len("*/"), len(p.text))
+	default:
+		return false
+	}
+	return true
 }

@@ -39,68 +39,105 @@ var fastKinds = map[string]jsonscan.Kind{"null": jsonscan.Null, "boolean": jsons
 // fastNotes are the keywords that the fast path may ignore.
 var fastNotes = strings.Fields("title description default examples $comment deprecated readOnly writeOnly")
 
+// fastSource is what the fast path reads of a schema. The full validator has accepted it.
+type fastSource struct {
+	Draft      string                    `json:"$schema"`
+	Type       any                       `json:"type"`
+	Properties map[string]jsontext.Value `json:"properties"`
+	Required   []string                  `json:"required"`
+	Others     jsontext.Value            `json:"additionalProperties"`
+	Items      jsontext.Value            `json:"items"`
+	Enum       []any                     `json:"enum"`
+	Minimum    *int64                    `json:"minimum"`
+	Maximum    *int64                    `json:"maximum"`
+	Notes      map[string]any            `json:",embed"`
+}
+
 // compileFast returns nil if src, a schema that the full validator has accepted, has a rule that
 // only this one understands.
 func compileFast(src jsontext.Value) *fastSchema {
 	if string(src) == "true" {
 		return &fastSchema{}
 	}
-	var s struct {
-		Draft      string                    `json:"$schema"`
-		Type       any                       `json:"type"`
-		Properties map[string]jsontext.Value `json:"properties"`
-		Required   []string                  `json:"required"`
-		Others     jsontext.Value            `json:"additionalProperties"`
-		Items      jsontext.Value            `json:"items"`
-		Enum       []any                     `json:"enum"`
-		Minimum    *int64                    `json:"minimum"`
-		Maximum    *int64                    `json:"maximum"`
-		Notes      map[string]any            `json:",embed"`
-	}
-	if json.Unmarshal(src, &s) != nil || len(s.Properties) > 64 || s.Draft != "" &&
-		s.Draft != "https://json-schema.org/draft/2020-12/schema" && s.Draft != "http://json-schema.org/draft-07/schema#" {
+	var s fastSource
+	if json.Unmarshal(src, &s) != nil || !s.understood() {
 		return nil
 	}
-	for name := range s.Notes {
-		if !slices.Contains(fastNotes, name) {
-			return nil
-		}
-	}
+
 	f := &fastSchema{min: s.Minimum, max: s.Maximum, enum: s.Enum}
-	types, ok := s.Type.([]any)
-	if !ok && s.Type != nil {
-		types = []any{s.Type}
-	}
+	types := s.types()
 	for _, t := range types {
 		f.kinds = append(f.kinds, fastKinds[t.(string)])
 	}
 	f.integer = slices.Contains(types, any("integer")) && !slices.Contains(types, any("number"))
-	if f.enum != nil && !slices.Equal(types, []any{"string"}) || slices.ContainsFunc(f.enum, notText) ||
-		(f.min != nil || f.max != nil) && !slices.Equal(types, []any{"integer"}) {
+	if f.enum != nil && !slices.Equal(types, []any{"string"}) || slices.ContainsFunc(f.enum, notText) {
 		return nil
 	}
-	for name, v := range s.Properties {
-		f.props = append(f.props, fastProp{name, compileFast(v)})
+	if (f.min != nil || f.max != nil) && !slices.Equal(types, []any{"integer"}) {
+		return nil
 	}
-	for _, name := range s.Required {
-		i := slices.IndexFunc(f.props, func(p fastProp) bool { return p.name == name })
-		if i < 0 {
-			return nil
-		}
-		f.required |= 1 << i
+
+	if !f.compileProperties(&s) {
+		return nil
 	}
 	f.closed = string(s.Others) == "false"
 	if !f.closed && s.Others != nil {
 		f.others = compileFast(s.Others)
+		if f.others == nil {
+			return nil
+		}
 	}
 	if s.Items != nil {
 		f.items = compileFast(s.Items)
-	}
-	if s.Items != nil && f.items == nil || s.Others != nil && !f.closed && f.others == nil ||
-		slices.ContainsFunc(f.props, func(p fastProp) bool { return p.schema == nil }) {
-		return nil
+		if f.items == nil {
+			return nil
+		}
 	}
 	return f
+}
+
+// understood reports whether the schema is of a known draft and has no further keywords, and whether
+// its properties fit into a set of bits.
+func (s *fastSource) understood() bool {
+	switch s.Draft {
+	case "", "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#":
+	default:
+		return false
+	}
+	for name := range s.Notes {
+		if !slices.Contains(fastNotes, name) {
+			return false
+		}
+	}
+	return len(s.Properties) <= 64
+}
+
+// types returns the types that the schema states. Empty means all.
+func (s *fastSource) types() []any {
+	if list, ok := s.Type.([]any); ok || s.Type == nil {
+		return list
+	}
+	return []any{s.Type}
+}
+
+// compileProperties compiles the fields of an object. It returns false if a field has a rule that
+// only the full validator understands.
+func (f *fastSchema) compileProperties(s *fastSource) bool {
+	for name, v := range s.Properties {
+		field := compileFast(v)
+		if field == nil {
+			return false
+		}
+		f.props = append(f.props, fastProp{name, field})
+	}
+	for _, name := range s.Required {
+		i := slices.IndexFunc(f.props, func(p fastProp) bool { return p.name == name })
+		if i < 0 {
+			return false
+		}
+		f.required |= 1 << i
+	}
+	return true
 }
 
 func notText(v any) bool { _, ok := v.(string); return !ok }

@@ -244,29 +244,49 @@ func (w *wording) unknown(fields []string, location string) string {
 
 // text describes the expected and the actual value, for the model.
 func (w *wording) text(e *jsonschema.ValidationError, got any) string {
+	for _, text := range []string{ofNumber(e.ErrorKind, got), ofSize(e.ErrorKind), w.ofObject(e), w.ofForm(e, got)} {
+		if text != "" {
+			return text
+		}
+	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		return "expected " + strings.Join(k.Want, " or ") + ", got " + describe(got)
-	case *kind.Required:
-		return "missing required " + text.Plural(len(k.Missing), "field ", "fields ") + quoteAll(k.Missing)
-	case *kind.AdditionalProperties:
-		return w.unknown(k.Properties, e.SchemaURL)
 	case *kind.Enum:
 		return "expected one of " + list(k.Want) + ", got " + describe(got) + nearestOf(got, k.Want)
 	case *kind.Const:
 		return "expected " + show(k.Want) + ", got " + describe(got)
 	case *kind.Format:
 		return fmt.Sprintf("expected text of the format %v, got %s", k.Want, describe(got))
+	case *kind.Pattern:
+		return fmt.Sprintf("expected text that matches %s, got %s", k.Want, describe(got))
+	}
+	return strings.Join(e.ErrorKind.KeywordPath(), "/") + " is not met; got " + describe(got)
+}
+
+// ofNumber describes a bound of numbers. "" means that the error has another kind.
+func ofNumber(k jsonschema.ErrorKind, got any) string {
+	var want string
+	switch k := k.(type) {
 	case *kind.Minimum:
-		return "expected at least " + rat(k.Want) + ", got " + describe(got)
+		want = "at least " + rat(k.Want)
 	case *kind.Maximum:
-		return "expected at most " + rat(k.Want) + ", got " + describe(got)
+		want = "at most " + rat(k.Want)
 	case *kind.ExclusiveMinimum:
-		return "expected more than " + rat(k.Want) + ", got " + describe(got)
+		want = "more than " + rat(k.Want)
 	case *kind.ExclusiveMaximum:
-		return "expected less than " + rat(k.Want) + ", got " + describe(got)
+		want = "less than " + rat(k.Want)
 	case *kind.MultipleOf:
-		return "expected a multiple of " + rat(k.Want) + ", got " + describe(got)
+		want = "a multiple of " + rat(k.Want)
+	default:
+		return ""
+	}
+	return "expected " + want + ", got " + describe(got)
+}
+
+// ofSize describes a bound of lengths and counts. "" means that the error has another kind.
+func ofSize(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
 	case *kind.MinLength:
 		return fmt.Sprintf("expected at least %d characters, got %d", k.Want, k.Got)
 	case *kind.MaxLength:
@@ -279,24 +299,28 @@ func (w *wording) text(e *jsonschema.ValidationError, got any) string {
 		return fmt.Sprintf("expected at least %d fields, got %d", k.Want, k.Got)
 	case *kind.MaxProperties:
 		return fmt.Sprintf("expected at most %d fields, got %d", k.Want, k.Got)
+
+	case *kind.Contains:
+		return "expected at least one item of the form that is asked for, got none"
+	case *kind.MinContains:
+		return fmt.Sprintf("expected at least %d items of the form that is asked for, got %d", k.Want, len(k.Got))
+	case *kind.MaxContains:
+		return fmt.Sprintf("expected at most %d items of the form that is counted, got %d", k.Want, len(k.Got))
+	case *kind.AdditionalItems:
+		return fmt.Sprintf("the last %d %s too many", k.Count, text.Plural(k.Count, "item is", "items are"))
 	case *kind.UniqueItems:
 		return fmt.Sprintf("items %d and %d are equal; each may be there once", k.Duplicates[0], k.Duplicates[1])
-	case *kind.Pattern:
-		return fmt.Sprintf("expected text that matches %s, got %s", k.Want, describe(got))
-	case *kind.FalseSchema:
-		if n := len(e.InstanceLocation); n > 0 {
-			if _, list := at(w.root, e.InstanceLocation[:n-1]).([]any); list {
-				return "this item is not allowed; leave it out"
-			}
-		}
-		return "this field is not allowed; leave it out"
-	case *kind.AnyOf, *kind.OneOf:
-		if one, ok := k.(*kind.OneOf); ok && len(one.Subschemas) > 0 {
-			return "fits several of the allowed forms, must fit one; got " + describe(got)
-		}
-		return "fits none of the allowed forms; got " + describe(got)
-	case *kind.Not:
-		return "is a form that is not allowed; got " + describe(got)
+	}
+	return ""
+}
+
+// ofObject describes a fault of the names in an object. "" means that the error has another kind.
+func (w *wording) ofObject(e *jsonschema.ValidationError) string {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		return "missing required " + text.Plural(len(k.Missing), "field ", "fields ") + quoteAll(k.Missing)
+	case *kind.AdditionalProperties:
+		return w.unknown(k.Properties, e.SchemaURL)
 	case *kind.PropertyNames:
 		text := fmt.Sprintf("the field name %q is not allowed", text.Clip(k.Property, 80))
 		if len(e.Causes) > 0 {
@@ -307,14 +331,30 @@ func (w *wording) text(e *jsonschema.ValidationError, got any) string {
 		return fmt.Sprintf("field %q needs %s too", k.Prop, quoteAll(k.Missing))
 	case *kind.DependentRequired:
 		return fmt.Sprintf("field %q needs %s too", k.Prop, quoteAll(k.Missing))
-	case *kind.Contains:
-		return "expected at least one item of the form that is asked for, got none"
-	case *kind.MinContains:
-		return fmt.Sprintf("expected at least %d items of the form that is asked for, got %d", k.Want, len(k.Got))
-	case *kind.MaxContains:
-		return fmt.Sprintf("expected at most %d items of the form that is counted, got %d", k.Want, len(k.Got))
-	case *kind.AdditionalItems:
-		return fmt.Sprintf("the last %d %s too many", k.Count, text.Plural(k.Count, "item is", "items are"))
 	}
-	return strings.Join(e.ErrorKind.KeywordPath(), "/") + " is not met; got " + describe(got)
+	return ""
+}
+
+// ofForm describes a value that fits none, several or a refused form. "" means that the error has
+// another kind.
+func (w *wording) ofForm(e *jsonschema.ValidationError, got any) string {
+	switch k := e.ErrorKind.(type) {
+	case *kind.FalseSchema:
+		if n := len(e.InstanceLocation); n > 0 {
+			if _, list := at(w.root, e.InstanceLocation[:n-1]).([]any); list {
+				return "this item is not allowed; leave it out"
+			}
+		}
+		return "this field is not allowed; leave it out"
+	case *kind.AnyOf:
+		return "fits none of the allowed forms; got " + describe(got)
+	case *kind.OneOf:
+		if len(k.Subschemas) > 0 {
+			return "fits several of the allowed forms, must fit one; got " + describe(got)
+		}
+		return "fits none of the allowed forms; got " + describe(got)
+	case *kind.Not:
+		return "is a form that is not allowed; got " + describe(got)
+	}
+	return ""
 }

@@ -22,45 +22,72 @@ func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 		return
 	}
 	kind := m.MIME
-	if kind == "" && m.URL != "" {
-		if u, err := url.Parse(m.URL); err == nil && strings.EqualFold(path.Ext(u.Path), ".pdf") {
-			kind = "application/pdf"
-		}
+	if kind == "" && isPDF(m.URL) {
+		kind = "application/pdf"
 	}
+	if m.URL != "" {
+		fromMediaURL(e, where, m.URL, kind)
+	} else {
+		fromMediaBytes(e, where, m.Data, kind)
+	}
+	e.Raw(`}}`)
+}
+
+// isPDF reports whether the path of an address ends in .pdf.
+func isPDF(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && strings.EqualFold(path.Ext(u.Path), ".pdf")
+}
+
+// fromMediaURL writes a file at Anthropic, or an image or a document at an address. An empty kind
+// means an image.
+func fromMediaURL(e *encoder, where, address, kind string) {
+	image := strings.HasPrefix(kind, "image/")
 	switch {
-	case wire.FileID(m.URL) && strings.HasPrefix(m.URL, "file-"):
-		e.Fail(unsupported(where, "%s is a file at OpenAI; those at Anthropic begin with file_", m.URL))
-	case wire.FileID(m.URL):
+	case wire.FileID(address) && strings.HasPrefix(address, "file-"):
+		e.Fail(unsupported(where, "%s is a file at OpenAI; those at Anthropic begin with file_", address))
+	case wire.FileID(address):
 		block := "document"
-		if strings.HasPrefix(kind, "image/") {
+		if image {
 			block = "image"
 		}
-		e.Quote(`{"type":"`+block+`","source":{"type":"file","file_id":`, m.URL)
-	case m.URL != "" && !strings.HasPrefix(m.URL, "https://") && !strings.HasPrefix(m.URL, "http://"):
-		e.Fail(unsupported(where, "Anthropic takes the address of a web page, https://…, not %s", m.URL))
-	case m.URL != "" && (kind == "" || strings.HasPrefix(kind, "image/")):
-		e.Quote(`{"type":"image","source":{"type":"url","url":`, m.URL)
-	case m.URL != "" && kind == "application/pdf":
-		e.Quote(`{"type":"document","source":{"type":"url","url":`, m.URL)
-	case m.URL != "":
+		e.Quote(`{"type":"`+block+`","source":{"type":"file","file_id":`, address)
+
+	case !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://"):
+		e.Fail(unsupported(where, "Anthropic takes the address of a web page, https://…, not %s", address))
+	case kind == "" || image:
+		e.Quote(`{"type":"image","source":{"type":"url","url":`, address)
+	case kind == "application/pdf":
+		e.Quote(`{"type":"document","source":{"type":"url","url":`, address)
+	default:
 		e.Fail(unsupported(where, "Anthropic takes images and PDF documents by URL, not %s", kind))
-	case kind == "image/jpeg" || kind == "image/png" || kind == "image/gif" || kind == "image/webp":
+	}
+}
+
+// fromMediaBytes writes an image or a document with its content.
+func fromMediaBytes(e *encoder, where string, data []byte, kind string) {
+	switch kind {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
 		e.Raw(`{"type":"image","source":{"type":"base64","media_type":"`)
 		e.Raw(kind)
 		e.Raw(`","data":"`)
-		e.Base64(m.Data)
+		e.Base64(data)
 		e.Raw(`"`)
-	case kind == "application/pdf":
+		return
+	case "application/pdf":
 		e.Raw(`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"`)
-		e.Base64(m.Data)
+		e.Base64(data)
 		e.Raw(`"`)
+		return
+	}
+
+	switch {
 	case strings.HasPrefix(kind, "text/") || kind == "application/json":
 		e.Raw(`{"type":"document","source":{"type":"text","media_type":"text/plain","data":`)
-		e.Bytes(m.Data)
+		e.Bytes(data)
 	case strings.HasPrefix(kind, "image/"):
 		e.Fail(unsupported(where, "Anthropic takes images of type image/jpeg, image/png, image/gif and image/webp, not %s", kind))
 	default:
 		e.Fail(unsupported(where, "Anthropic takes images, PDF documents and text, not media of type %q", kind))
 	}
-	e.Raw(`}}`)
 }

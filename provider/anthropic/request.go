@@ -64,31 +64,56 @@ func fromRequest(e *encoder, req *llm.Request) {
 	if e.Key("max_tokens") {
 		e.Int(t.maxTokens)
 	}
+
 	e.cache = e.toMarks()
 	lead := fromSystem(e, req)
-	offered := !e.tools.Empty() // false if each tool was left out
-	if (offered || len(e.own.tools) > 0) && e.Key("tools") {
-		e.B = append(e.B, '[')
-		if offered {
-			e.B = append(e.B, e.tools.Body[1:len(e.tools.Body)-1]...)
-		}
-		if e.cache.on && offered {
-			e.mark() // before the options' tools, which may have marks
-		}
-		if len(e.own.tools) > 0 {
-			e.Comma()
-			e.B = append(e.B, e.own.tools...)
-		}
-		e.B = append(e.B, ']')
+	offered := !e.tools.Empty() || len(e.own.tools) > 0 // false if each tool was left out
+	if offered && e.Key("tools") {
+		fromTools(e)
 	}
 	if e.Key("messages") {
 		e.Raw("[")
 		fromMessages(e, req.Messages, lead)
 		e.Raw("]")
 	}
-	if len(req.Tools) > 0 && (offered || len(e.own.tools) > 0) && e.Key("tool_choice") {
+	if len(req.Tools) > 0 && offered && e.Key("tool_choice") {
 		fromChoice(e, req.Choice, req, t.on)
 	}
+
+	fromSettings(e, s, t)
+	fromThinking(e, t)
+	if (t.effort != "" || e.output != nil) && e.Key("output_config") {
+		fromOutput(e, t)
+	}
+	if e.cache.fixed && e.Key("cache_control") {
+		e.Raw(cacheMark)
+	}
+	if id := container(e.tag, req.Messages); id != "" && e.Key("container") {
+		e.String(id)
+	}
+	if !req.Whole && e.Key("stream") {
+		e.Raw("true")
+	}
+}
+
+// fromTools writes the tools of the request and of the options.
+func fromTools(e *encoder) {
+	e.B = append(e.B, '[')
+	if !e.tools.Empty() {
+		e.B = append(e.B, e.tools.Body[1:len(e.tools.Body)-1]...)
+		if e.cache.on {
+			e.mark() // before the options' tools, which may have marks
+		}
+	}
+	if len(e.own.tools) > 0 {
+		e.Comma()
+		e.B = append(e.B, e.own.tools...)
+	}
+	e.B = append(e.B, ']')
+}
+
+// fromSettings writes the settings of sampling.
+func fromSettings(e *encoder, s *llm.Settings, t thinking) {
 	if s.Temperature != nil && e.Key("temperature") {
 		if t.on && *s.Temperature != 1 {
 			e.Fail(unsupported("settings.temperature", "Anthropic takes no temperature but 1 while the model thinks"))
@@ -101,29 +126,21 @@ func fromRequest(e *encoder, req *llm.Request) {
 	if len(s.StopSequences) > 0 && e.Key("stop_sequences") {
 		e.Strings(s.StopSequences)
 	}
-	fromThinking(e, t)
-	if (t.effort != "" || e.output != nil) && e.Key("output_config") {
-		e.Raw("{")
-		if t.effort != "" {
-			e.Quote(`"effort":`, t.effort)
-		}
-		if e.output != nil {
-			e.Comma()
-			e.Raw(`"format":{"type":"json_schema","schema":`)
-			e.B = append(e.B, e.output...)
-			e.Raw(`}`)
-		}
-		e.Raw("}")
+}
+
+// fromOutput writes how much the model thinks and the form of its answer.
+func fromOutput(e *encoder, t thinking) {
+	e.Raw("{")
+	if t.effort != "" {
+		e.Quote(`"effort":`, t.effort)
 	}
-	if e.cache.fixed && e.Key("cache_control") {
-		e.Raw(cacheMark)
+	if e.output != nil {
+		e.Comma()
+		e.Raw(`"format":{"type":"json_schema","schema":`)
+		e.B = append(e.B, e.output...)
+		e.Raw(`}`)
 	}
-	if id := container(e.tag, req.Messages); id != "" && e.Key("container") {
-		e.String(id)
-	}
-	if !req.Whole && e.Key("stream") {
-		e.Raw("true")
-	}
+	e.Raw("}")
 }
 
 // outputForm is how the server enforces a schema: Claude from 4.5 on. In other cases the system

@@ -107,31 +107,49 @@ func toStreamError(raw []byte) error {
 func classify(status int, f *failure) *llm.ProviderError {
 	e := &llm.ProviderError{Provider: provider, Status: status, Message: f.Message}
 	e.Message = cmp.Or(e.Message, strings.TrimSpace(f.Name+" "+f.reason))
-	text := strings.ToLower(f.Message)
-	word := strings.ToLower(f.reason + " " + f.Name)
-	client := status == 0 || status >= 400 && status < 500
-	switch {
-	case client && (wire.Contains(word, "api_key_invalid", "api_key_expired", "access_token_expired") || wire.Contains(text, "api key not valid", "api key expired")):
-		e.Code = llm.CodeAuthentication
-	case client && (wire.Contains(word, "insufficient_quota", "billing_disabled") || f.spent() || wire.Contains(text, "credits are depleted", "billing")) && status != 429:
-		e.Code = llm.CodeQuota
-	case status == 429 && (wire.Contains(word, "insufficient_quota") || f.spent() || wire.Contains(text, "credits are depleted")):
-		e.Code = llm.CodeQuota
-	case client && (wire.Contains(word, "context_length") || wire.Contains(text, "exceeds the maximum number of tokens", "input token count", "input context is too long", "context length", "context window", "too many tokens")):
-		e.Code = llm.CodeContextLength
-	case client && (wire.Contains(word, "content_filter") || wire.Contains(text, "blocked") && wire.Contains(text, "safety", "prohibited")):
-		e.Code = llm.CodeContentFilter
-	default:
+	e.Code = f.code(status)
+	if e.Code == "" {
 		e.Code = cmp.Or(wire.StatusCode[status], codes[f.Name], wire.StatusRange(status))
 		if status == 499 {
 			e.Code = llm.CodeServer
 		}
 	}
+
 	e.Retryable = wire.Retryable(e.Code)
 	if e.Code == llm.CodeNotFound && status >= 300 && status < 400 && e.Message == "" {
 		e.Message = wire.Redirected
 	}
 	return e
+}
+
+// code returns the code that the words of an error state. It returns "" if they state none, or if
+// the status says that the fault is not in the request.
+func (f *failure) code(status int) llm.Code {
+	if status != 0 && (status < 400 || status >= 500) {
+		return ""
+	}
+	text := strings.ToLower(f.Message)
+	word := strings.ToLower(f.reason + " " + f.Name)
+	inWords := func(list ...string) bool { return wire.Contains(word, list...) }
+	inText := func(list ...string) bool { return wire.Contains(text, list...) }
+
+	switch {
+	case inWords("api_key_invalid", "api_key_expired", "access_token_expired"), inText("api key not valid", "api key expired"):
+		return llm.CodeAuthentication
+
+	case inWords("insufficient_quota"), inText("credits are depleted"), f.spent():
+		return llm.CodeQuota
+	case status != 429 && (inWords("billing_disabled") || inText("billing")): // a rate limit names it, too
+		return llm.CodeQuota
+
+	case inWords("context_length"), inText("exceeds the maximum number of tokens", "input token count",
+		"input context is too long", "context length", "context window", "too many tokens"):
+		return llm.CodeContextLength
+
+	case inWords("content_filter"), inText("blocked") && inText("safety", "prohibited"):
+		return llm.CodeContentFilter
+	}
+	return ""
 }
 
 // spent reports whether a quota is exhausted for longer than a run should wait: a quota per day,

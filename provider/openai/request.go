@@ -16,63 +16,27 @@ import (
 // fromRequest writes the members of a Responses body after its model. Requests have the whole
 // conversation and ask the server to store nothing, unless it computes the reply in the background.
 func fromRequest(e *encoder, req *llm.Request) {
-	messages := req.Messages
-	lead := 0
-	for lead < len(messages) && messages[lead].Role == llm.RoleSystem && wire.OnlyText(messages[lead].Parts) {
-		lead++
-	}
-	prompt := len(req.Output) > 0 && e.output.Schema == nil
-	if (lead > 0 || prompt) && e.Key("instructions") {
-		if lead == 1 && !prompt {
-			e.String(messages[0].Text())
-		} else {
-			texts := make([]string, lead, lead+1)
-			for i := range texts {
-				texts[i] = messages[i].Text()
-			}
-			if prompt {
-				texts = append(texts, wire.SchemaPrompt(req.Output))
-			}
-			e.String(strings.Join(texts, "\n\n"))
-		}
-	}
+	lead := leadingText(req.Messages)
+	fromInstructions(e, req, lead)
 	if e.Key("input") {
-		e.Raw("[")
-		var types map[string]string
-		for i := lead; i < len(messages); i++ {
-			fromMessage(e, i, &messages[i], &types)
-		}
-		for id, t := range types {
-			if t == clientSearch {
-				e.Fail(e.invalid("messages", "the item %s of type %s has no result", id, t))
-			}
-		}
-		e.Raw("]")
+		fromInput(e, req.Messages, lead)
 	}
-	if (!e.tools.Empty() || len(e.Tools) > 0) && e.Key("tools") {
+
+	offered := !e.tools.Empty() || len(e.Tools) > 0
+	if offered && e.Key("tools") {
 		e.List(e.tools.Body)
 	}
-	if !e.tools.Empty() {
-		if e.Key("tool_choice") {
-			fromChoice(e, req.Choice)
-		}
+	if !e.tools.Empty() && e.Key("tool_choice") {
+		fromChoice(e, req.Choice)
 	}
-	s := &req.Settings
-	if s.MaxTokens > 0 && e.Key("max_output_tokens") {
-		e.Int(s.MaxTokens)
-	}
-	e.sampling(s, !e.tools.Empty() || len(e.Tools) > 0)
-	if len(s.StopSequences) > 0 {
-		e.Fail(e.unsupported("settings.stop", "the Responses API has no stop sequences; openai-chat has them"))
-	}
-	if s.Effort != "" && e.Key("reasoning") {
-		e.Quote(`{"effort":`, s.Effort, `}`)
-	}
+
+	fromSettings(e, &req.Settings, offered)
 	if e.output.Schema != nil && e.Key("text") {
 		e.Raw(`{"format":{"type":"json_schema",`)
 		e.schema()
 		e.Raw(`}}`)
 	}
+
 	background := e.inBackground(req)
 	if background && e.Key("background") {
 		e.Raw("true")
@@ -80,7 +44,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 	if e.Key("store") {
 		e.Bool(background) // the server does not return a reply in the background without it
 	}
-	if (s.Effort != "" && s.Effort != "none" || e.facts.reasons) && e.Key("include") {
+	if e.mayReason(&req.Settings) && e.Key("include") {
 		// Without it, reasoning could not be sent back, and the server would reject the calls that
 		// follow it.
 		e.Raw(`["reasoning.encrypted_content"]`)
@@ -88,6 +52,72 @@ func fromRequest(e *encoder, req *llm.Request) {
 	if !req.Whole && e.Key("stream") {
 		e.Raw("true")
 	}
+}
+
+// leadingText returns the number of system messages at the beginning that have only text.
+func leadingText(messages []llm.Message) int {
+	lead := 0
+	for lead < len(messages) && messages[lead].Role == llm.RoleSystem && wire.OnlyText(messages[lead].Parts) {
+		lead++
+	}
+	return lead
+}
+
+// fromInstructions writes the first lead messages as instructions, and the schema of the output if
+// the server does not enforce it.
+func fromInstructions(e *encoder, req *llm.Request, lead int) {
+	prompt := len(req.Output) > 0 && e.output.Schema == nil
+	if lead == 0 && !prompt || !e.Key("instructions") {
+		return
+	}
+
+	// Most requests have one system message, which is written without a copy.
+	if lead == 1 && !prompt {
+		e.String(req.Messages[0].Text())
+		return
+	}
+	texts := make([]string, lead, lead+1)
+	for i := range texts {
+		texts[i] = req.Messages[i].Text()
+	}
+	if prompt {
+		texts = append(texts, wire.SchemaPrompt(req.Output))
+	}
+	e.String(strings.Join(texts, "\n\n"))
+}
+
+// fromInput writes the messages from index lead on.
+func fromInput(e *encoder, messages []llm.Message, lead int) {
+	e.Raw("[")
+	var types map[string]string // of the items without a result, by ID
+	for i := lead; i < len(messages); i++ {
+		fromMessage(e, i, &messages[i], &types)
+	}
+	for id, t := range types {
+		if t == clientSearch {
+			e.Fail(e.invalid("messages", "the item %s of type %s has no result", id, t))
+		}
+	}
+	e.Raw("]")
+}
+
+// fromSettings writes the settings of a reply. offered reports whether the request has tools.
+func fromSettings(e *encoder, s *llm.Settings, offered bool) {
+	if s.MaxTokens > 0 && e.Key("max_output_tokens") {
+		e.Int(s.MaxTokens)
+	}
+	e.sampling(s, offered)
+	if len(s.StopSequences) > 0 {
+		e.Fail(e.unsupported("settings.stop", "the Responses API has no stop sequences; openai-chat has them"))
+	}
+	if s.Effort != "" && e.Key("reasoning") {
+		e.Quote(`{"effort":`, s.Effort, `}`)
+	}
+}
+
+// mayReason reports whether the reply may contain reasoning.
+func (e *encoder) mayReason(s *llm.Settings) bool {
+	return s.Effort != "" && s.Effort != "none" || e.facts.reasons
 }
 
 // reasons reports, by its name, whether a model reasons before it answers. Such models accept a
@@ -100,12 +130,15 @@ func reasons(model string) bool {
 	switch {
 	case strings.Contains(model, "-chat"), strings.Contains(model, "non-reasoning"):
 		return false
-	case len(model) > 1 && model[0] == 'o' && model[1] >= '1' && model[1] <= '9':
-		return true
-	case has("gpt-") && len(model) > 4 && model[4] >= '5' && model[4] <= '9':
+	case has("o") && digitFrom('1', model[1:]), has("gpt-") && digitFrom('5', model[4:]):
 		return true
 	}
-	return has("codex") || has("gpt-oss") || has("grok-4") || has("grok-3-mini") || has("computer-use")
+	return slices.ContainsFunc([]string{"codex", "gpt-oss", "grok-4", "grok-3-mini", "computer-use"}, has)
+}
+
+// digitFrom reports whether s begins with a digit that is not less than least.
+func digitFrom(least byte, s string) bool {
+	return s != "" && least <= s[0] && s[0] <= '9'
 }
 
 // fromTool appends the definition of a tool, in the flat form of Responses. Without an explicit
