@@ -13,31 +13,23 @@ func (c *compiler) alternatives(w *object, keyword string, list []any, hints []s
 	if keyword == "oneOf" {
 		c.lose(w.ptr, keyword, Looser, Keywords, "sent as anyOf: that only one of the forms fits is not enforced")
 	}
+
 	// Alternatives that only choose between required fields of one object are described in text,
 	// because the schema would repeat the object.
-	if base.object("properties") != nil {
-		var need [][]string
-		for _, v := range list {
-			o, ok := v.(*object)
-			if !ok || !onlyAnnotated(o, "required", "type") || o.has("type") && o.get("type") != "object" {
-				need = nil
-				break
-			}
-			need = append(need, o.words("required"))
+	if need := requiredOnly(base, list); need != nil {
+		c.lose(w.ptr, keyword, Looser, Keywords, "which of the fields are required together is not enforced")
+		if h := choices(need, base.list("required")); h != "" {
+			hints = append(hints, h)
 		}
-		if need != nil {
-			c.lose(w.ptr, keyword, Looser, Keywords, "which of the fields are required together is not enforced")
-			if h := choices(need, base.list("required")); h != "" {
-				hints = append(hints, h)
-			}
-			out, b := c.typed(base, nil)
-			describe(out, hints)
-			return out, b
-		}
+		out, b := c.typed(base, nil)
+		describe(out, hints)
+		return out, b
 	}
+
 	limits := base.clone()
 	limits.remove(annotations...)
 	limits.remove(scaffolding...)
+
 	null := false
 	var outs []*object
 	var backs []*back
@@ -55,10 +47,27 @@ func (c *compiler) alternatives(w *object, keyword string, list []any, hints []s
 			continue
 		}
 		if out, b := c.node(v, ptr); out != nil {
-			outs, backs = append(outs, out), append(backs, b)
+			outs = append(outs, out)
+			backs = append(backs, b)
 		}
 	}
 	return c.combine(w, outs, backs, null, hints)
+}
+
+// requiredOnly returns the required fields of each alternative of an object. It returns nil if base
+// has no fields, or an alternative says anything else.
+func requiredOnly(base *object, list []any) (need [][]string) {
+	if base.object("properties") == nil {
+		return nil
+	}
+	for _, v := range list {
+		o, ok := v.(*object)
+		if !ok || !onlyAnnotated(o, "required", "type") || o.has("type") && o.get("type") != "object" {
+			return nil
+		}
+		need = append(need, o.words("required"))
+	}
+	return need
 }
 
 // isNull reports whether o allows null only, and contains nothing else.

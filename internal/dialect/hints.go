@@ -15,13 +15,14 @@ import (
 // model.
 func (c *compiler) lost(o *object, keywords []string, t Trait) (hints []string) {
 	for _, k := range slices.Clone(keywords) {
-		if !o.has(k) || slices.Contains(annotations, k) || slices.Contains(scaffolding, k) || k == "then" ||
-			k == "else" || !slices.Contains(vocabulary, k) {
+		// then and else are part of what is said about if.
+		if !o.has(k) || !slices.Contains(vocabulary, k) || k == "then" || k == "else" {
 			continue
 		}
 		if k == "uniqueItems" && o.get(k) == false {
 			continue
 		}
+
 		h := hint(k, o.get(k))
 		if h == "" {
 			c.lose(o.ptr, k, Looser, t, "not enforced")
@@ -65,43 +66,45 @@ func hint(keyword string, v any) string {
 			words[i] = clip(show(x), 60)
 		}
 		return "one of " + text.First(words, 20, ", or # more")
+	}
+	if o, ok := v.(*object); ok {
+		return hintOfObject(keyword, o)
+	}
+	return ""
+}
+
+// hintOfObject is hint for a keyword whose value is a schema, or an object of schemas.
+func hintOfObject(keyword string, o *object) string {
+	switch keyword {
 	case "not":
-		if o, ok := v.(*object); ok && len(o.keys) == 1 {
-			if h := hint(o.keys[0], o.vals[o.keys[0]]); h != "" {
-				return "not: " + h
-			}
-			if list := o.words("required"); len(list) > 0 {
-				return "not with " + strings.Join(list, " and ")
-			}
-		}
-	case "additionalProperties":
-		if o, ok := v.(*object); ok {
-			if t := kind(o); t != "" {
-				return "fields of any name, each " + t
-			}
-		}
-	case "patternProperties":
-		if o, ok := v.(*object); ok {
-			return "fields whose names match " + clip(strings.Join(o.keys, " or "), 120)
-		}
-	case "propertyNames":
-		if o, ok := v.(*object); ok && o.text("pattern") != "" {
-			return "field names match " + clip(o.text("pattern"), 120)
-		}
-	case "contains":
-		if o, ok := v.(*object); ok {
-			if t := kind(o); t != "" {
-				return "with " + t + " among the items"
-			}
-		}
-	case "dependentRequired":
-		o, ok := v.(*object)
-		if !ok {
+		if len(o.keys) != 1 {
 			return ""
 		}
+		if h := hint(o.keys[0], o.vals[o.keys[0]]); h != "" {
+			return "not: " + h
+		}
+		if list := o.words("required"); len(list) > 0 {
+			return "not with " + strings.Join(list, " and ")
+		}
+	case "additionalProperties":
+		if t := kind(o); t != "" {
+			return "fields of any name, each " + t
+		}
+	case "patternProperties":
+		return "fields whose names match " + clip(strings.Join(o.keys, " or "), 120)
+	case "propertyNames":
+		if pattern := o.text("pattern"); pattern != "" {
+			return "field names match " + clip(pattern, 120)
+		}
+	case "contains":
+		if t := kind(o); t != "" {
+			return "with " + t + " among the items"
+		}
+	case "dependentRequired":
+		const most = 5
 		var parts []string
 		for _, k := range o.keys {
-			if list := o.words(k); len(list) > 0 && len(parts) < 5 {
+			if list := o.words(k); len(list) > 0 && len(parts) < most {
 				parts = append(parts, k+" needs "+strings.Join(list, " and "))
 			}
 		}
@@ -154,7 +157,8 @@ func tuple(prefix []any) string {
 
 // annotate returns the description and the title to send, including hints about lost keywords.
 func (c *compiler) annotate(w *object, hints []string) (text, title string) {
-	text, title = w.text("description"), w.text("title")
+	text = w.text("description")
+	title = w.text("title")
 	if title != "" && !c.d.takes("title") {
 		c.lose(w.ptr, "title", Note, Keywords, "not sent")
 		if text == "" && !sameName(title, w.ptr) {
@@ -168,13 +172,16 @@ func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 			continue
 		}
 		c.lose(w.ptr, k, Note, Keywords, "stated in the description")
+
 		list, isList := v.([]any)
 		switch {
 		case k == "deprecated":
 			hints = append(hints, k)
-		case k == "default" && (v == nil || strings.Contains(strings.ToLower(text), k)), k == "examples" && isList && len(list) == 0:
+		case k == "default" && (v == nil || strings.Contains(strings.ToLower(text), k)): // already said
 		case k == "examples" && isList:
-			hints = append(hints, "example: "+clip(show(list[0]), 80))
+			if len(list) > 0 {
+				hints = append(hints, "example: "+clip(show(list[0]), 80))
+			}
 		default:
 			hints = append(hints, strings.TrimSuffix(k, "s")+": "+clip(show(v), 80))
 		}

@@ -21,6 +21,7 @@ func (c *compiler) typed(w *object, left []*object) (*object, *back) {
 	if c.err != nil {
 		return newObject(w.ptr), nil
 	}
+
 	var hints []string
 	for _, l := range left {
 		hints = append(hints, c.lost(l, l.keys, Keywords)...)
@@ -29,59 +30,70 @@ func (c *compiler) typed(w *object, left []*object) (*object, *back) {
 		return nil, nil
 	}
 	for _, k := range w.keys {
-		if !slices.Contains(vocabulary, k) && !slices.Contains(annotations, k) && !slices.Contains(scaffolding, k) {
+		if !isKeyword(k) && !slices.Contains(scaffolding, k) {
 			c.lose(w.ptr, k, Note, Keywords, "it is not a keyword of JSON Schema and is not sent")
 		}
 	}
-	for _, k := range []string{"anyOf", "oneOf"} {
-		if list := w.list(k); list != nil {
-			if k == "anyOf" && w.has("oneOf") {
-				hints = append(hints, c.lost(w, []string{"oneOf"}, Keywords)...)
-				w = w.clone()
-				w.remove("oneOf")
-			}
-			return c.alternatives(w, k, list, hints)
+
+	// A schema with both keeps anyOf.
+	if list := w.list("anyOf"); list != nil {
+		if w.has("oneOf") {
+			hints = append(hints, c.lost(w, []string{"oneOf"}, Keywords)...)
+			w = w.clone()
+			w.remove("oneOf")
 		}
+		return c.alternatives(w, "anyOf", list, hints)
+	}
+	if list := w.list("oneOf"); list != nil {
+		return c.alternatives(w, "oneOf", list, hints)
 	}
 	hints = append(hints, c.lost(w, []string{"if", "not"}, Keywords)...)
 
 	types, null := c.typesOf(w)
 	values, fixed := c.values(w, &types, &null)
-	if !null && (fixed && len(values) == 0 || types != nil && len(types) == 0) {
-		return nil, nil
-	}
+	empty := fixed && len(values) == 0 || types != nil && len(types) == 0
 	switch {
+	case empty && !null:
+		return nil, nil
 	case types == nil:
 		return c.anything(w, hints)
 	case len(types) == 0:
 		return c.nothing(w, hints), nil
-	case len(types) == 1:
-		out, b := c.ofType(w, types[0], values, hints)
-		if out == nil {
-			if null {
-				return c.nothing(w, hints), nil
-			}
-			return nil, nil
-		}
-		if null {
-			out = c.orNull(out)
-		}
-		return out, b
+	case len(types) > 1:
+		return c.ofTypes(w, types, values, null, hints)
 	}
-	// Several types: each gets the keywords that apply to it.
+
+	out, b := c.ofType(w, types[0], values, hints)
+	switch {
+	case out != nil && null:
+		return c.orNull(out), b
+	case out == nil && null:
+		return c.nothing(w, hints), nil
+	}
+	return out, b
+}
+
+// ofTypes compiles the schema of values of several types. Each type gets the keywords that apply to
+// it.
+func (c *compiler) ofTypes(w *object, types []string, values []any, null bool, hints []string) (*object, *back) {
 	plain := w.clone()
 	plain.remove(annotations...)
 	var outs []*object
 	var backs []*back
 	for _, t := range types {
-		own := slices.DeleteFunc(slices.Clone(values), func(v any) bool {
-			return typeOf(v) != t && !(t == "number" && typeOf(v) == "integer")
-		})
+		own := slices.DeleteFunc(slices.Clone(values), func(v any) bool { return !hasType(v, t) })
 		if out, b := c.ofType(plain, t, own, nil); out != nil {
-			outs, backs = append(outs, out), append(backs, b)
+			outs = append(outs, out)
+			backs = append(backs, b)
 		}
 	}
 	return c.combine(w, outs, backs, null, hints)
+}
+
+// hasType reports whether v has the type t. A whole number is a number, too.
+func hasType(v any, t string) bool {
+	own := typeOf(v)
+	return own == t || own == "integer" && t == "number"
 }
 
 // typesOf returns the types that a schema states, and whether null is one of them. number includes
@@ -90,7 +102,8 @@ func (c *compiler) typesOf(w *object) (types []string, null bool) {
 	if w.has("type") {
 		types = []string{}
 		for _, t := range typesOf(w.get("type")) {
-			switch s, _ := t.(string); {
+			s, _ := t.(string)
+			switch {
 			case s == "null":
 				null = true
 			case s == "integer" && slices.Contains(types, "number"):
@@ -130,7 +143,7 @@ func (c *compiler) typesOf(w *object) (types []string, null bool) {
 func (c *compiler) values(w *object, types *[]string, null *bool) (values []any, fixed bool) {
 	list, fixed := w.get("enum").([]any)
 	if v, ok := w.vals["const"]; ok {
-		if !fixed || slices.ContainsFunc(list, func(u any) bool { return equal(u, v) }) {
+		if !fixed || containsValue(list, v) {
 			list = []any{v}
 		} else {
 			list = []any{}
@@ -140,6 +153,7 @@ func (c *compiler) values(w *object, types *[]string, null *bool) (values []any,
 	if !fixed {
 		return nil, false
 	}
+
 	stated := *types
 	nullable := false
 	var found []string
@@ -149,13 +163,10 @@ func (c *compiler) values(w *object, types *[]string, null *bool) (values []any,
 			nullable = nullable || stated == nil || *null
 			continue
 		}
-		if stated != nil && !slices.Contains(stated, t) && !(t == "integer" && slices.Contains(stated, "number")) {
-			continue
-		}
-		if t == "integer" && (stated != nil && slices.Contains(stated, "number")) {
+		if t == "integer" && slices.Contains(stated, "number") {
 			t = "number"
 		}
-		if slices.ContainsFunc(values, func(u any) bool { return equal(u, v) }) {
+		if stated != nil && !slices.Contains(stated, t) || containsValue(values, v) {
 			continue
 		}
 		values = append(values, v)
@@ -163,6 +174,7 @@ func (c *compiler) values(w *object, types *[]string, null *bool) (values []any,
 			found = append(found, t)
 		}
 	}
+
 	if slices.Contains(found, "number") {
 		found = slices.DeleteFunc(found, func(t string) bool { return t == "integer" })
 	}

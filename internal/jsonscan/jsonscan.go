@@ -180,7 +180,9 @@ func (c *Cursor) next(end byte) bool {
 		c.fail("unexpected end")
 		return false
 	}
-	switch b := c.b[c.i]; {
+
+	b := c.b[c.i]
+	switch {
 	case b == end:
 		c.i++
 		c.depth--

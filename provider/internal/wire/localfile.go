@@ -75,7 +75,9 @@ func ReadLocal(m llm.Media) (llm.Media, error) {
 			return m, fmt.Errorf("the type of %s is unknown: set MIME", filepath.Base(path))
 		}
 	}
-	switch info, err := os.Stat(path); {
+
+	info, err := os.Stat(path)
+	switch {
 	case err != nil:
 		return m, err
 	case !info.Mode().IsRegular():
