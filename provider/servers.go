@@ -59,7 +59,10 @@ func toServer(o *Options) *openai.Options {
 	host := strings.ToLower(u.Hostname())
 	for _, s := range servers {
 		own, err := url.Parse(s.BaseURL)
-		if err == nil && !s.Keyless && own.Hostname() == host || s.Name == "azure" && strings.HasSuffix(host, ".openai.azure.com") {
+		switch {
+		case err == nil && !s.Keyless && own.Hostname() == host:
+			opts.Server = &s.Server
+		case s.Name == "azure" && strings.HasSuffix(host, ".openai.azure.com"): // each customer has a host
 			opts.Server = &s.Server
 		}
 	}

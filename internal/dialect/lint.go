@@ -171,7 +171,11 @@ func undescribed(v any) (out []string) {
 	}
 	for _, name := range o.object("properties").keys {
 		p := o.object("properties").object(name)
-		if p == nil || p.text("description") == "" && !p.has("enum") && !p.has("const") && refOf(p) == "" {
+		switch {
+		case p == nil:
+			out = append(out, name)
+		case p.has("enum") || p.has("const") || refOf(p) != "": // the values, or another place, explain it
+		case p.text("description") == "":
 			out = append(out, name)
 		}
 	}
@@ -390,7 +394,7 @@ func readTool(o *object) ([]Tool, error) {
 		return []Tool{t}, nil
 	}
 	switch {
-	case o.has("properties") || o.has("$ref") || o.has("anyOf") || o.has("oneOf") || o.has("allOf") || o.has("$schema") || len(o.keys) == 0,
+	case len(o.keys) == 0, slices.ContainsFunc([]string{"properties", "$ref", "anyOf", "oneOf", "allOf", "$schema"}, o.has),
 		t.Name == "" && o.has("type") && !strings.Contains(o.text("type"), "_"):
 		return []Tool{{Input: appendJSON(nil, o)}}, nil
 	case t.Name != "" && (!o.has("type") || o.text("type") == "function"):

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"math"
 	"math/big"
 	"slices"
 )
@@ -222,7 +223,11 @@ func rat(v any) (*big.Rat, bool) {
 	if !ok || len(n) > 64 {
 		return nil, false
 	}
-	if f, err := n.Float64(); err != nil || f > 1e100 || f < -1e100 || f != 0 && f < 1e-100 && f > -1e-100 {
+
+	// The value of a large exponent would have as many digits.
+	f, err := n.Float64()
+	size := math.Abs(f)
+	if err != nil || size > 1e100 || size != 0 && size < 1e-100 {
 		return nil, false
 	}
 	return new(big.Rat).SetString(string(n))

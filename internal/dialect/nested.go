@@ -121,7 +121,8 @@ func (c *compiler) unnamedFields(w *object, more any, named bool) (hints []strin
 	patterns := w.object("patternProperties") != nil
 	free := more == true || patterns || isObject(more)
 	closed := c.d.has(Closed)
-	if closed && !named && (free || more == nil && !w.has("properties")) {
+	anything := free || more == nil && !w.has("properties")
+	if closed && !named && anything {
 		c.fail(w.ptr, "additionalProperties", Closed, "an object without named fields cannot be expressed")
 	}
 

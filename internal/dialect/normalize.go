@@ -114,8 +114,8 @@ func (n *normalizer) schema(v any) any {
 	n.types(o)
 	n.required(o)
 	for _, k := range []string{"items", "type", "exclusiveMinimum", "exclusiveMaximum", "dependencies"} {
-		if v := o.get(k); o.has(k) && (k == "type" && !isText(v) && !isList(v) || k == "items" && !isSchema(v) ||
-			strings.HasPrefix(k, "ex") && !shaped(k, v) || k == "dependencies") {
+		if o.has(k) && senseless(k, o.get(k)) {
+			v := o.get(k)
 			n.change(o.ptr, "%s: %s has no meaning and is left out", k, clip(show(v), 40))
 			o.remove(k)
 		}
@@ -197,10 +197,10 @@ func (n *normalizer) empties(o *object) {
 		case v == nil && k != "default" && k != "const" && k != "example":
 			n.change(o.ptr, "%s: null is left out", k)
 			o.remove(k)
-		case (k == "enum" && n.meant || k == "anyOf" || k == "oneOf" || k == "allOf") && isList && len(list) == 0:
+		case isList && len(list) == 0 && n.unfillable(k):
 			n.change(o.ptr, "%s: [] is left out", k)
 			o.remove(k)
-		case k == "items" || k == "type" || k == "required" || k == "dependencies" || strings.HasPrefix(k, "exclusiveM"):
+		case slices.Contains([]string{"items", "type", "required", "dependencies", "exclusiveMinimum", "exclusiveMaximum"}, k):
 			// older and foreign forms are converted elsewhere
 		case !shaped(k, v):
 			n.change(o.ptr, "%s: %s has no meaning and is left out", k, clip(show(v), 40))
@@ -320,6 +320,30 @@ func (n *normalizer) types(o *object) {
 	}
 }
 
+// senseless reports whether v, the value of a keyword that has been converted from its older and
+// foreign forms, still has no form of JSON Schema.
+func senseless(k string, v any) bool {
+	switch k {
+	case "type":
+		return !isText(v) && !isList(v)
+	case "items":
+		return !isSchema(v)
+	case "exclusiveMinimum", "exclusiveMaximum":
+		return !shaped(k, v)
+	}
+	return k == "dependencies"
+}
+
+// unfillable reports whether an empty list of the keyword k would match nothing, or is not allowed.
+func (n *normalizer) unfillable(k string) bool {
+	return k == "anyOf" || k == "oneOf" || k == "allOf" || k == "enum" && n.meant
+}
+
+// numberOf reports whether the text of a number is a number of the type t.
+func numberOf(t, text string) bool {
+	return t == "number" || t == "integer" && typeOf(json.Number(text)) == "integer"
+}
+
 // values converts an enum of which no value has the stated type, so that nothing would match:
 // numbers written as strings for an integer, or strings meant for the items of an array.
 func (n *normalizer) values(o *object) {
@@ -336,7 +360,7 @@ func (n *normalizer) values(o *object) {
 			to = append(to, v)
 		case t == "array" && typeOf(v) != "array":
 			to = append(to, v)
-		case (t == "integer" || t == "number") && isText && json.Valid([]byte(s)) && (typeOf(json.Number(s)) == "integer" || t == "number"):
+		case isText && json.Valid([]byte(s)) && numberOf(t, s):
 			if _, ok := rat(json.Number(s)); !ok {
 				return
 			}

@@ -196,7 +196,7 @@ func defName(ptr string, taken []string) string {
 	}
 	b := []byte(clip(name, 48))
 	for i, c := range b {
-		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+		if c == '.' || !inWireName(c) {
 			b[i] = '_'
 		}
 	}

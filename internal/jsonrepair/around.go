@@ -93,6 +93,15 @@ func (p *parser) glued() bool {
 	return inWord(r) && !p.fail("text is glued to the end of the object: %s", clip(p.text[p.i:]))
 }
 
+// inPlaceholder reports whether c is a byte of a name in a template.
+func inPlaceholder(c int) bool {
+	switch {
+	case 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9', c == '_':
+		return true
+	}
+	return false
+}
+
 // brace moves to the next { that may begin an object. It skips placeholders like {name}.
 func (p *parser) brace() bool {
 	for ; ; p.i++ {
@@ -101,7 +110,7 @@ func (p *parser) brace() bool {
 			return false
 		case '{':
 			k := p.i + 1
-			for c := p.at(k); c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'; c = p.at(k) {
+			for inPlaceholder(p.at(k)) {
 				k++
 			}
 			if k == p.i+1 || p.at(k) != '}' {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
@@ -22,7 +21,7 @@ func (p *parser) value() bool {
 		return p.nested(p.array)
 	case closing(r) != 0:
 		return p.str()
-	case r >= '0' && r <= '9' || r == '-' || r == '+' || r == '.':
+	case '0' <= r && r <= '9', r == '-', r == '+', r == '.':
 		return p.number()
 	case r == ',' || r == '}' || r == ']':
 		return p.fail("a value is missing")
@@ -133,7 +132,7 @@ func (p *parser) name() bool {
 	}
 	for {
 		r, n := p.rune(p.i)
-		if r != '_' && r != '$' && r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+		if !inWord(r) && !strings.ContainsRune("$-.", r) {
 			break
 		}
 		p.i += n
@@ -272,7 +271,8 @@ func (p *parser) word() bool {
 		}
 		return p.fail("there is text without quotes: %s", clip(p.text[start:]))
 	}
-	if r := p.first(); r == '"' || r == '\'' || r == '{' || r == '[' || r == ':' {
+	switch p.first() {
+	case '"', '\'', '{', '[', ':':
 		return p.fail("there is text without quotes: %s", clip(p.text[start:]))
 	}
 	if w != lit {

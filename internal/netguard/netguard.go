@@ -184,9 +184,22 @@ func (g *Guard) Check(u *url.URL) error {
 
 // Named reports whether Allow names the host of u, by its name or its address.
 func (g *Guard) Named(u *url.URL) bool {
-	name, port := canonicalHost(u.Hostname()), portOf(u)
+	name := canonicalHost(u.Hostname())
+	port := portOf(u)
 	ip, isIP, err := literal(name)
-	return err == nil && (isIP && g.allow.addr(ip, port) || !isIP && g.allow.host(name, port))
+	switch {
+	case err != nil:
+		return false
+	case isIP:
+		return g.allow.addr(ip, port)
+	}
+	return g.allow.host(name, port)
+}
+
+// misleads reports whether a public name stands for an address of this machine or its network, where
+// only public addresses are allowed. why says what the address is; empty means a public address.
+func (g *Guard) misleads(name, why string) bool {
+	return g.public && why != "" && !local(name)
 }
 
 // checkAddr checks whether addr may be dialled. asked is the requested host. name is the resolved
@@ -200,7 +213,7 @@ func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) erro
 		reason = "its address is on the list of refused addresses"
 	case g.allow.addr(addr, port):
 		return nil
-	case name != "" && g.allow.host(name, port) && !(g.public && why != "" && !local(name)):
+	case name != "" && g.allow.host(name, port) && !g.misleads(name, why):
 		return nil
 	case name != "" && why != "" && (g.public || !g.only):
 		reason = "the name stands for " + why
@@ -221,7 +234,8 @@ func (g *Guard) choose(r *http.Request) (*url.URL, error) {
 	if err != nil || proxy == nil {
 		return nil, err
 	}
-	name, port := canonicalHost(r.URL.Hostname()), portOf(r.URL)
+	name := canonicalHost(r.URL.Hostname())
+	port := portOf(r.URL)
 	if _, isIP, _ := literal(name); isIP || g.allow.host(name, port) {
 		return proxy, nil // Check has already checked the address
 	}

@@ -204,5 +204,11 @@ func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 // or 1e3; the full validator decides about these.
 func (f *fastSchema) whole(raw []byte) bool {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
-	return err == nil && len(raw) <= 18 && (f.min == nil || n >= *f.min) && (f.max == nil || n <= *f.max)
+	switch {
+	case err != nil || len(raw) > 18:
+		return false
+	case f.min != nil && n < *f.min, f.max != nil && n > *f.max:
+		return false
+	}
+	return true
 }

@@ -66,7 +66,10 @@ func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 	if p.members != nil {
 		p.members = append(p.members, '}')
 	}
-	if p.kind == kindNone && (unknown || p.members != nil) || p.thought && p.kind != kindText {
+	switch {
+	case p.kind == kindNone && (unknown || p.members != nil):
+		p.kind = kindOther
+	case p.thought && p.kind != kindText:
 		p.kind = kindOther // a thought that is not text is a picture, and not an answer
 	}
 	if p.kind == kindOther {

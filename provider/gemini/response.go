@@ -155,7 +155,8 @@ func (d *decoder) toCall(p *part) error {
 	if d.call != nil && (p.name == "" || p.id != "" && p.id == d.call.id) {
 		return d.continueCall(p, o)
 	}
-	if p.name == "" && p.id == "" && p.args == nil && p.partial == nil && o == nil {
+	anonymous := p.name == "" && p.id == ""
+	if anonymous && p.args == nil && p.partial == nil && o == nil {
 		return nil // an end mark of a call that is complete
 	}
 	if p.name == "" && p.args == nil {

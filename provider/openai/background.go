@@ -138,7 +138,8 @@ func (m *Model) await(ctx context.Context, req *llm.Request, body []byte, out *w
 			if ctx.Err() != nil || err == wire.ErrStopped {
 				m.cancel(ctx, w)
 			}
-			if lost || ctx.Err() != nil || w.id == "" || out.Began || !isGone(err) {
+			started := w.id != "" && !out.Began // and nothing of it was emitted
+			if lost || ctx.Err() != nil || !started || !isGone(err) {
 				return err
 			}
 			lost = true
@@ -228,6 +229,15 @@ func isGone(err error) bool {
 // a stream.
 func (w *waiter) passing(err error) bool {
 	e, is := errors.AsType[*llm.ProviderError](err)
-	return is && (e.Code == llm.CodeInvalidRequest && w.stream && w.Next == 0 || e.Retryable &&
-		(e.Status != 0 || e.Code == llm.CodeNetwork || e.Code == llm.CodeTimeout || e.Code == llm.CodeStream))
+	switch {
+	case !is:
+		return false
+	case e.Code == llm.CodeInvalidRequest && w.stream && w.Next == 0: // it may not exist as a stream
+		return true
+	case !e.Retryable:
+		return false
+	case e.Status != 0: // the server answered
+		return true
+	}
+	return e.Code == llm.CodeNetwork || e.Code == llm.CodeTimeout || e.Code == llm.CodeStream
 }

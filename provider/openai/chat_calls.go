@@ -133,8 +133,10 @@ func (d *chatDecoder) fragment(p *chatPiece) error {
 
 // repeated reports whether p is a whole call that has arrived before. Two objects are no arguments.
 func (d *chatDecoder) repeated(call *chatCall, p *chatPiece) bool {
-	if d.Unchecked || p.name == "" || p.name != call.name || p.id != call.id || !jsonscan.IsObject(p.args) ||
-		!json.Valid(p.args) {
+	if d.Unchecked || p.name == "" || p.name != call.name || p.id != call.id {
+		return false
+	}
+	if !jsonscan.IsObject(p.args) || !json.Valid(p.args) {
 		return false
 	}
 	if call.held {

@@ -375,7 +375,8 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			return err
 		}
 		s.sealed = true
-		if s.part != closed && !s.raw && len(it.summary) > 2 && !d.Agrees(s.part, []byte(reasoningText(&it))) {
+		summarized := s.part != closed && !s.raw && len(it.summary) > 2
+		if summarized && !d.Agrees(s.part, []byte(reasoningText(&it))) {
 			if err := d.Inconsistent("the summary of item %d differs from its fragments", index); err != nil {
 				return err
 			}

@@ -120,10 +120,16 @@ func scalars(want wanted, rules []*jsonschema.Schema, s, at string) (out []readi
 
 // isNumber reports whether s is exactly one JSON number, of a plausible size.
 func isNumber(s string) bool {
-	if len(s) == 0 || len(s) > 32 || s[0] != '-' && (s[0] < '0' || s[0] > '9') || !json.Valid([]byte(s)) ||
-		strings.TrimSpace(s) != s {
+	const longest = 32
+	switch {
+	case len(s) == 0 || len(s) > longest:
+		return false
+	case s[0] != '-' && (s[0] < '0' || s[0] > '9'): // another value, or a space
+		return false
+	case !json.Valid([]byte(s)) || strings.TrimSpace(s) != s:
 		return false
 	}
+
 	e := strings.IndexAny(s, "eE")
 	return e < 0 || len(s)-e <= 5
 }
@@ -158,9 +164,16 @@ func jsonText(s string) bool {
 func (c *coercer) texts(rules []*jsonschema.Schema, v any, at string, depth int) (out []reading) {
 	s, ok := v.(string)
 	want := types(rules)
-	if !ok || want.has("string") || !want.has("object", "array") && (at != "" || want != nil) || at != "" && !jsonText(s) {
+	switch {
+	case !ok || want.has("string"): // it is right as text
+		return nil
+	case at != "" && !jsonText(s):
+		return nil
+	case at == "" && want == nil: // the arguments themselves, sent as text
+	case !want.has("object", "array"):
 		return nil
 	}
+
 	fixed, notes, err := jsonrepair.Repair([]byte(s))
 	if err != nil {
 		return nil

@@ -45,7 +45,10 @@ func IsLocal(address string) bool {
 // "file-" (OpenAI) or "file_" (Anthropic), followed by letters, digits, - and _.
 func FileID(address string) bool {
 	id, ok := strings.CutPrefix(address, "file")
-	return ok && len(id) > 1 && (id[0] == '-' || id[0] == '_') && strings.Trim(id, Alphanumeric+"-_") == ""
+	if !ok || len(id) < 2 || id[0] != '-' && id[0] != '_' {
+		return false
+	}
+	return strings.Trim(id, Alphanumeric+"-_") == ""
 }
 
 // ReadLocal returns m with the content of its local file, of at most 20 MiB. If m has no type, the

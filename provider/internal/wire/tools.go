@@ -68,11 +68,16 @@ type NameRule struct {
 
 // Fits reports whether the API accepts name unchanged.
 func (r NameRule) Fits(name string) bool {
-	if name == "" || len(name) > r.Max || r.Start && !letter(name[0]) && name[0] != '_' {
+	if name == "" || len(name) > r.Max {
+		return false
+	}
+	if r.Start && !letter(name[0]) && name[0] != '_' {
 		return false
 	}
 	for _, c := range []byte(name) {
-		if !letter(c) && c != '_' && (c < '0' || c > '9') && strings.IndexByte(r.Also, c) < 0 {
+		switch {
+		case letter(c), c == '_', '0' <= c && c <= '9', strings.IndexByte(r.Also, c) >= 0:
+		default:
 			return false
 		}
 	}
