@@ -62,7 +62,8 @@ func toServer(o *Options) *openai.Options {
 		switch {
 		case err == nil && !s.Keyless && own.Hostname() == host:
 			opts.Server = &s.Server
-		case s.Name == "azure" && strings.HasSuffix(host, ".openai.azure.com"): // each customer has a host
+		case s.Name == "azure" && strings.HasSuffix(host, ".openai.azure.com"):
+			// Each customer has a host.
 			opts.Server = &s.Server
 		}
 	}

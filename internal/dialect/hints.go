@@ -177,7 +177,8 @@ func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 		switch {
 		case k == "deprecated":
 			hints = append(hints, k)
-		case k == "default" && (v == nil || strings.Contains(strings.ToLower(text), k)): // already said
+		case k == "default" && (v == nil || strings.Contains(strings.ToLower(text), k)):
+			// The description says it already, or there is nothing to say.
 		case k == "examples" && isList:
 			if len(list) > 0 {
 				hints = append(hints, "example: "+clip(show(list[0]), 80))

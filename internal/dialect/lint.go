@@ -174,7 +174,8 @@ func undescribed(v any) (out []string) {
 		switch {
 		case p == nil:
 			out = append(out, name)
-		case p.has("enum") || p.has("const") || refOf(p) != "": // the values, or another place, explain it
+		case p.has("enum") || p.has("const") || refOf(p) != "":
+			// The values, or another place, explain it.
 		case p.text("description") == "":
 			out = append(out, name)
 		}

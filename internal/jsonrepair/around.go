@@ -173,8 +173,8 @@ func (p *parser) rest() bool {
 	}
 }
 
-// fenceAfter reads a code fence after the value. A fence that opens a block may only be followed by a
-// copy of the object.
+// fenceAfter reads a code fence after the value. A fence that opens a block may only be followed by
+// a copy of the object.
 func (p *parser) fenceAfter(opens, object bool) bool {
 	p.note("removed a code fence")
 	if !opens {
@@ -188,8 +188,8 @@ func (p *parser) fenceAfter(opens, object bool) bool {
 	return true
 }
 
-// textAfter removes the text after the object, up to the next object or fence. The text must not contain
-// members of an object.
+// textAfter removes the text after the object, up to the next object or fence. The text must not
+// contain members of an object.
 func (p *parser) textAfter() bool {
 	start := p.i
 	found := p.brace()

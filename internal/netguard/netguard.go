@@ -196,8 +196,9 @@ func (g *Guard) Named(u *url.URL) bool {
 	return g.allow.host(name, port)
 }
 
-// misleads reports whether a public name stands for an address of this machine or its network, where
-// only public addresses are allowed. why says what the address is; empty means a public address.
+// misleads reports whether a public name stands for an address of this machine or its network,
+// where only public addresses are allowed. why says what the address is; empty means a public
+// address.
 func (g *Guard) misleads(name, why string) bool {
 	return g.public && why != "" && !local(name)
 }

@@ -96,8 +96,8 @@ func compileFast(src jsontext.Value) *fastSchema {
 	return f
 }
 
-// understood reports whether the schema is of a known draft and has no further keywords, and whether
-// its properties fit into a set of bits.
+// understood reports whether the schema is of a known draft and has no further keywords, and
+// whether its properties fit into a set of bits.
 func (s *fastSource) understood() bool {
 	switch s.Draft {
 	case "", "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#":

@@ -139,7 +139,8 @@ func (f *failure) code(status int) llm.Code {
 
 	case inWords("insufficient_quota"), inText("credits are depleted"), f.spent():
 		return llm.CodeQuota
-	case status != 429 && (inWords("billing_disabled") || inText("billing")): // a rate limit names it, too
+	case status != 429 && (inWords("billing_disabled") || inText("billing")):
+		// A rate limit names billing, too.
 		return llm.CodeQuota
 
 	case inWords("context_length"), inText("exceeds the maximum number of tokens", "input token count",

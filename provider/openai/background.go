@@ -232,7 +232,8 @@ func (w *waiter) passing(err error) bool {
 	switch {
 	case !is:
 		return false
-	case e.Code == llm.CodeInvalidRequest && w.stream && w.Next == 0: // it may not exist as a stream
+	case e.Code == llm.CodeInvalidRequest && w.stream && w.Next == 0:
+		// The reply may not exist as a stream.
 		return true
 	case !e.Retryable:
 		return false

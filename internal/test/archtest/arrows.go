@@ -144,7 +144,8 @@ var arrows = []arrow{
 		modules: []string{"github.com/jackc/pgx/v5", textModule}},
 	{from: "store/storetest", to: []string{".", "llm", "store"}},
 	{from: "durable/internal/record", to: []string{".", "llm", "store", "internal/text"}},
-	{from: "durable/journal", to: []string{".", "llm", "redact", "store", "durable/internal/record", "internal/jsonform"}}, // it executes nothing
+	// it executes nothing
+	{from: "durable/journal", to: []string{".", "llm", "redact", "store", "durable/internal/record", "internal/jsonform"}},
 	{from: "durable", to: []string{".", "llm", "redact", "store", "durable/internal/record", "durable/journal", "internal/background",
 		"internal/runerr", "internal/runtrace", "internal/text"}},
 	{from: "durable/durabletest", to: []string{".", "llm", "store", "durable", "durable/journal", "script", "internal/runerr"},
@@ -159,7 +160,8 @@ var arrows = []arrow{
 	// knows another, and runs does not import net/http.
 	{from: "server", to: join(toWeb, ".", "llm", "redact", "store", "durable", "durable/journal", "internal/gate",
 		"server/internal/a2a", "server/internal/access", "server/internal/openai", "server/internal/ui")},
-	{from: "server/api", to: []string{".", "llm", "store", "durable/journal"}}, // programs have it without a server
+	// programs have it without a server
+	{from: "server/api", to: []string{".", "llm", "store", "durable/journal"}},
 	{from: "server/internal/access", to: []string{"store", "server/api"}},
 	{from: "server/internal/runs", to: []string{".", "llm", "redact", "store", "durable", "durable/journal",
 		"internal/schema", "server/api", "server/internal/access"}},
@@ -200,7 +202,8 @@ var arrows = []arrow{
 	{from: "cmd/pawl/internal/demo", to: []string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text", "cmd/pawl/internal/cli", "cmd/pawl/internal/show"}},
 	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "internal/agentfile", "durable/temporal", "mcp", "provider/...", "server", "server/api", "store", "telemetry/...",
 		"tools/schedule", "viewer"}, toAssemble...)},
-	{from: "cmd/pawl/demo", to: []string{"cmd/pawl/internal/cli", "cmd/pawl/internal/demo"}, modules: []string{"github.com/alecthomas/kong"}}, // at most 300 packages
+	// at most 300 packages
+	{from: "cmd/pawl/demo", to: []string{"cmd/pawl/internal/cli", "cmd/pawl/internal/demo"}, modules: []string{"github.com/alecthomas/kong"}},
 	{from: "cmd/pawl", to: append([]string{".", "llm", "team", "internal/agentfile", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect", "internal/nearest",
 		"tools/knowledge", "tools/outside", "cmd/pawl/internal/demo", "cmd/pawl/internal/doctor", "cmd/pawl/internal/runs", "cmd/pawl/internal/serve"}, toTUI...),
 		modules: []string{"github.com/alecthomas/kong"}},
