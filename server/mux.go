@@ -30,7 +30,7 @@ func (s *Server) newMux() *http.ServeMux {
 	methods := map[string][]string{}
 	for i := range s.routes {
 		rt := &s.routes[i]
-		if !rt.Hidden {
+		if !rt.Hidden { // addresses of other protocols have no list of methods
 			methods[rt.Path] = append(methods[rt.Path], rt.Method)
 		}
 		pattern := strings.TrimSpace(rt.Method + " " + rt.Path)

@@ -168,6 +168,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 
+	// Requests are still answered: clients learn of the ends of their runs.
 	drain, ended := context.WithTimeout(context.WithoutCancel(ctx), s.options.Times.Drain)
 	defer ended()
 	if s.Drain(drain) != nil && s.options.Times.Drain > 0 {

@@ -108,6 +108,7 @@ func (c *stats) read(ctx context.Context, s *Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statsTime)
 	defer cancel()
 
+	// What a failed read leaves unread counts as nothing; journal_up says so.
 	c.at = now
 	c.runs = map[agentState]int{}
 	c.up = 1

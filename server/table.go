@@ -22,7 +22,10 @@ func (s *Server) table() []web.Route {
 		s.changeRoutes(),
 		s.answerRoutes(),
 		s.memoryRoutes(),
-		openai.Routes(openai.Options{HideReasoning: s.options.Front.HideReasoning, ShowCalls: s.options.Front.ShowCalls}),
+		openai.Routes(openai.Options{
+			HideReasoning: s.options.Front.HideReasoning,
+			ShowCalls:     s.options.Front.ShowCalls,
+		}),
 		ui.Routes(),
 	)
 	if s.options.A2A != nil {

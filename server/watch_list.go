@@ -113,6 +113,7 @@ func (s *lister) scan() (time.Duration, bool) {
 		p.After = heads[len(heads)-1].ID
 	}
 
+	// A run that was sent and is not in the list any more was deleted.
 	for id := range s.sent {
 		if !s.seen[id] {
 			delete(s.sent, id)

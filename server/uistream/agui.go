@@ -145,8 +145,12 @@ func (a *agui) again() []object {
 // shut ends the arguments of the calls of a run, and of runs in it, that have not ended.
 func (a *agui) shut(run llm.Key) (out []object) {
 	for _, t := range *a.sent {
-		if t.frame.kind == callStarted && !t.frame.call.ready && strings.HasPrefix(string(t.frame.call.key), string(run)) {
-			out = append(out, frameOf("TOOL_CALL_END", "toolCallId", a.id(t.frame.call.key)))
+		call := t.frame.call
+		if t.frame.kind != callStarted || call.ready {
+			continue
+		}
+		if strings.HasPrefix(string(call.key), string(run)) {
+			out = append(out, frameOf("TOOL_CALL_END", "toolCallId", a.id(call.key)))
 		}
 	}
 	return out

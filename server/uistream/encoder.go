@@ -552,8 +552,8 @@ func (e *Encoder) askAbout(w *pawl.PendingCall) {
 	}
 }
 
-// answer sends the result of the tool that ended the run as the text of one more step. A client shows
-// the results of tools apart from the answer.
+// answer sends the result of the tool that ended the run as the text of one more step. A client
+// shows the results of tools apart from the answer.
 func (e *Encoder) answer(step int, a *pawl.Answer) {
 	e.close()
 	e.reply()

@@ -2,7 +2,7 @@
 // in use.
 //
 //	tokens   := access.New(list)              // the clients of a list of tokens
-//	client   := tokens.Find(secret)           // or tokens.SignedIn(token), for other authentication
+//	client   := tokens.Find(secret)           // or tokens.SignedIn(token)
 //	ok       := client.May(api.ScopeDecide)
 //	approver := client.For("ann")             // nil unless the client may decide ann's calls
 //

@@ -4,9 +4,9 @@
 // sends back with the conversation. The run of a new message starts with what the run before it
 // stored, so that the client's copy of the assistant's words counts for nothing.
 //
-//	a, prefix := Identify("ui", agent, chat)     // the IDs of its runs begin with prefix
-//	AddHistory(request, items)                   // the run to follow, and the messages after it
-//	Respond(request)                             // starts or continues the run and sends its stream
+//	a, prefix := Identify("ui", agent, chat) // the IDs of its runs begin with prefix
+//	AddHistory(request, items)               // the run to follow, and the messages after it
+//	Respond(request)                         // starts or continues the run and sends its stream
 package conversation
 
 // conversation.go: the runs of a conversation, and what a request adds to them.
@@ -33,7 +33,7 @@ type Call struct{ *web.Call }
 type Request struct {
 	runs.Request
 	Prefix  string           // of the IDs of the runs of the conversation
-	Key     string           // the client's ID of the run, which then decides about its ID; "" means none
+	Key     string           // the client's ID of the run, which decides about ours; "" means none
 	Again   bool             // a new run, even if an equal request had one
 	Stream  uistream.Options // of the answer
 	Run     string           // the run to continue; "" means a new one

@@ -35,6 +35,7 @@ func (c *Call) Start(in *Request) (*runs.Live, error) {
 		return c.attachTo(in, id)
 	}
 
+	// What the server stored precedes the message, and not the client's copy of it.
 	before, err := c.settled(in.Extras.Before)
 	if err != nil {
 		return nil, err

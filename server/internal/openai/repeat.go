@@ -43,6 +43,7 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 			c.handler.window.drop(s)
 			return nil, err
 		}
+		// Each connection has a copy, since it records how its own stream ended.
 		t.sent = s
 		mine := *t
 		s.turn = t

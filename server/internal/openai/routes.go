@@ -1,7 +1,8 @@
 // Package openai serves agents by OpenAI's Chat Completions and Responses: an agent is a model, and
 // the client executes the tools in its request.
 //
-//	request ─▶ asked ─▶ open: the turn of the request, or of the request that it repeats ─▶ follow ─▶ reply
+//	request ─▶ asked ─▶ open ─▶ turn: of the request, or of an earlier request that it repeats
+//	turn ─▶ follow ─▶ reply
 //
 // A turn is the part of a run that answers one request. The ID of a call that the client executes
 // contains the run, so that results resume the run of their call.

@@ -74,6 +74,28 @@ func (s *speech) complete(n int, text string) {
 	s.held = false
 }
 
+// add sends what an event has of a reply.
+func (s *speech) add(ev *pawl.Event) {
+	switch {
+	case ev.Kind == pawl.EventText && !s.held:
+		s.begin(ev.Step)
+		s.word(ev.Text)
+	case ev.Kind == pawl.EventResponseReceived && ev.Response != nil:
+		s.complete(ev.Step, ev.Response.Message.Text())
+	}
+}
+
+// finish sends the answer of a run that has said nothing, or the result of the tool that ended it.
+func (s *speech) finish(r *pawl.Result) {
+	byTool := r.Answer != nil && r.Answer.From == pawl.AnswerTool
+	switch {
+	case s.all.Len() == 0 && r.Stop != pawl.StopPending:
+		s.write(r.Text())
+	case byTool && r.Answer.Text != "":
+		s.write("\n\n" + r.Answer.Text) // after the words of its reply
+	}
+}
+
 // follow sends text as it arrives and returns the outcome. An error is meant for the client. An
 // agent with structured output says that output alone. w gets heartbeats; nil means none. think
 // gets the reasoning; nil means that it is dropped.
@@ -99,11 +121,7 @@ func (c *call) follow(t *turn, w *web.Sender, say func(text string), think *thou
 			continue
 		}
 		if ev.Kind == pawl.EventRunEnded && ev.Result != nil {
-			if s.all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
-				s.write(ev.Result.Text())
-			} else if a := ev.Result.Answer; a != nil && a.From == pawl.AnswerTool && a.Text != "" {
-				s.write("\n\n" + a.Text) // after the words of its reply
-			}
+			s.finish(ev.Result)
 			out.text = s.all.String()
 			return out, t.stopped(ev, &out)
 		}
@@ -115,15 +133,11 @@ func (c *call) follow(t *turn, w *web.Sender, say func(text string), think *thou
 			think.addEvent(&c.handler.Options, &ev)
 			out.reasoning = think.all.String()
 		}
-		switch {
-		case ev.Kind == pawl.EventText && !s.held && !t.live.Structured():
-			s.begin(ev.Step)
-			s.word(ev.Text)
-		case ev.Kind == pawl.EventResponseReceived && ev.Response != nil:
-			if !t.live.Structured() {
-				s.complete(ev.Step, ev.Response.Message.Text())
-			}
+		if ev.Kind == pawl.EventResponseReceived && ev.Response != nil {
 			out.finish = finishOf(ev.Response.Finish)
+		}
+		if !t.live.Structured() {
+			s.add(&ev)
 		}
 	}
 	return out, runs.Fault("busy", "the server is stopping", "the run "+t.id+" is resumed by the next one")

@@ -67,6 +67,7 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 		}
 	}
 
+	// A stream that would be refused must not start a run first.
 	release := func() {}
 	if in.Stream {
 		release, err = c.AcquireStream()

@@ -121,6 +121,8 @@ func (s *Service) Decide(ctx context.Context, c Caller, id string, d llm.Decisio
 	if err != nil {
 		return err
 	}
+
+	// The decision names the call by its key, and the transcript by the model's ID.
 	if d.Result != nil {
 		if call := find(open, d.Key); call != nil {
 			d.Result.CallID = call.Call.ID

@@ -27,6 +27,7 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (*Live, error
 		return nil, err
 	}
 
+	// A waiting run needs no room to end, and its end is in the journal like any other.
 	l := s.hub.find(place{c.Scope, id})
 	if l.works() {
 		if !s.hub.startQueued(l) {

@@ -22,7 +22,7 @@ type Extras struct {
 	Tools    []ClientTool    `json:"tools,omitzero"`  // the client executes them
 	Choice   *llm.ToolChoice `json:"choice,omitzero"` // nil means the agent's
 	Settings llm.Settings    `json:"settings,omitzero"`
-	Output   json.RawMessage `json:"output,omitzero"` // the answer's schema; empty means the agent's
+	Output   json.RawMessage `json:"output,omitzero"` // of the answer; empty means the agent's
 	Forget   bool            `json:"forget,omitzero"` // the run is deleted when it has ended
 	Print    []byte          `json:"print,omitzero"`  // SHA-256 of the request's body
 	Thread   string          `json:"thread,omitzero"` // the client's conversation

@@ -76,6 +76,7 @@ func (f *feed) add(kind pawl.EventKind, data []byte) {
 		i = 0
 	}
 
+	// The kind of each position remains, so that a reader that comes too late gets a count.
 	f.kinds = append(f.kinds, uint8(i))
 	e := Entry{int64(len(f.kinds)), kind, data}
 	if i == 0 {

@@ -76,8 +76,10 @@ func (h *hub) find(p place) *Live {
 func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), error),
 	msgs ...llm.Message) (l *Live, started bool, err error) {
 	h.mu.Lock()
+
+	// A run that still stops with questions is about to end, and the caller has answered them: the
+	// answers need the next attempt, since the events of this one end with the questions.
 	for l := h.runs[p]; l.works() && l.Pending(); l = h.runs[p] {
-		// Its events end with the questions that the caller has answered.
 		h.mu.Unlock()
 		if err := l.Wait(ctx); err != nil {
 			return nil, false, err
@@ -105,6 +107,8 @@ func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), erro
 		h.wakeWatchers(p)
 	}
 
+	// A run that waits is stored without the lock. Its place in the queue is reserved, so that no
+	// later run of the tenant starts before it.
 	if !room {
 		h.queue.reserve(p.scope.Tenant)
 		l.queued.Store(true)
@@ -117,6 +121,7 @@ func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), erro
 	return l, true, l.waitBegun(ctx)
 }
 
+// newLive returns a run with contexts of its own, which do not end with the request that starts it.
 func (h *hub) newLive(p place, j job, release func()) *Live {
 	l := &Live{
 		place:   p,
@@ -153,6 +158,7 @@ func (h *hub) hasRoom(tenant string, replay bool) bool {
 	return h.total < h.service.options.MaxRuns && h.mayRun(tenant) && h.queue.size[tenant] == 0
 }
 
+// mayRun reports whether a tenant may execute another run. The caller holds mu.
 func (h *hub) mayRun(tenant string) bool {
 	return h.service.options.TenantRuns == 0 || h.working[tenant] < h.service.options.TenantRuns
 }
@@ -194,6 +200,7 @@ func (h *hub) start(l *Live, msgs []llm.Message) {
 	})
 }
 
+// count adds n to the numbers of executing runs. The caller holds mu.
 func (h *hub) count(l *Live, n int) {
 	if l.job.replay {
 		h.replays += n
@@ -306,6 +313,7 @@ func (h *hub) rest(l *Live, gone bool) {
 		return
 	}
 
+	// Readers that come soon after the end get the events from memory, fragments included.
 	h.rested = append(h.rested, l)
 	h.held += l.feed.bytes()
 	for h.held > h.service.options.Idle && len(h.rested) > 0 {

@@ -52,7 +52,7 @@ type Live struct {
 	done     chan struct{} // closed when the run has stopped
 
 	spent   atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
-	pending atomic.Bool                // the run has stopped with questions, and may now be answered
+	pending atomic.Bool                // the run has stopped with questions
 	queued  atomic.Bool                // it waits for room: see queue
 	readers atomic.Int32
 }

@@ -66,6 +66,7 @@ func (h *hub) scan(ctx context.Context) {
 			continue
 		}
 
+		// An empty name would mean the only agent: "?" is the name of none.
 		j, err := h.service.jobOf(ctx, p, cmp.Or(run.Agent, "?"))
 		if err == nil {
 			_, _, err = h.run(ctx, p, j, nil)

@@ -52,7 +52,7 @@ func (s *Service) Start(ctx context.Context, c Caller, r Request) (l *Live, crea
 		if l != nil || err != nil {
 			return l, l != nil, err
 		}
-		// another request was faster
+		// Another request, here or in another process, was faster.
 		head, err = s.Head(ctx, c, r.ID)
 		if err != nil {
 			return nil, false, err
@@ -64,6 +64,8 @@ func (s *Service) Start(ctx context.Context, c Caller, r Request) (l *Live, crea
 	if r.Agent != "" && r.Agent != head.Agent {
 		return nil, false, Fault("conflict", "run "+r.ID+" is one of agent "+head.Agent, "")
 	}
+
+	// Answers go to a run that works, too: it may be about to stop with the questions.
 	if l := s.hub.find(place{c.Scope, r.ID}); l.works() {
 		switch {
 		case len(r.Messages) == 0:

@@ -25,6 +25,7 @@ func (h *hub) work(ctx context.Context, l *Live, msgs []llm.Message) {
 		return
 	}
 
+	// A run that waited was announced when it was stored.
 	p := progress{waited: waited, begun: waited}
 	for e, err := range h.guarded(l, redact.Runner(h.runner(l), h.service.options.Secrets).Stream(ctx, msgs...)) {
 		first := !p.begun
@@ -43,6 +44,7 @@ func (h *hub) work(ctx context.Context, l *Live, msgs []llm.Message) {
 		close(l.begun)
 	}
 
+	// A run that failed to continue would fail again at once.
 	if !l.job.replay && p.broken(context.Cause(ctx) != nil) {
 		h.delay(l.place)
 	}

@@ -133,7 +133,7 @@ func (c *Call) DisconnectCancels(agent string, byDefault bool) bool {
 // time for reconnecting. A run that has stopped by then stays: a repeated request gets its failure
 // or its question.
 func (c *Call) CancelLater(id string, deserted func() bool) {
-	ctx := context.WithoutCancel(c.Context())
+	ctx := context.WithoutCancel(c.Context()) // the request has ended
 	caller := c.Caller()
 	time.AfterFunc(c.Reconnect, func() {
 		head, err := c.Runs.Head(ctx, caller, id)

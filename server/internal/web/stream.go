@@ -44,6 +44,7 @@ func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
 			return nil
 		}
 
+		// The stream of a pending run waits for its answer, and continues with the next attempt.
 		if ended {
 			if !follow || !l.Pending() {
 				return nil
