@@ -218,7 +218,12 @@ func meaning(t reflect.Type, key string, tag reflect.StructTag) string {
 	if t.PkgPath() != reflect.TypeFor[api.Run]().PkgPath() {
 		return ""
 	}
-	_, section, _ := strings.Cut(fieldsText, "\n["+t.Name()+"]\n")
+	return meaningOf(t.Name(), key)
+}
+
+// meaningOf returns the meaning of a field in fields.txt. Empty means that it has none.
+func meaningOf(name, key string) string {
+	_, section, _ := strings.Cut(fieldsText, "\n["+name+"]\n")
 	section, _, _ = strings.Cut(section, "\n\n")
 	_, text, _ := strings.Cut("\n"+section, "\n"+key+"\t")
 	text, _, _ = strings.Cut(text, "\n")
