@@ -15,8 +15,7 @@ import (
 	"github.com/pawl-go/pawl/server/api"
 )
 
-// Clients are the clients of a server: of a list of tokens, or of another
-// authentication.
+// Clients are the clients of a server: of a list of tokens, or of another authentication.
 type Clients struct {
 	list []*Client
 

@@ -38,11 +38,13 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 			}
 			return t, err
 		}
+
 		t, err := c.begin(prefix, in, s, how)
 		if err != nil {
 			c.handler.window.drop(s)
 			return nil, err
 		}
+
 		// Each connection has a copy, since it records how its own stream ended.
 		t.sent = s
 		mine := *t
@@ -56,7 +58,6 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 func (c *call) retry(stream bool) retry {
 	count, err := strconv.Atoi(c.Request.Header.Get("X-Stainless-Retry-Count"))
 	counted := err == nil // OpenAI's own clients send it with every request
-
 	fromPage := c.Request.Header.Get("Origin") != ""
 
 	return retry{
