@@ -26,7 +26,7 @@ import (
 )
 
 // ErrAbsent is in the error tree if the server was not built, or -short asks for Go alone.
-var ErrAbsent = errors.New("Temporal's server is not built: make soak builds it")
+var ErrAbsent = errors.New("the server of Temporal is not built: make soak builds it")
 
 // Shared is a server that starts when it is first needed. The zero value is ready; it may be used
 // concurrently.

@@ -9,7 +9,6 @@ package parts
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +39,7 @@ func Program(t testing.TB, name, debian string) string {
 	skipAlone(t)
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Skip(fmt.Sprintf("%s is absent: Debian's package %s has it", filepath.Base(name), debian))
+		t.Skipf("%s is absent: Debian's package %s has it", filepath.Base(name), debian)
 	}
 	return path
 }
@@ -65,7 +64,7 @@ func Built(t testing.TB, name string) string {
 	skipAlone(t)
 	path, ok := Find(name)
 	if !ok {
-		t.Skip(name + " is not built: make soak builds it")
+		t.Skipf("%s is not built: make soak builds it", name)
 	}
 	return path
 }

@@ -2,6 +2,7 @@ package parts_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,8 +21,10 @@ type recorder struct {
 
 func (r *recorder) Helper() {}
 
-func (r *recorder) Skip(args ...any) {
-	r.skipped = args[0].(string)
+func (r *recorder) Skip(args ...any) { r.Skipf("%s", args...) }
+
+func (r *recorder) Skipf(format string, args ...any) {
+	r.skipped = fmt.Sprintf(format, args...)
 	panic(stop{})
 }
 
