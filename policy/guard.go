@@ -532,7 +532,8 @@ func (m *guarded) reply(ctx context.Context, req *llm.Request, allowed func() bo
 var errStopped = errors.New("the consumer stopped")
 
 // collect returns the whole reply to req. It yields what is not held back.
-func (m *guarded) collect(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) (*llm.Response, error) {
+func (m *guarded) collect(ctx context.Context, req *llm.Request,
+	yield func(llm.Delta, error) bool) (*llm.Response, error) {
 	resp := new(llm.Response)
 	for d, err := range m.Model.Stream(ctx, req) {
 		if err == nil {

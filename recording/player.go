@@ -208,7 +208,7 @@ func (p *Player) miss(now Request, f form, same int) *Miss {
 }
 
 // isNearer reports whether exchange i, with so many differences, is nearer than m.Nearest. Of two
-// that are equally near, the one that was not played yet is. The caller holds p.mu.
+// that are equally near, an exchange that was not played yet is. The caller holds p.mu.
 func (p *Player) isNearer(i, differences int, m *Miss) bool {
 	if differences != len(m.Differs) {
 		return differences < len(m.Differs)

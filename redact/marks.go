@@ -61,7 +61,7 @@ func markOf(from any, root map[string]any, depth int) *mark {
 		return &mark{whole: true}
 	}
 
-	// what is inside of the value
+	// what is in the value
 	m := marksOfFields(s, root, depth)
 	for _, name := range []string{"items", "additionalProperties", "prefixItems", "unevaluatedProperties", "contains"} {
 		m = m.join(markOf(s[name], root, depth+1).asEach())
