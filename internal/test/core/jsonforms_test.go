@@ -438,7 +438,7 @@ func TestWireWordsAreComplete(t *testing.T) {
 	}
 }
 
-var noticeCode = regexp.MustCompile(`Notice\{Code: *"(\w+)"|Kind: (?:pawl\.)?EventNotice,[^}\n]*Code: *"(\w+)"|\bnotice\("(\w+)"|refuse\("(decision_\w+)"|(?m:^)\s*(?:const )?Notice[A-Z]\w*\s+=\s+"(\w+)"`)
+var noticeCode = regexp.MustCompile(`Notice\{\s*Code: *"(\w+)"|Kind: (?:pawl\.)?EventNotice,[^}]*?Code: *"(\w+)"|\bnotice\("(\w+)"|refuse\("(decision_\w+)"|(?m:^)\s*(?:const )?Notice[A-Z]\w*\s+=\s+"(\w+)"`)
 
 // Several packages define notice codes. The golden file holds all of them.
 func TestNoticeCodesStay(t *testing.T) {
