@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/test/browser"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // hostile is a text by which a tool or a model tries to attack the reader's browser.
@@ -127,7 +128,12 @@ func TestHostileResults(t *testing.T) {
 		}
 		p.Forget()
 	}
+	shown := 0
 	for i, a := range all {
+		if i%soak.N(4, 1) != 0 && a.name != "right to left" {
+			continue
+		}
+		shown++
 		began := time.Now()
 		see := func(where, hash, ready string) {
 			t.Helper()
@@ -151,7 +157,7 @@ func TestHostileResults(t *testing.T) {
 			shoot(ctx, t, p, "hostile-bidi")
 		}
 	}
-	if n := len(all); n >= 30 {
+	if n := shown; n >= soak.N(8, 30) {
 		t.Logf("%d hostile texts in 3 places each did nothing", n)
 	}
 
