@@ -18,7 +18,7 @@ import (
 )
 
 // quiet is a server that has no runs of other tests. CheckLiveness asks about every open run of a
-// server, and waits for those that have no worker.
+// server, and waits for each run without a worker.
 var quiet clustertest.Shared
 
 // A run without a worker is stuck, and is not when it has one.

@@ -67,6 +67,6 @@ func Waits(n int) {
 	set := raceDetector
 	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
 	if !set {
-		_ = flag.Set("test.parallel", strconv.Itoa(n)) // a number, and the flag exists in every test
+		_ = flag.Set("test.parallel", strconv.Itoa(n)) // the flag exists in every test
 	}
 }
