@@ -88,7 +88,8 @@ var arrows = []arrow{
 	{from: "internal/test/testsum"},
 	{from: "internal/test/corpora"},
 	{from: "internal/test/soak"},
-	{from: "internal/test/bombs"},
+	{from: "internal/test/machine"},
+	{from: "internal/test/bombs", to: []string{"internal/test/machine"}},
 	{from: "internal/test/parts"},
 	{from: "internal/test/pgtest", to: []string{"internal/test/parts"}},
 	{from: "internal/test/clustertest", to: []string{"internal/test/parts"}},
@@ -150,7 +151,8 @@ var arrows = []arrow{
 		"internal/runerr", "internal/runtrace", "internal/text"}},
 	{from: "durable/durabletest", to: []string{".", "llm", "store", "durable", "durable/journal", "script", "internal/runerr"},
 		modules: []string{"github.com/google/go-cmp"}},
-	{from: "durable/temporal", to: []string{".", "llm", "store", "durable", "durable/journal"}, // a module of its own: nothing internal of the root
+	// a module of its own: nothing internal of the root
+	{from: "durable/temporal", to: []string{".", "llm", "store", "durable", "durable/journal"},
 		modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{".", "llm", "observe", "redact", "internal/runtrace"}, modules: otelModules},
 	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",

@@ -26,7 +26,7 @@ func TestDemoPackages(t *testing.T) {
 			len(all), maxDemoPackages)
 	}
 
-	// The control: the list is the packages of the demo, and large parts of the project are not in it.
+	// The control: the list has the packages of the demo, and lacks large parts of the project.
 	if !slices.Contains(all, module+"/cmd/pawl/internal/show") {
 		t.Error("the list lacks the package show")
 	}
