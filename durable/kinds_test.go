@@ -133,11 +133,17 @@ func (kindProvider) RoundTrip(r *http.Request) (*http.Response, error) {
 // receives the executed calls. writing makes the turns of the model fail as they say.
 func (r kindRun) agent(version string, done *[]string, stop func(), writing bool) *pawl.Agent {
 	tool := func(name, schema string, e pawl.Effect) *pawl.Tool {
-		return &pawl.Tool{Name: name, Description: "Does " + name + "." + version, Input: json.RawMessage(schema), Effect: e, Timeout: -1,
+		return &pawl.Tool{
+			Name:        name,
+			Description: "Does " + name + "." + version,
+			Input:       json.RawMessage(schema),
+			Effect:      e,
+			Timeout:     -1,
 			Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				*done = append(*done, name)
 				return llm.TextResult(name + " is done"), nil
-			}}
+			},
+		}
 	}
 	login := tool("login", `{"type":"object","properties":{"password":{"type":"string","writeOnly":true}}}`, pawl.EffectRead)
 	pay := tool("pay", `{"type":"object","properties":{"n":{"type":"integer"}}}`, pawl.EffectWrite)

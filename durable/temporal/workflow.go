@@ -269,8 +269,16 @@ func (f *flow) settle() {
 // end stores the reason of the stop.
 func (f *flow) end(out *Outcome) {
 	r := out.Result
-	f.record.End = &journal.ExportedEnd{Stop: r.Stop, Answer: r.Answer, Limit: r.Limit, Cause: r.Cause, Error: out.Error,
-		Spent: r.Spent, Values: r.Values, Output: r.Output}
+	f.record.End = &journal.ExportedEnd{
+		Stop:   r.Stop,
+		Answer: r.Answer,
+		Limit:  r.Limit,
+		Cause:  r.Cause,
+		Error:  out.Error,
+		Spent:  r.Spent,
+		Values: r.Values,
+		Output: r.Output,
+	}
 }
 
 // all returns the run so far, in the order of events, over all histories.
