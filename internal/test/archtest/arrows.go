@@ -93,7 +93,7 @@ var arrows = []arrow{
 	{from: "internal/test/parts"},
 	{from: "internal/test/pgtest", to: []string{"internal/test/parts"}},
 	{from: "internal/test/clustertest", to: []string{"internal/test/parts"}},
-	{from: "internal/test/browser", to: []string{"internal/test/parts"}},
+	{from: "internal/test/browser", to: []string{"internal/test/machine", "internal/test/parts"}},
 	{from: "internal/test/edge"},
 	{from: "internal/test/runtest", to: []string{".", "llm", "script"},
 		modules: []string{"github.com/google/go-cmp"}},
