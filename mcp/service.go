@@ -92,14 +92,14 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 		return nil, err
 	}
 
-	//lint:ignore SA1019 clients of older protocols ask for logs
-	logging := &sdk.LoggingCapabilities{}
 	caps := &sdk.ServerCapabilities{
 		Tools:     &sdk.ToolCapabilities{},
-		Logging:   logging,
 		Prompts:   &sdk.PromptCapabilities{},
 		Resources: &sdk.ResourceCapabilities{},
 	}
+	//lint:ignore SA1019 clients of older protocols ask for logs
+	caps.Logging = &sdk.LoggingCapabilities{}
+
 	name := &sdk.Implementation{Name: cmp.Or(s.Name, "pawl"), Version: cmp.Or(s.Version, "0")}
 	h.sdk = sdk.NewServer(name, &sdk.ServerOptions{
 		Instructions:       s.Instructions,
