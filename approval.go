@@ -185,7 +185,7 @@ func (w *work) decided(
 		w.x.Decision = &d
 		return res, true, true, denied(d.Reason)
 	case w.tool.Passive:
-		return refuse("decision_refused", "approves a call that the caller carries out: only a result answers it")
+		return refuse("decision_refused", "approves a call that the caller executes: only a result answers it")
 	case d.Expired(q.ValidFor, time.Now()):
 		return refuse("decision_expired", "was not used within "+q.ValidFor.String()+"; the question is asked anew")
 	case w.held(): // the decision stays valid

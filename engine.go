@@ -123,7 +123,10 @@ func (t Task) Replayed(call llm.ToolCall, x Execution) Execution {
 		x = Execution{Key: t.Key, Call: t.Call, Outcome: OutcomeError, Error: err.Error(), err: err,
 			Result: llm.ErrorResult("Not run: " + err.Error() + ".")}
 	}
-	x.Index, x.Result.CallID, x.Result.Key = t.Index, t.Call.ID, t.Key
+	x.Index = t.Index
+	x.Call.ID = t.Call.ID
+	x.Result.CallID = t.Call.ID
+	x.Result.Key = t.Key
 	x.local = false
 	return x
 }

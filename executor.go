@@ -19,6 +19,9 @@ import (
 // ended. If the caller breaks out of the range, Execute cancels the remaining calls and waits for
 // them. An Executor must be safe for concurrent use.
 //
+// The run checks what Execute yields. After a fault it stops with StopFailed and an *ExecutorError.
+// pawltest.TestExecutor tests an implementation.
+//
 // Most programs use Parallel. Implement Executor to run calls on another machine: call Task.Do
 // there, and yield Task.Completed here.
 type Executor interface {
@@ -316,11 +319,6 @@ func (b *batch) abandonLate() {
 		}
 		w.abandon(nil)
 	}
-}
-
-// ownTask reports whether x belongs to one of tasks, and not to a nested call.
-func ownTask(tasks []Task, x *Execution) bool {
-	return x.Index < len(tasks) && tasks[x.Index].Key == x.Key
 }
 
 // rank is the place of a call in the order of its step; see Effect.

@@ -225,13 +225,14 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Execution, len(calls))
+	seam := newSeam(tasks)
 	for e := range t.scope.executor.Execute(ctx, tasks) {
-		if x := e.Execution; x != nil && ownTask(tasks, x) {
-			out[x.Index] = *x
+		if e.Execution != nil {
+			seam.accept(e.Execution)
 		}
 		v.send(e)
 	}
+	out := seam.executions(ctx)
 	return out, v.collect(ctx, out)
 }
 

@@ -179,11 +179,11 @@ func TestLimits(t *testing.T) {
 	}{
 		{"calls", pawl.Limits{Calls: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopLimit, "the limit of 2 calls was reached; the model was asked to answer", "Not run: the limit of 2 calls was reached. Answer with what you have."},
 		{"calls, not reached", pawl.Limits{Calls: 3}, []script.Turn{three, script.Say("enough")}, 2, 3, pawl.StopAnswer, "", ""},
-		{"calls per step", pawl.Limits{CallsPerStep: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopAnswer, "", "Not run: at most 2 calls of one reply are carried out. Send it again if it is still needed."},
+		{"calls per step", pawl.Limits{CallsPerStep: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopAnswer, "", "Not run: at most 2 calls of one reply are executed. Send it again if it is still needed."},
 		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8,
 			Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
 		{"tokens, nearly", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8,
-			Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "44 tokens of 11 are used up; the model was asked to answer", ""},
+			Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "43 tokens of 11 are used up; the model was asked to answer", ""},
 		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15},
 			[]script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1,
 			pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},

@@ -32,13 +32,14 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 				r.record(Step{Response: resp})
 				return r.limit(reached{"rounds", "the rounds are used up; the calls of the last reply are handed back"})
 			}
-			execs := make([]Execution, len(tasks))
+			seam := newSeam(tasks)
 			for ev := range r.scope.executor.Execute(ctx, tasks) {
-				if x := ev.Execution; x != nil && ownTask(tasks, x) {
-					execs[x.Index] = *x // in call order
+				if ev.Execution != nil {
+					seam.accept(ev.Execution)
 				}
 				r.emit(ev)
 			}
+			execs := seam.executions(ctx) // in call order
 
 			// Observe: append the results to the conversation.
 			ended := r.observe(ctx, execs)
@@ -151,7 +152,7 @@ func (r *run) refusal(resp *llm.Response, c llm.ToolCall, place int) string {
 	case resp != nil && resp.Finish.Cut():
 		return fmt.Sprintf("Not run: your reply was cut (%s), so this call may not be what you meant. Send it again, shorter if need be.", resp.Finish)
 	case r.agent.Limits.CallsPerStep > 0 && place >= r.agent.Limits.CallsPerStep:
-		return fmt.Sprintf("Not run: at most %d calls of one reply are carried out. Send it again if it is still needed.", r.agent.Limits.CallsPerStep)
+		return fmt.Sprintf("Not run: at most %d calls of one reply are executed. Send it again if it is still needed.", r.agent.Limits.CallsPerStep)
 	}
 	return ""
 }
@@ -246,7 +247,7 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		if r.reply.final.limit != "" {
 			req.Choice = llm.ToolChoice{Mode: llm.ToolNone}
 			if r.history.answered { // the model may not know it
-				req.Messages = append(req.Messages, llm.User("No more calls are carried out: "+r.reply.final.cause+". Answer now with what you have, and say what is missing."))
+				req.Messages = append(req.Messages, llm.User("No more calls are executed: "+r.reply.final.cause+". Answer now with what you have, and say what is missing."))
 			}
 		}
 	}

@@ -181,7 +181,7 @@ func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 	s := w.task.scope
 	switch {
 	case s == nil:
-		return res, fail(OutcomeError, "The call cannot be carried out here.")
+		return res, fail(OutcomeError, "The call cannot be executed here.")
 	case w.task.Refuse != "":
 		return res, fail(OutcomeSkipped, "%s", w.task.Refuse)
 	case ctx.Err() != nil:

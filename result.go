@@ -279,6 +279,10 @@ func (r *run) answered(resp *llm.Response) (StopReason, error) {
 func (r *run) finished(x *Execution) (StopReason, error) {
 	switch {
 	case x.Ends == StopFailed:
+		var fault *ExecutorError
+		if errors.As(x.err, &fault) {
+			return StopFailed, fault
+		}
 		return StopFailed, &ToolError{Execution: *x, Err: x.err}
 	case r.answers(x.Call) && len(r.res.Pending) > 0:
 		return r.pending() // their results may change the answer

@@ -57,7 +57,7 @@ func (r HistoryRules) Repair(msgs []Message) (repaired []Message, repairs []Repa
 }
 
 const (
-	notRecorded   = "No result was recorded: the run was interrupted. The call may or may not have been carried out; look before you send it again."
+	notRecorded   = "No result was recorded: the run was interrupted. The call may or may not have been executed; look before you send it again."
 	notFromStart  = "What was said before this is not recorded."
 	droppedPart   = "the part is dropped"
 	droppedResult = "the result is dropped"

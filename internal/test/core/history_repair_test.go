@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-const lost = "error: No result was recorded: the run was interrupted. The call may or may not have been carried out; look before you send it again."
+const lost = "error: No result was recorded: the run was interrupted. The call may or may not have been executed; look before you send it again."
 
 func TestRepair(t *testing.T) {
 	ask, one, two := llm.User("go"), llm.Assistant(call("a", "x", "{}")), llm.Assistant(text("so"), call("a", "x", "{}"), call("b", "x", "{}"))

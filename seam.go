@@ -1,0 +1,157 @@
+package pawl
+
+// seam.go: the checks of what an Executor yields: each task has exactly one valid execution.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pawl-go/pawl/llm"
+)
+
+// ExecutorError is the error of a run whose Executor broke its contract: a task has no completed
+// execution or several, or an execution belongs to no task, has another Call.ID than its task, or an
+// unknown outcome. The run stops with StopFailed. A call of a tool with EffectWrite that has no valid
+// execution is pending, because it may have taken effect.
+type ExecutorError struct {
+	Key  llm.Key // of the call
+	Text string  // the fault, and what would be right
+}
+
+// Error returns the key of the call and the fault.
+func (e *ExecutorError) Error() string { return fmt.Sprintf("executor: call %s: %s", e.Key, e.Text) }
+
+// seam collects the executions of tasks from the events of an Executor. The Executor may be of the
+// program and in another process, so nothing that it yields is trusted.
+type seam struct {
+	tasks  []Task
+	execs  []Execution      // one for each task; no Key means none yet
+	faults []*ExecutorError // of each task; nil means none
+}
+
+func newSeam(tasks []Task) *seam {
+	return &seam{tasks: tasks, execs: make([]Execution, len(tasks))}
+}
+
+// accept records the execution of a call_completed event. Executions of nested calls are not
+// recorded: they are part of the execution of the call around them.
+func (s *seam) accept(x *Execution) {
+	i := s.place(x)
+	if i < 0 {
+		nested := slices.ContainsFunc(s.tasks, func(t Task) bool { return inOrUnder(x.Key, t.Key) })
+		if !nested {
+			s.fault(0, &ExecutorError{x.Key, "it is completed, and no task has its key; yield Task.Completed"})
+		}
+		return
+	}
+
+	key := s.tasks[i].Key
+	switch {
+	case s.execs[i].Key != "":
+		s.fault(i, &ExecutorError{key, "it is completed twice; yield one call_completed for each task"})
+		return
+	case x.Call.ID != s.tasks[i].Call.ID:
+		s.fault(i, &ExecutorError{key, fmt.Sprintf("its execution has the call ID %q, want %q", x.Call.ID, s.tasks[i].Call.ID)})
+		return
+	case !x.Outcome.known():
+		s.fault(i, &ExecutorError{key, fmt.Sprintf("its execution has the unknown outcome %q", x.Outcome)})
+		return
+	}
+	s.execs[i] = *x
+	s.execs[i].Index = i
+}
+
+// place returns the index of the task with the key of x, or -1.
+func (s *seam) place(x *Execution) int {
+	if x.Index >= 0 && x.Index < len(s.tasks) && s.tasks[x.Index].Key == x.Key {
+		return x.Index
+	}
+	return slices.IndexFunc(s.tasks, func(t Task) bool { return t.Key == x.Key })
+}
+
+// fault records the first fault of task i.
+func (s *seam) fault(i int, err *ExecutorError) {
+	if s.faults == nil {
+		s.faults = make([]*ExecutorError, len(s.tasks))
+	}
+	if s.faults[i] == nil {
+		s.faults[i] = err
+	}
+}
+
+// executions returns the executions of all tasks, in call order, when the sequence of the Executor
+// has ended. The execution of a task with a fault ends the run.
+func (s *seam) executions(ctx context.Context) []Execution {
+	asked := false // an earlier call has an open question, which later calls may wait for
+	for i := range s.tasks {
+		t, x := &s.tasks[i], &s.execs[i]
+		switch {
+		case x.Key != "":
+		case ctx.Err() != nil && (s.faults == nil || s.faults[i] == nil):
+			// The Executor ended with the run. The call stays open, so that Resume executes it.
+			*x = t.unexecuted(OutcomeCancelled)
+		default:
+			s.fault(i, &ExecutorError{t.Key, "it was not completed; yield one call_completed for each task"})
+			*x = t.unexecuted(OutcomeCancelled)
+			if tool := t.Tool(); tool != nil && tool.Effect == EffectWrite && !tool.Passive {
+				x.Outcome = OutcomeUnknown
+			}
+		}
+
+		waits := x.Outcome == OutcomePending && asked
+		if !x.Outcome.Settled() && len(x.Pending) == 0 && !waits {
+			s.ask(t, x)
+		}
+		asked = asked || len(x.Pending) > 0
+
+		if s.faults != nil && s.faults[i] != nil {
+			x.Ends = StopFailed
+			x.err = s.faults[i]
+			x.Error = x.err.Error()
+		}
+	}
+	return s.execs
+}
+
+// ask gives a call without an outcome the question that an interrupted write has: whether it took
+// effect. Without a question the run would have nothing that answers the call.
+func (s *seam) ask(t *Task, x *Execution) {
+	tool := t.Tool()
+	if tool == nil {
+		s.fault(x.Index, &ExecutorError{t.Key, "it is pending, and no tool has its name"})
+		x.Outcome = OutcomeCancelled
+		return
+	}
+	q := PendingCall{Key: t.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Schema: tool.Input,
+		Why: "Its executor returned no outcome. What it does may have happened."}
+	if tool.Passive {
+		q.Outcome = OutcomePending
+		q.Passive = true
+		q.Schema = nil
+		q.Why = ""
+	}
+	q.Digest = digest(q, tool)
+	x.Outcome = q.Outcome
+	x.Pending = []PendingCall{q}
+}
+
+// unexecuted returns the record of a call for which the Executor yielded none.
+func (t *Task) unexecuted(o Outcome) Execution {
+	const text = "Not run: the run was cancelled."
+	x := Execution{Key: t.Key, Index: t.Index, Call: t.Call, Outcome: o, Attempts: t.Attempt, Error: text,
+		Result: llm.ErrorResult(text)}
+	x.Result.CallID = t.Call.ID
+	x.Result.Key = t.Key
+	return x
+}
+
+// known reports whether o is on the list of outcomes.
+func (o Outcome) known() bool {
+	switch o {
+	case OutcomeOK, OutcomeError, OutcomeInvalid, OutcomeUnknownTool, OutcomeBlocked, OutcomeDenied, OutcomeTimeout,
+		OutcomeCancelled, OutcomePanicked, OutcomeSkipped, OutcomePending, OutcomeUnknown:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
+)
+
+// The run checks its Executor: a fault stops it as failed, the other calls have their results, and a
+// write without an execution is pending, since it may have taken effect. A question that is missing
+// is added.
+func TestExecutorFaults(t *testing.T) {
+	type yielder = func(pawl.Event) bool
+	for _, c := range []struct {
+		name   string
+		change func(e pawl.Event, yield yielder) bool // for the call_completed of the first call, of b
+		fault  string                                 // "" means none
+		stop   pawl.StopReason
+		asks   bool // b is pending
+	}{
+		{"none", func(e pawl.Event, yield yielder) bool { return yield(e) }, "", pawl.StopAnswer, false},
+		{"lost", func(e pawl.Event, yield yielder) bool { return true }, "not completed", pawl.StopFailed, true},
+		{"twice", func(e pawl.Event, yield yielder) bool { return yield(e) && yield(e) }, "completed twice", pawl.StopFailed, false},
+		{"another call", edited(func(x *pawl.Execution) { x.Call.ID = "c9" }), `"c9"`, pawl.StopFailed, true},
+		{"another key", edited(func(x *pawl.Execution) { x.Key = "run/7/0" }), "no task has its key", pawl.StopFailed, true},
+		{"another place", edited(func(x *pawl.Execution) { x.Index = -1 }), "", pawl.StopAnswer, false},
+		{"another outcome", edited(func(x *pawl.Execution) { x.Outcome = "fine" }), `"fine"`, pawl.StopFailed, true},
+		{"no outcome", edited(func(x *pawl.Execution) { x.Outcome = "" }), `""`, pawl.StopFailed, true},
+		{"unknown, no question", edited(func(x *pawl.Execution) { x.Outcome = pawl.OutcomeUnknown }), "", pawl.StopPending, true},
+		{"pending, no question", edited(func(x *pawl.Execution) { x.Outcome = pawl.OutcomePending }), "", pawl.StopPending, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			agent := &pawl.Agent{Model: script.New(script.Together(script.Call("b", `{}`), script.Call("a", `{}`)), script.Say("done")),
+				Tools: []pawl.Toolset{says("a", "1"), says("b", "2")},
+				Executor: executorFunc(func(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+					return func(yield func(pawl.Event) bool) {
+						for e := range (pawl.Parallel{}).Execute(ctx, tasks) {
+							if e.Execution != nil && e.Execution.Call.Name == "b" {
+								x := *e.Execution
+								e.Execution = &x
+								if !c.change(e, yield) {
+									return
+								}
+							} else if !yield(e) {
+								return
+							}
+						}
+					}
+				})}
+			res, err := agent.Run(t.Context(), llm.User("go"))
+			if res == nil || res.Stop != c.stop {
+				t.Fatalf("got %+v, %v; want the stop reason %s", res, err, c.stop)
+			}
+			var fault *pawl.ExecutorError
+			if errors.As(err, &fault) != (c.fault != "") || fault != nil && !strings.Contains(fault.Text, c.fault) {
+				t.Errorf("got the error %v, want the fault %q", err, c.fault)
+			}
+			if asks := len(res.Pending) == 1 && res.Pending[0].Key == "run/1/0"; asks != c.asks {
+				t.Fatalf("pending: %+v; want a question about b: %v", res.Pending, c.asks)
+			}
+			if results := say(res.Messages[2:3]); !strings.Contains(results, "= 1\n") {
+				t.Errorf("the result of a is not in the conversation: %s", results)
+			}
+			if !c.asks {
+				return
+			}
+
+			// The answer settles the call: it is not executed again.
+			agent.Executor = nil
+			res, err = agent.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Answer("ann", llm.TextResult("it happened"))))
+			if err != nil || res.Text() != "done" || res.Spent.Calls > 2 {
+				t.Errorf("resumed: %+v, %v", res, err)
+			}
+		})
+	}
+}
+
+// edited returns a change of the execution of an event.
+func edited(change func(*pawl.Execution)) func(pawl.Event, func(pawl.Event) bool) bool {
+	return func(e pawl.Event, yield func(pawl.Event) bool) bool {
+		change(e.Execution)
+		return yield(e)
+	}
+}
+
+// A fault in the execution of a nested call ends the run too. The tool around it cannot hide it.
+func TestExecutorFaultsInside(t *testing.T) {
+	outer := does("outer", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+		_, err := pawl.InvocationFrom(ctx).Do(ctx, llm.ToolCall{Name: "a", Args: []byte(`{}`)})
+		if err == nil {
+			t.Error("Do returns no error")
+		}
+		return llm.TextResult("fine"), nil
+	})
+	outer.Effect = pawl.EffectCompose
+	agent := &pawl.Agent{Model: script.New(script.Call("outer", `{}`)), Tools: []pawl.Toolset{outer, says("a", "1")},
+		Executor: executorFunc(func(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+			return func(yield func(pawl.Event) bool) {
+				for e := range (pawl.Parallel{}).Execute(ctx, tasks) {
+					if e.Execution != nil && e.Execution.Call.Name == "a" {
+						continue
+					}
+					if !yield(e) {
+						return
+					}
+				}
+			}
+		})}
+	res, err := agent.Run(t.Context(), llm.User("go"))
+	var fault *pawl.ExecutorError
+	if !errors.As(err, &fault) || res.Stop != pawl.StopFailed {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
