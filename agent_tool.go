@@ -46,7 +46,7 @@ func (a *Agent) Tool(description string) *Tool {
 		if res != nil && res.Stop == StopPending && v.CanWait() {
 			return llm.ToolResult{}, v.addPending(res.Pending)
 		}
-		if ctx.Err() != nil && (res == nil || res.Stop != StopAnswer && res.Stop != StopFinished) {
+		if ctx.Err() != nil && (res == nil || res.Stop.Class() != ClassAnswered) {
 			return llm.ToolResult{}, context.Cause(ctx) // not an answer: the call was interrupted
 		}
 		return innerResult(name, res, err)
@@ -62,7 +62,7 @@ func innerResult(name string, res *Result, err error) (llm.ToolResult, error) {
 	switch {
 	case err != nil:
 		return llm.ErrorResult(fmt.Sprintf("%s failed: %v", name, err)), nil
-	case res.Stop == StopAnswer || res.Stop == StopFinished:
+	case res.Stop.Class() == ClassAnswered:
 		answer := llm.TextResult(res.Text())
 		answer.Data = res.Output
 		return answer, nil

@@ -39,25 +39,16 @@ type StopError struct {
 // Error returns what stopped the run, and what to do next.
 func (e *StopError) Error() string {
 	text := string(e.Reason)
-	next := ""
+	next := e.Reason.next()
 	res := cmp.Or(e.Result, new(Result))
 	if res.Cause != "" {
 		text += ": " + res.Cause
 	}
-	switch e.Reason {
-	case StopPending:
-		next = "Resume with a Decision for each"
-	case StopLimit:
+	switch {
+	case e.Reason == StopLimit:
 		next = "raise " + res.Limit.setting() + " and Resume"
-	case StopStalled:
-		next = "change the instructions, the tools or the model"
-	case StopCancelled:
-		next = "the conversation can be continued with Resume"
-		if e.Err != nil {
-			next = "Resume executes the open calls"
-		}
-	case StopFailed:
-		next = "Resume tries again"
+	case e.Reason == StopCancelled && e.Err != nil:
+		next = "Resume executes the open calls"
 	}
 	return text + "; " + next
 }

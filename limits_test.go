@@ -235,7 +235,7 @@ func TestLimits(t *testing.T) {
 				req := m.Requests()[1]
 				note := req.Messages[len(req.Messages)-1]
 				why, _, _ := strings.Cut(test.cause, ";")
-				why = strings.Replace(why, "44", "10", 1) // before the answer
+				why = strings.Replace(why, "43", "10", 1) // before the answer
 				if req.Choice.Mode != llm.ToolNone || note.Role != llm.RoleUser ||
 					!strings.Contains(note.Text(), why) || strings.Contains(say(res.Messages), note.Text()) {
 					t.Errorf("%s, %s: the last request has choice %v and ends with %q", test.name, way, req.Choice, note.Text())

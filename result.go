@@ -1,6 +1,6 @@
 package pawl
 
-// result.go: Result and its parts: Answer, StopReason, Step, Spent, Values; how a run ends.
+// result.go: Result and its parts: Answer, Step, Spent, Values; how a run ends.
 
 import (
 	"cmp"
@@ -92,9 +92,9 @@ func (r *Result) answered() *Answer {
 	}
 
 	forced := false
-	switch r.Stop {
-	case StopAnswer, StopFinished:
-	case StopLimit:
+	switch r.Stop.Class() {
+	case ClassAnswered:
+	case ClassLimited:
 		passed := strings.HasSuffix(r.Cause, " are used up") || strings.HasSuffix(r.Cause, " are spent")
 		forced = !passed
 	default:
@@ -118,7 +118,7 @@ func (r *Result) answered() *Answer {
 // Err returns nil for StopAnswer and StopFinished, and a *StopError for all other reasons. It is
 // for results that were stored: runs return the same error, and the cause itself if they failed.
 func (r *Result) Err() error {
-	if r.Stop == StopAnswer || r.Stop == StopFinished {
+	if r.Stop.Class() == ClassAnswered {
 		return nil
 	}
 	stop := &StopError{Reason: r.Stop, Result: r}
@@ -137,27 +137,6 @@ func (r *Result) Calls() []llm.ToolCall {
 	open, _ := openCalls(r.Messages)
 	return open
 }
-
-// StopReason is the reason why a run ended, from a closed list.
-type StopReason string
-
-// The stop reasons. Only StopAnswer and StopFinished are success.
-const (
-	// The model answered.
-	StopAnswer StopReason = "answer"
-	// A tool ended the run as successful (FinishError).
-	StopFinished StopReason = "finished"
-	// Calls wait for a person or for the caller.
-	StopPending StopReason = "pending"
-	// A limit was reached, with or without an answer. Result.Limit names it.
-	StopLimit StopReason = "limit"
-	// The model repeats itself: equal calls with equal results, or failures of one tool.
-	StopStalled StopReason = "stalled"
-	// The context was cancelled.
-	StopCancelled StopReason = "cancelled"
-	// The run failed with an error.
-	StopFailed StopReason = "failed"
-)
 
 // Step is one request with its reply, and the calls of the reply. Response is nil in the first step
 // of a run that resumed open calls, and in the step of a failed request without any part of a
@@ -207,7 +186,7 @@ type Values map[string]json.RawMessage
 // run passes here. An answer that passed a limit of tokens or cost is no plain answer.
 func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, error) {
 	r.release(ctx)
-	if stop == StopAnswer || stop == StopFinished {
+	if stop.Class() == ClassAnswered {
 		if over := r.own.passed(); over.limit != "" {
 			stop, _ = r.limit(over)
 		}
@@ -221,10 +200,10 @@ func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, err
 		r.res.Cause = cmp.Or(r.res.Cause, err.Error())
 	}
 	r.emit(ended)
-	switch stop {
-	case StopAnswer, StopFinished:
+	switch {
+	case stop.Class() == ClassAnswered:
 		return r.res, nil
-	case StopFailed:
+	case stop == StopFailed:
 		return r.res, err
 	}
 	return r.res, &StopError{Reason: stop, Result: r.res, Err: err}

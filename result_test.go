@@ -209,3 +209,32 @@ func TestStopErrorNamesTheSetting(t *testing.T) {
 		}
 	}
 }
+
+// Each stop reason has a class, and only the reasons with ClassAnswered are success.
+func TestStopClasses(t *testing.T) {
+	for _, c := range []struct {
+		reason pawl.StopReason
+		class  pawl.StopClass
+		says   string // the text of StopError, after the reason
+	}{
+		{pawl.StopAnswer, pawl.ClassAnswered, ""},
+		{pawl.StopFinished, pawl.ClassAnswered, ""},
+		{pawl.StopPending, pawl.ClassWaiting, "Resume with a Decision for each"},
+		{pawl.StopLimit, pawl.ClassLimited, "raise the limit and Resume"},
+		{pawl.StopStalled, pawl.ClassFailed, "change the instructions, the tools or the model"},
+		{pawl.StopCancelled, pawl.ClassCancelled, "the conversation can be continued with Resume"},
+		{pawl.StopFailed, pawl.ClassFailed, "Resume tries again"},
+		{"of a later version", pawl.ClassFailed, ""},
+	} {
+		if got := c.reason.Class(); got != c.class {
+			t.Errorf("%s: got the class %s, want %s", c.reason, got, c.class)
+		}
+		err := (&pawl.Result{Stop: c.reason}).Err()
+		if (err == nil) != (c.class == pawl.ClassAnswered) {
+			t.Errorf("%s: the error is %v", c.reason, err)
+		}
+		if err != nil && err.Error() != string(c.reason)+"; "+c.says {
+			t.Errorf("%s: the error is %q", c.reason, err)
+		}
+	}
+}

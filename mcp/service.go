@@ -273,7 +273,7 @@ func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 
 // agentAnswer returns the end of an agent's run for clients.
 func (h *host) agentAnswer(name string, res *pawl.Result, err error) *sdk.CallToolResult {
-	if res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished {
+	if res.Stop.Class() != pawl.ClassAnswered {
 		text := name + " stopped without an answer: " + why(res, err)
 		if last := res.Text(); last != "" {
 			text += "\nIts last words: " + last

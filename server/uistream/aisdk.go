@@ -209,20 +209,21 @@ func failureOf(x *pawl.Execution) string {
 func (a *aisdk) encodeEnd(f *frame) object {
 	r := f.event.Result
 	reason := "other"
-	switch r.Stop {
-	case pawl.StopAnswer, pawl.StopFinished:
+	switch r.Stop.Class() {
+	case pawl.ClassAnswered:
 		reason = "stop"
 		switch llm.FinishReason(f.text) {
 		case llm.FinishReasonLength, llm.FinishReasonContentFilter:
 			reason = strings.ReplaceAll(f.text, "_", "-")
 		}
-	case pawl.StopPending:
+	case pawl.ClassWaiting:
 		reason = "tool-calls"
-	case pawl.StopLimit:
+	case pawl.ClassLimited:
 		reason = "length"
-	case pawl.StopCancelled:
+	case pawl.ClassCancelled:
 		return object{"type": "abort", "reason": r.Cause}
-	case pawl.StopFailed:
+	}
+	if r.Stop == pawl.StopFailed {
 		return object{"type": "error", "errorText": cmp.Or(f.event.Error, r.Cause, "the run failed")}
 	}
 	about := object{"run": a.options.Run, "stop": r.Stop, "cause": r.Cause, "spent": r.Spent}

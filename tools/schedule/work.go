@@ -160,7 +160,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 		return done, err
 	case res == nil:
 		return done, errors.New("the run ended without a result")
-	case res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished:
+	case res.Stop.Class() != pawl.ClassAnswered:
 		return done, fmt.Errorf("the run ended without an answer: %s", res.Cause)
 	}
 	done.Text = res.Text()

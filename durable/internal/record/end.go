@@ -19,8 +19,8 @@ func (b *End) RunEnded(e pawl.Event) pawl.Event {
 	res.Pending = b.Pending
 	res.Values = b.Values
 	res.Output = b.Output
-	switch b.Stop {
-	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
+	switch b.Stop.Class() {
+	case pawl.ClassAnswered, pawl.ClassLimited:
 		res.Answer = cmp.Or(b.Answer, res.Answer) // the end may have been stored without it
 	default:
 		res.Answer = nil

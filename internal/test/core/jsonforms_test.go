@@ -384,6 +384,8 @@ var wireWords = map[string][]string{
 	"ends": {string(pawl.StopFailed), string(pawl.StopFinished)},
 	"stop": words([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit,
 		pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
+	"class": words([]pawl.StopClass{pawl.ClassAnswered, pawl.ClassWaiting, pawl.ClassLimited, pawl.ClassCancelled,
+		pawl.ClassFailed}),
 	"answer": words([]pawl.AnswerSource{pawl.AnswerReply, pawl.AnswerOutput, pawl.AnswerTool}),
 	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest,
 		llm.CodeContextLength, llm.CodeContentFilter,

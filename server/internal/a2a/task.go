@@ -32,10 +32,10 @@ func stateOf(run api.Run) a2a.TaskState {
 
 // endOf returns the state of a task that has stopped for a reason.
 func endOf(stop pawl.StopReason) a2a.TaskState {
-	switch stop {
-	case pawl.StopAnswer, pawl.StopFinished:
+	switch stop.Class() {
+	case pawl.ClassAnswered:
 		return a2a.TaskStateCompleted
-	case pawl.StopCancelled:
+	case pawl.ClassCancelled:
 		return a2a.TaskStateCanceled
 	}
 	return a2a.TaskStateFailed

@@ -79,11 +79,11 @@ func setStatus(m object, state string, end journal.ExportedEnd) {
 		return
 	}
 
-	switch end.Stop {
-	case pawl.StopAnswer, pawl.StopFinished:
-	case pawl.StopCancelled:
+	switch end.Stop.Class() {
+	case pawl.ClassAnswered:
+	case pawl.ClassCancelled:
 		m["status"] = "cancelled"
-	case pawl.StopLimit:
+	case pawl.ClassLimited:
 		m["status"] = "incomplete"
 		m["incomplete_details"] = object{"reason": "max_output_tokens"}
 	default:

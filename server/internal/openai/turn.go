@@ -177,16 +177,17 @@ func (t *turn) stopped(e pawl.Event, out *reply) error {
 	out.usage.Reasoning -= t.spent.Usage.Reasoning
 	out.usage.CacheRead -= t.spent.Usage.CacheRead
 
-	switch res.Stop {
-	case pawl.StopAnswer, pawl.StopFinished:
+	switch res.Stop.Class() {
+	case pawl.ClassAnswered:
 		out.finish = cmp.Or(out.finish, "stop")
 		return nil
-	case pawl.StopLimit:
+	case pawl.ClassLimited:
 		out.finish = "length"
 		return nil
-	case pawl.StopPending:
+	case pawl.ClassWaiting:
 		return t.pending(res.Pending, out)
-	case pawl.StopFailed:
+	}
+	if res.Stop == pawl.StopFailed {
 		return runs.Fault("model_failed", "the run failed: "+cmp.Or(e.Error, res.Cause), "")
 	}
 	return runs.Fault("model_failed", "the run stopped without an answer: "+cmp.Or(res.Cause, string(res.Stop)), "")

@@ -86,8 +86,8 @@ func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, shown bool) er
 // PrintAnswer prints the answer, unless it was displayed as it arrived.
 func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 	text := ""
-	switch res.Stop {
-	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
+	switch res.Stop.Class() {
+	case pawl.ClassAnswered, pawl.ClassLimited:
 		text = res.Text()
 	}
 	// the displayed text may not be JSON yet
@@ -117,22 +117,23 @@ func Ended(res *pawl.Result, err error, file, saved string) error {
 	if saved == "" {
 		goOn = "with --save FILE the run can be resumed: " + run + "--messages FILE"
 	}
-	switch res.Stop {
-	case pawl.StopAnswer, pawl.StopFinished:
+	switch res.Stop.Class() {
+	case pawl.ClassAnswered:
 		return nil
-	case pawl.StopPending:
+	case pawl.ClassWaiting:
 		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", Waits(len(open)), Keys(open)), goOn+
 			Settling(open))
-	case pawl.StopLimit:
+	case pawl.ClassLimited:
 		if len(open) > 0 {
 			return cli.Fail(cli.StatusPending, fmt.Errorf("%s: %s", res.Cause, Keys(open)), goOn+
 				", and --answer KEY=TEXT for each call, or --max-rounds N to run them")
 		}
 		return cli.Fail(cli.StatusLimit, fmt.Errorf("limit: %s", res.Cause), cmp.Or(raised[res.Limit],
 			"the flags that set limits are listed by: pawl run --help"))
-	case pawl.StopCancelled:
+	case pawl.ClassCancelled:
 		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), goOn)
-	case pawl.StopStalled:
+	}
+	if res.Stop == pawl.StopStalled {
 		return cli.Fail(cli.StatusFailed, errors.New(res.Cause),
 			"other instructions (--system) or another model may help: pawl models list")
 	}

@@ -203,7 +203,7 @@ func (t *chat) message(text string) {
 			return
 		}
 		text = strings.Join(late, "\n")
-		if t.res.Stop != pawl.StopAnswer && t.res.Stop != pawl.StopFinished {
+		if t.res.Stop.Class() != pawl.ClassAnswered {
 			// the person expected another end of the run
 			t.console.update(func() { t.console.editor.Set(text) })
 			return
