@@ -12,15 +12,17 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The run checks its Executor: a fault stops it as failed, the other calls have their results, and a
-// write without an execution is pending, since it may have taken effect. A question that is missing
-// is added.
+// The run checks its Executor: a fault stops it as failed, the other calls have their results, and
+// a write without an execution is pending, since it may have taken effect. A question that is
+// missing is added.
 func TestExecutorFaults(t *testing.T) {
 	type yielder = func(pawl.Event) bool
 	for _, c := range []struct {
-		name   string
-		change func(e pawl.Event, yield yielder) bool // for the call_completed of the first call, of b
-		fault  string                                 // "" means none
+		name string
+
+		// change handles the call_completed of the first call, which is of b.
+		change func(e pawl.Event, yield yielder) bool
+		fault  string // "" means none
 		stop   pawl.StopReason
 		asks   bool // b is pending
 	}{

@@ -95,7 +95,8 @@ func outcomesOf(res *pawl.Result) string {
 	return strings.Join(all, " ")
 }
 
-// testExecutorCancelled cancels a run during a call. The run ends soon, and has a result for the call.
+// testExecutorCancelled cancels a run during a call. The run ends soon, and has a result for the
+// call.
 func testExecutorCancelled[TT T[TT]](t TT, executor pawl.Executor) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)

@@ -104,8 +104,8 @@ type place struct {
 	At string `json:"at"`
 }
 
-// clerk is an agent that looks, waits at gate, asks the caller, and pays after an approval. Its tool
-// submit ends the run.
+// clerk is an agent that looks, waits at gate, asks the caller, and pays after an approval. Its
+// tool submit ends the run.
 func clerk(gate <-chan struct{}, turns ...script.Turn) *pawl.Agent {
 	look := pawl.Func("look", "Looks.", func(_ context.Context, in place) (string, error) { return "saw " + in.At, nil })
 	look.Effect = pawl.EffectRead

@@ -168,7 +168,7 @@ func (c *child) alone() error {
 }
 
 // mapsOneUser reports whether the text of a uid_map or gid_map maps a single ID, and neither from
-// nor to root. Its fields are the ID inside of the namespace, the ID outside and the count.
+// nor to root. Its fields are the ID in the namespace, the ID outside and the count.
 func mapsOneUser(text string) bool {
 	f := strings.Fields(text)
 	if len(f) != 3 {

@@ -76,7 +76,8 @@ func (l *launch) filled() []string {
 	return append(slices.Clone(l.spec.Write), l.temp)
 }
 
-// exceeded returns the limit that the program has exceeded, or "", and the time until the next look.
+// exceeded returns the limit that the program has exceeded, or "", and the time until the next
+// look.
 func (d *disk) exceeded() (over End, next time.Duration) {
 	var lost, won usage
 	for i, r := range d.roots {

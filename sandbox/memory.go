@@ -25,7 +25,8 @@ func nextLook(used, total, perSecond int64) time.Duration {
 	return min(max(left, lookSoonest), lookLatest)
 }
 
-// exceeded returns the limit that the program has exceeded, or "", and the time until the next look.
+// exceeded returns the limit that the program has exceeded, or "", and the time until the next
+// look.
 func (l *launch) exceeded(filled *disk) (over End, next time.Duration) {
 	over, next = filled.exceeded()
 	if l.group.full() {

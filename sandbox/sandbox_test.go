@@ -374,8 +374,8 @@ func TestWrongSpec(t *testing.T) {
 	}
 	ok := []string{"true"}
 
-	// The program is looked up after the level has been set up, so these rows need one that this
-	// machine can enforce.
+	// The program is looked up after the level has been set up, so these rows need a
+	// level that this machine can enforce.
 	level := sandbox.Strict
 	if sandbox.Check(level) != nil {
 		level = sandbox.None

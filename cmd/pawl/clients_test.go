@@ -217,8 +217,8 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	return v
 }
 
-// node runs a script of the official clients, of a kind, and returns its findings. It skips the test
-// if the clients are not installed.
+// node runs a script of the official clients, of a kind, and returns its findings. It skips the
+// test if the clients are not installed.
 func (v *serving) node(file, kind string, needs ...string) map[string]json.RawMessage {
 	v.t.Helper()
 	node := parts.Packages(v.t, sdkFolder, needs...)

@@ -25,8 +25,8 @@
 //	main ──▶ demo ──▶ show
 //
 // Package cli has the parts that all commands share, assemble builds an agent from flags and files,
-// show prints runs, tui is the terminal with chat, runs has the commands of durable runs. The folder
-// demo is pawl demo as a program of its own.
+// show prints runs, tui is the terminal with chat, runs has the commands of durable runs. The
+// folder demo is pawl demo as a program of its own.
 package main
 
 import (

@@ -94,7 +94,8 @@ func wanted(t reflect.Type) string {
 //go:embed keys.txt
 var keysText string
 
-// meaning returns what a key means: its line in keys.txt, which is made from the comment of the field.
+// meaning returns what a key means: its line in keys.txt, which is made from the comment of the
+// field.
 func meaning(t reflect.Type, f reflect.StructField) string {
 	_, section, _ := strings.Cut(keysText, "\n["+strings.TrimPrefix(t.String(), "agentfile.")+"]\n")
 	section, _, _ = strings.Cut(section, "\n\n")

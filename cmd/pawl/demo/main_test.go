@@ -54,7 +54,8 @@ func TestDemo(t *testing.T) {
 var (
 	duration  = regexp.MustCompile(`\b(\d+m\d+s|\d+(\.\d+)? m?s)\b`)
 	directory = regexp.MustCompile(`/\S*/pawl-demo-\d+`)
-	tokens    = regexp.MustCompile(`[\d,]+ tokens in, \d+ out`) // they depend on every text for models
+	// Every text for models changes the tokens.
+	tokens    = regexp.MustCompile(`[\d,]+ tokens in, \d+ out`)
 	shownDemo = regexp.MustCompile("(?s)<!-- demo -->\n```text\n(.*?)```")
 )
 
@@ -65,8 +66,8 @@ func unchanging(line string) string {
 	return strings.Join(strings.Fields(line), " ")
 }
 
-// missing returns the first line of shown that does not follow the lines before it in output. A line
-// "…" stands for any lines. An empty text means that there is none.
+// missing returns the first line of shown that does not follow the lines before it in output. A
+// line "…" stands for any lines. An empty text means that there is none.
 func missing(shown, output string) string {
 	rest := strings.Split(output, "\n")
 	skips := false

@@ -114,8 +114,8 @@ func TestCauseHasTheUsage(t *testing.T) {
 }
 
 // What a limit means for an answer is a field of the Result and not its Cause, which is a sentence
-// for people: an answer that passed a limit is kept whatever the sentence says, and an answer that a
-// limit forced is asked for again.
+// for people: an answer that passed a limit is kept with any sentence, and an answer that
+// a limit forced is asked for again.
 func TestRaisedReadsNoCause(t *testing.T) {
 	usage := &llm.Usage{Input: 90, Output: 20}
 	whole, call := script.Say("the answer"), script.Call("f", `{}`)

@@ -12,7 +12,8 @@ const keysHead = `# Made from the comments of the fields; make docs writes it ag
 # The meaning of each key, for docs/yaml.md and docs/agent.schema.json: KEY, a tab and its meaning, below the type that has the key.
 `
 
-// TestAgentFileKeys keeps the meanings of an agent file's keys equal to the comments of their fields.
+// TestAgentFileKeys keeps the meanings of an agent file's keys equal to the comments of their
+// fields.
 func TestAgentFileKeys(t *testing.T) {
 	want, err := Keys(
 		KeyTypes{

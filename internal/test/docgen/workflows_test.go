@@ -35,8 +35,8 @@ var (
 	scriptName  = regexp.MustCompile(`(?:^|\s)(scripts/[a-z-]+)`)
 )
 
-// commands returns what the steps of a workflow run, with the values of their matrix, and the faults
-// of its form.
+// commands returns what the steps of a workflow run, with the values of their matrix, and the
+// faults of its form.
 func (w *workflow) commands() (all, wrong []string) {
 	if w.Name == "" || w.On == nil || len(w.Jobs) == 0 {
 		wrong = append(wrong, "a workflow has a name, on and jobs")

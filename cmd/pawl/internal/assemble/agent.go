@@ -50,7 +50,7 @@ type TranscriptFlags struct {
 
 // Setup is an agent built from flags and a file, with the resources to close after its last run.
 type Setup struct {
-	Agent   *pawl.Agent      // its Model is nil if no model is named and Prepare does not require one
+	Agent   *pawl.Agent      // its Model is nil if none is named and Prepare does not require one
 	File    *agentfile.Agent // the description of the agent
 	Model   string           // the name of the model; "" means none
 	Rules   policy.Rules

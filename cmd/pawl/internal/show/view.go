@@ -296,8 +296,8 @@ func (v *View) Quote(text string) []term.Line {
 	return term.Indent(Clip(lines, 40, ""), term.Text(term.Cyan|term.Bold, "> "), term.Text(0, "  "))
 }
 
-// Clip returns at most most lines, and a line with the number of the others. hint stands behind that
-// number.
+// Clip returns at most most lines, and a line with the number of the others. hint stands behind
+// that number.
 func Clip(lines []term.Line, most int, hint string) []term.Line {
 	if more := len(lines) - most; more > 0 {
 		return append(lines[:most:most], term.Text(term.Dim, "… "+cli.Count(more, "line")+" more"+hint))

@@ -58,8 +58,8 @@ func PlainDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 	return d
 }
 
-// withoutDriver passes on all events but the notice about the driver of the model, which the command
-// has reported before the run.
+// withoutDriver passes on all events but the notice about the driver of the model, which the
+// command has reported before the run.
 func withoutDriver(next func(pawl.Event)) func(pawl.Event) {
 	return func(e pawl.Event) {
 		if e.Kind != pawl.EventNotice || e.Code != agentfile.NoticeDriver {

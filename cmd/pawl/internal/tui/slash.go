@@ -196,8 +196,8 @@ func (t *chat) show(rest string) {
 	p.Print(p.View.Drain(time.Now())...)
 }
 
-// showCall adds the details of the call that the argument of /show names. Without one it is the last
-// call.
+// showCall adds the details of the call that the argument of /show names. Without one it is the
+// last call.
 func showCall(v *show.View, arg string) {
 	n, err := strconv.Atoi(strings.TrimPrefix(arg, "#"))
 	if arg == "" {
