@@ -90,10 +90,10 @@ func (s *seam) executions(ctx context.Context) []Execution {
 		case x.Key != "":
 		case ctx.Err() != nil && (s.faults == nil || s.faults[i] == nil):
 			// The Executor ended with the run. The call stays open, so that Resume executes it.
-			*x = t.unexecuted(OutcomeCancelled)
+			*x = t.unexecuted("Not run: the run was cancelled.")
 		default:
 			s.fault(i, &ExecutorError{t.Key, "it was not completed; yield one call_completed for each task"})
-			*x = t.unexecuted(OutcomeCancelled)
+			*x = t.unexecuted("No result: the call may have been executed.")
 			if tool := t.Tool(); tool != nil && tool.Effect == EffectWrite && !tool.Passive {
 				x.Outcome = OutcomeUnknown
 			}
@@ -136,11 +136,18 @@ func (s *seam) ask(t *Task, x *Execution) {
 	x.Pending = []PendingCall{q}
 }
 
-// unexecuted returns the record of a call for which the Executor yielded none.
-func (t *Task) unexecuted(o Outcome) Execution {
-	const text = "Not run: the run was cancelled."
-	x := Execution{Key: t.Key, Index: t.Index, Call: t.Call, Outcome: o, Attempts: t.Attempt, Error: text,
-		Result: llm.ErrorResult(text)}
+// unexecuted returns the record of a call for which the Executor yielded none. The text is its
+// result for the model.
+func (t *Task) unexecuted(text string) Execution {
+	x := Execution{
+		Key:      t.Key,
+		Index:    t.Index,
+		Call:     t.Call,
+		Outcome:  OutcomeCancelled,
+		Result:   llm.ErrorResult(text),
+		Error:    text,
+		Attempts: t.Attempt,
+	}
 	x.Result.CallID = t.Call.ID
 	x.Result.Key = t.Key
 	return x
