@@ -36,14 +36,14 @@ func Example() {
 		panic(err)
 	}
 	for _, entry := range run.Effects(false) {
-		fmt.Println(entry.Tool, entry.Call.Args, entry.State, "after", entry.Attempts, "attempt")
+		fmt.Printf("%s %s: %s, attempts: %d\n", entry.Tool, entry.Call.Args, entry.State, entry.Attempts)
 	}
 	export, err := run.Export()
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(export.End.Stop, len(export.Replies), "replies", len(export.Messages), "messages")
+	fmt.Println(export.End.Stop, "after", len(export.Replies), "replies:", export.End.Answer.Text)
 	// Output:
-	// pay {"invoice":7} completed after 1 attempt
-	// answer 2 replies 4 messages
+	// pay {"invoice":7}: completed, attempts: 1
+	// answer after 2 replies: Invoice 7 is paid.
 }
