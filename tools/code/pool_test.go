@@ -2,6 +2,7 @@ package code
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -38,14 +39,26 @@ func TestPoolServesOnce(t *testing.T) {
 	if p == nil {
 		return
 	}
+
+	// A program that begins before the child is on offer starts a child of its own. With a buffer,
+	// the test sees when the child is on offer.
+	p.pool.offers = make(chan *child, 1)
+	onOffer := func() {
+		for len(p.pool.offers) == 0 {
+			runtime.Gosched()
+		}
+	}
+
 	p.Warm()
 	p.Warm() // a child exists already, or is being started
 	first := <-all
+	onOffer()
 	if e := runOne(p, "set_result(1)"); e.outcome != ok {
 		t.Fatalf("got %+v", e)
 	}
 	<-first.gone
 	second := <-all
+	onOffer()
 	if e := runOne(p, "set_result(2)"); e.outcome != ok || string(e.result) != "2" {
 		t.Fatalf("got %+v", e)
 	}
@@ -54,6 +67,7 @@ func TestPoolServesOnce(t *testing.T) {
 	if len(all) != 0 {
 		t.Errorf("%d more children than programs and one", len(all))
 	}
+	(<-p.pool.offers).end()
 }
 
 // A child that waits too long is ended, and is not replaced before the next program.
