@@ -17,6 +17,12 @@ import (
 // missing is added.
 func TestExecutorFaults(t *testing.T) {
 	type yielder = func(pawl.Event) bool
+	twice := func(e pawl.Event, yield yielder) bool {
+		if !yield(e) {
+			return false
+		}
+		return yield(e)
+	}
 	for _, c := range []struct {
 		name string
 
@@ -28,7 +34,7 @@ func TestExecutorFaults(t *testing.T) {
 	}{
 		{"none", func(e pawl.Event, yield yielder) bool { return yield(e) }, "", pawl.StopAnswer, false},
 		{"lost", func(e pawl.Event, yield yielder) bool { return true }, "not completed", pawl.StopFailed, true},
-		{"twice", func(e pawl.Event, yield yielder) bool { return yield(e) && yield(e) }, "completed twice", pawl.StopFailed, false},
+		{"twice", twice, "completed twice", pawl.StopFailed, false},
 		{"another call", edited(func(x *pawl.Execution) { x.Call.ID = "c9" }), `"c9"`, pawl.StopFailed, true},
 		{"another key", edited(func(x *pawl.Execution) { x.Key = "run/7/0" }), "no task has its key", pawl.StopFailed, true},
 		{"another place", edited(func(x *pawl.Execution) { x.Index = -1 }), "", pawl.StopAnswer, false},

@@ -31,7 +31,7 @@ type workflow struct {
 
 var (
 	matrixValue = regexp.MustCompile(`\$\{\{ matrix\.(\w+) \}\}`)
-	makeTarget  = regexp.MustCompile("\\bmake ([a-z][a-z-]*)")
+	makeTarget  = regexp.MustCompile(`\bmake ([a-z][a-z-]*)`)
 	scriptName  = regexp.MustCompile(`(?:^|\s)(scripts/[a-z-]+)`)
 )
 
