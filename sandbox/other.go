@@ -18,7 +18,7 @@ func refused() error {
 func probe() *Report {
 	r := &Report{System: runtime.GOOS + "/" + runtime.GOARCH}
 	for l := Strict; l <= None; l++ {
-		r.Levels = append(r.Levels, Probed{Level: l, Reason: refused().Error()})
+		r.Levels = append(r.Levels, Probed{Level: l, Reason: reason(refused())})
 	}
 	return r
 }

@@ -30,11 +30,16 @@ type Probed struct {
 // takes some tens of milliseconds.
 func Probe() *Report { return probe() }
 
+// reason returns what an error of Start says besides that it is ErrUnenforced.
+func reason(err error) string {
+	return strings.TrimPrefix(err.Error(), "sandbox: "+ErrUnenforced.Error()+": ")
+}
+
 // Check returns an error with the reason if this machine cannot enforce a level. The error is
 // ErrUnenforced. It takes as long as Probe.
 func Check(level Level) error {
 	if p := Probe().Level(level); !p.OK {
-		return fmt.Errorf("%w: %s", ErrUnenforced, p.Reason)
+		return fmt.Errorf("sandbox: %w: %s", ErrUnenforced, p.Reason)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func probe() *Report {
 	for l := Strict; l <= None; l++ {
 		p := Probed{Level: l, Gives: gives[l]}
 		if took, err := try(l); err != nil {
-			p.Reason = err.Error()
+			p.Reason = reason(err)
 		} else {
 			p.OK = true
 			r.Facts = append(r.Facts, Fact{"set-up of " + l.String(), took.Round(100 * time.Microsecond).String()})
