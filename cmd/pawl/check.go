@@ -33,19 +33,21 @@ func (c *checkCmd) Run(sys *cli.System) error {
 	for _, name := range c.Files {
 		file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: sys.Env})
 		all := agentfile.FindingsOf(err)
-		bad = bad || err != nil
+		right := err == nil
 		for _, a := range file.Agents {
 			all = append(all, a.Warnings()...)
 			if err == nil {
 				wrong := a.Check(context.Background(), c.options(sys))
-				bad = bad || len(wrong) > 0
+				right = right && len(wrong) == 0
 				all = append(all, wrong...)
 			}
 		}
 		for _, f := range all {
 			fmt.Fprintln(sys.Out, cli.Visible(strings.ReplaceAll(f.Error(), "\n", " ")))
 		}
-		if c.Explain && len(all) == 0 {
+
+		bad = bad || !right
+		if c.Explain && right {
 			if err := c.explain(file, sys); err != nil {
 				return err
 			}
