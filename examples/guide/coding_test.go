@@ -29,7 +29,7 @@ func Example_coding() {
 	}
 	run, err := shell.New(workspace, &shell.Options{
 		Toolchains: []sandbox.Toolchain{golang},
-		Level:      sandbox.None, // so that this program runs everywhere; leave it out
+		Level:      sandbox.None, // for a machine without user namespaces; else leave it out
 	})
 	if err != nil {
 		panic(err)

@@ -148,6 +148,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	}()
 	if b.opts.Dry {
 		b.needsSearch()
+		b.needsSandbox()
 	}
 	sets := b.flat(named)
 	if err = b.offered(ctx, sets); err != nil {

@@ -231,6 +231,33 @@ func (b *builder) needsSearch() {
 	}
 }
 
+// needsSandbox reports that this machine cannot enforce the sandbox of the agent's programs. That is
+// no fault of the agent, because another machine may.
+func (b *builder) needsSandbox() {
+	if !slices.ContainsFunc(b.agent.Tools, b.sandboxed) {
+		return
+	}
+	level, err := b.agent.level()
+	if err != nil {
+		return // a fault, which is reported as such
+	}
+	if err := sandbox.Check(level); err != nil {
+		b.tell(err.Error() + "; on this machine the agent's commands and code are refused")
+	}
+}
+
+// sandboxed reports whether a tool starts programs in the sandbox.
+func (b *builder) sandboxed(t Tool) bool {
+	switch {
+	case t.Command != nil:
+		return b.opts.Commands == nil
+	case t.Set == "code":
+		return b.agent.Code != "embedded"
+	default:
+		return t.Set == "shell"
+	}
+}
+
 func (b *builtin) search() (pawl.Toolset, error) {
 	// without an engine, each call returns an error that says what is missing
 	engine, err := search.Open(b.env)
