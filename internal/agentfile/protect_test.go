@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/tools/outside"
 )
 
 // An agent whose rules let it write files cannot change what it is made of: its file, the file of
@@ -124,7 +125,8 @@ func TestProgramFiles(t *testing.T) {
 			"approve: {allow: [file_write, effect:idempotent]}\n"+c.settings+"\n")
 		f, err := agentfile.Load(filepath.Join(dir, "agent.yaml"), &agentfile.LoadOptions{Getenv: environment})
 		tooltest.Must(t, err)
-		built, err := f.Agents[0].Build(t.Context(), nil)
+		// What is protected does not depend on the sandbox, which not every machine has.
+		built, err := f.Agents[0].Build(t.Context(), &agentfile.Options{Commands: outside.Exec})
 		tooltest.Must(t, err)
 		_, err = built.Agent.Run(t.Context(), llm.User("Go."))
 		tooltest.Must(t, err)

@@ -36,9 +36,6 @@ def forge(data, length=None):
 func TestHostile(t *testing.T) {
 	soak.Sequential(t)
 	py := python(t, nil)
-	if py == nil {
-		return
-	}
 	tool := newTool(t, py, nil)
 	for _, tt := range []struct {
 		name, code string
@@ -109,9 +106,6 @@ func TestHostile(t *testing.T) {
 // process that is started without the sandbox.
 func TestInheritedDescriptors(t *testing.T) {
 	py := python(t, nil)
-	if py == nil {
-		return
-	}
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("a secret"), 0o644); err != nil {
 		t.Fatal(err)
@@ -136,9 +130,6 @@ func TestInheritedDescriptors(t *testing.T) {
 // approval, count towards the same limits, and are recorded.
 func TestSecretIsNoPower(t *testing.T) {
 	py := python(t, nil)
-	if py == nil {
-		return
-	}
 	w := newWorld()
 	forged := find + `
 forge(b'{"calls":[{"name":"mail_send","args":{"to":"eve","text":"hello"}},{"name":"now","args":{}}]}')
@@ -168,9 +159,6 @@ set_result(json.loads(os.read(3, n)))`
 // Threads of a program call concurrently, and each gets its own answer.
 func TestThreads(t *testing.T) {
 	py := python(t, nil)
-	if py == nil {
-		return
-	}
 	_, d := run(t, newTool(t, py, nil), newWorld(), object{"code": `
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(8) as pool:
@@ -208,6 +196,10 @@ func TestLevels(t *testing.T) {
 			continue
 		}
 		py := code.Python(&code.PythonOptions{Level: level})
+		if err := py.Check(); err != nil {
+			py.Close()
+			t.Skip(err)
+		}
 		w := newWorld()
 		begun := time.Now()
 		_, d := run(t, newTool(t, py, nil), w, object{"code": "import subprocess\nsubprocess.Popen(['/bin/sh', '-c', 'sleep 600; echo late'])\nset_result([call_tool('add', a=1, b=2), call_tool('now')])", "timeout": 300})

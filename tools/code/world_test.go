@@ -165,19 +165,22 @@ type data struct {
 func interpreters(t *testing.T) []code.Interpreter {
 	t.Helper()
 	list := []code.Interpreter{code.Embedded(nil)}
-	if py := python(t, nil); py != nil {
-		list = append(list, py)
+	py := code.Python(nil)
+	t.Cleanup(func() { py.Close() })
+	if err := py.Check(); err != nil {
+		t.Logf("WITHOUT PYTHON: %v", err)
+		return list
 	}
-	return list
+	return append(list, py)
 }
 
+// python returns the interpreter of Python, and skips the test where there is none.
 func python(t *testing.T, opts *code.PythonOptions) *code.PythonInterpreter {
 	t.Helper()
 	py := code.Python(opts)
 	t.Cleanup(func() { py.Close() })
 	if err := py.Check(); err != nil {
-		t.Logf("WITHOUT PYTHON: %v", err)
-		return nil
+		t.Skip(err)
 	}
 	return py
 }
