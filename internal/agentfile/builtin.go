@@ -231,8 +231,8 @@ func (b *builder) needsSearch() {
 	}
 }
 
-// needsSandbox reports that this machine cannot enforce the sandbox of the agent's programs. That is
-// no fault of the agent, because another machine may.
+// needsSandbox reports that this machine cannot enforce the sandbox of the agent's programs. That
+// is no fault of the agent, because another machine may.
 func (b *builder) needsSandbox() {
 	if !slices.ContainsFunc(b.agent.Tools, b.sandboxed) {
 		return
