@@ -8,6 +8,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/longwork"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -24,9 +25,9 @@ const listed = "The list: the wheel is open."
 
 // book returns a survey of n pages with 2 to 8 KB each. In make test it has a quarter of the pages,
 // each four times as large: it fills the window as often, with a quarter of the requests.
-func book(n int) *survey {
+func book(n int) *longwork.Survey {
 	times := soak.N(4, 1)
-	return &survey{pages: n / times, least: 2_000 * times, most: 8_000 * times, window: wide}
+	return &longwork.Survey{Pages: n / times, Least: 2_000 * times, Most: 8_000 * times, Window: wide}
 }
 
 // summaries returns the summaries by a provider in messages.
@@ -70,10 +71,10 @@ func nativeSummaries(t *testing.T) {
 			if test.summarizes {
 				s = book(soak.N(120, 500))
 			}
-			s.facts = s.pages / soak.N(5, 10)
-			s.think = test.summarizes
-			s.model = test.model
-			s.skill = "Oil the wheel first."
+			s.Facts = s.Pages / soak.N(5, 10)
+			s.Think = test.summarizes
+			s.Model = test.model
+			s.Skill = "Oil the wheel first."
 			o := native()
 			o.Native = on
 			res := ends(t, s, test.wire, 0, o)
@@ -81,25 +82,25 @@ func nativeSummaries(t *testing.T) {
 			if want := on && test.summarizes; (len(made) >= 2) != want || (len(made) > 0) != want {
 				t.Errorf("%s, %s, %v: %d summaries", test.wire, test.model, on, len(made))
 			}
-			ordered := strings.Contains(s.body, "context_management")
-			if ordered != (on && test.order != "") || on && !strings.Contains(s.body, test.order) {
-				t.Errorf("%s, %s, %v: ordered %v: %.300s", test.wire, test.model, on, ordered, s.body)
+			ordered := strings.Contains(s.Body, "context_management")
+			if ordered != (on && test.order != "") || on && !strings.Contains(s.Body, test.order) {
+				t.Errorf("%s, %s, %v: ordered %v: %.300s", test.wire, test.model, on, ordered, s.Body)
 			}
 			if len(made) == 0 {
 				continue
 			}
-			n := strings.Count(s.body, `"compaction"`) - strings.Count(test.order, `"compaction"`)
-			if n != 1 || !strings.Contains(s.body, made[len(made)-1]) || strings.Contains(s.body, "A record of earlier steps") {
+			n := strings.Count(s.Body, `"compaction"`) - strings.Count(test.order, `"compaction"`)
+			if n != 1 || !strings.Contains(s.Body, made[len(made)-1]) || strings.Contains(s.Body, "A record of earlier steps") {
 				t.Errorf("%s: the last request has %d summaries, want the last of %q alone", test.wire, n, made)
 			}
 			// What is pinned follows the summary, since the provider drops what stands before it.
-			_, after, _ := strings.Cut(s.body, made[len(made)-1])
+			_, after, _ := strings.Cut(s.Body, made[len(made)-1])
 			if strings.Count(after, listed) != 1 || strings.Count(after, "> Survey the mill.") != 1 ||
 				strings.Count(after, "> Oil the wheel first.") != 1 {
 				t.Errorf("%s: what is pinned does not follow the summary once: %.2000s", test.wire, after)
 			}
-			if s.meter.edits < len(made)-1 || s.meter.edits > len(made)+2 {
-				t.Errorf("%s: %d edits are reported, for %d summaries", test.wire, s.meter.edits, len(made))
+			if s.Meter.Edits < len(made)-1 || s.Meter.Edits > len(made)+2 {
+				t.Errorf("%s: %d edits are reported, for %d summaries", test.wire, s.Meter.Edits, len(made))
 			}
 		}
 	}
@@ -108,10 +109,10 @@ func nativeSummaries(t *testing.T) {
 // Claude 4.5 clears old results. A notice says how many.
 func nativeClears(t *testing.T) {
 	s := book(80)
-	s.window = 0
-	s.facts = soak.N(4, 8)
-	s.model = "claude-haiku-4-5"
-	a := s.agent(s.provider(t, "anthropic"), history.Window(native()))
+	s.Window = 0
+	s.Facts = soak.N(4, 8)
+	s.Model = "claude-haiku-4-5"
+	a := s.Agent(s.Provider(t, "anthropic"), history.Window(native()))
 	cleared := 0
 	for e, err := range a.Stream(t.Context(), llm.User("Survey the mill.")) {
 		if err != nil {
@@ -127,12 +128,12 @@ func nativeClears(t *testing.T) {
 			}
 			cleared++
 		}
-		if e.Kind == pawl.EventRunEnded && s.known(e.Result) != s.facts {
-			t.Errorf("%d facts", s.known(e.Result))
+		if e.Kind == pawl.EventRunEnded && s.Known(e.Result) != s.Facts {
+			t.Errorf("%d facts", s.Known(e.Result))
 		}
 	}
-	if cleared == 0 || !strings.Contains(s.body, `"clear_tool_uses_20250919"`) {
-		t.Errorf("%d notices; the last request is %.300s", cleared, s.body)
+	if cleared == 0 || !strings.Contains(s.Body, `"clear_tool_uses_20250919"`) {
+		t.Errorf("%d notices; the last request is %.300s", cleared, s.Body)
 	}
 }
 
@@ -140,12 +141,12 @@ func nativeClears(t *testing.T) {
 func TestWindowNativeDurable(t *testing.T) {
 	soak.Sequential(t)
 	for _, wire := range soak.N([]string{"anthropic"}, []string{"anthropic", "responses"}) {
-		make := func() *survey {
+		make := func() *longwork.Survey {
 			model := map[string]string{"anthropic": "claude-sonnet-5-5", "responses": "gpt-5-mini"}[wire]
 			s := book(120)
-			s.facts = 5
-			s.model = model
-			s.wire = wire
+			s.Facts = 5
+			s.Model = model
+			s.Wire = wire
 			return s
 		}
 		whole, journal := make(), new(store.MemoryJournal)
@@ -153,11 +154,11 @@ func TestWindowNativeDurable(t *testing.T) {
 		if n := len(summaries(res.Messages)); n < 1 {
 			t.Fatalf("%d summaries", n)
 		}
-		agent := whole.agent(whole.provider(t, wire, durable.Transport(nil)), history.Window(native()))
+		agent := whole.Agent(whole.Provider(t, wire, durable.Transport(nil)), history.Window(native()))
 		e := &durable.Engine{Journal: journal}
 		played, err := e.Replay(t.Context(), "survey", agent)
-		if err != nil || played.Bytes != whole.meter.requests {
-			t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.meter.requests)
+		if err != nil || played.Bytes != whole.Meter.Requests {
+			t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.Meter.Requests)
 		}
 		alike(t, make(), whole, res, soak.N([]int{15, 50, 25, 5}, []int{60, 200, 100, 20}), native())
 	}
@@ -166,8 +167,8 @@ func TestWindowNativeDurable(t *testing.T) {
 // Another provider gets the record in place of the summary, and the first its summary again.
 func nativeMoves(t *testing.T) {
 	s := book(100)
-	s.model = "claude-sonnet-5-5"
-	res, err := s.run(t, "anthropic", history.Window(native()))
+	s.Model = "claude-sonnet-5-5"
+	res, err := s.Run(t, "anthropic", history.Window(native()))
 	if err != nil || len(summaries(res.Messages)) == 0 {
 		t.Fatal(err, len(summaries(res.Messages)))
 	}
@@ -176,16 +177,16 @@ func nativeMoves(t *testing.T) {
 		{"chat", "", "A record of earlier steps", "Earlier steps were put away"},
 		{"anthropic", "claude-opus-4-8", "Earlier steps were put away", "A record of earlier steps"},
 	} {
-		other := &survey{window: wide, model: move.model}
-		a := other.agent(other.provider(t, move.wire), history.Window(native()))
+		other := &longwork.Survey{Window: wide, Model: move.model}
+		a := other.Agent(other.Provider(t, move.wire), history.Window(native()))
 		a.Limits.Rounds = 1_000
 		if _, err := a.Resume(t.Context(), res, llm.User("And now?")); err != nil {
 			t.Fatalf("%s: %v", move.wire, err)
 		}
 		made := summaries(res.Messages)
-		if !strings.Contains(other.body, move.has) || strings.Contains(other.body, move.lacks) ||
-			strings.Contains(other.body, made[len(made)-1]) != (move.wire == "anthropic") {
-			t.Errorf("%s: want %q and not %q: %.2000s", move.wire, move.has, move.lacks, other.body)
+		if !strings.Contains(other.Body, move.has) || strings.Contains(other.Body, move.lacks) ||
+			strings.Contains(other.Body, made[len(made)-1]) != (move.wire == "anthropic") {
+			t.Errorf("%s: want %q and not %q: %.2000s", move.wire, move.has, move.lacks, other.Body)
 		}
 	}
 }
@@ -193,8 +194,8 @@ func nativeMoves(t *testing.T) {
 // Control: the provider refuses a summary that was changed.
 func nativeControl(t *testing.T) {
 	s := book(100)
-	s.model = "claude-sonnet-5-5"
-	res, err := s.run(t, "anthropic", history.Window(native()))
+	s.Model = "claude-sonnet-5-5"
+	res, err := s.Run(t, "anthropic", history.Window(native()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func nativeControl(t *testing.T) {
 			}
 		}
 	}
-	a := s.agent(s.provider(t, "anthropic"), history.Window(native()))
+	a := s.Agent(s.Provider(t, "anthropic"), history.Window(native()))
 	if _, err := a.Resume(t.Context(), res, llm.User("And now?")); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("a changed summary: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/longwork"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
@@ -31,12 +32,14 @@ func TestWindowNotes(t *testing.T) {
 	spy := pawl.Middleware{Model: func(m llm.Model) llm.Model { return &spying{m, &last} }}
 	o := options()
 	o.Notes = w
-	make := func() *survey { return &survey{pages: 120, facts: 6, least: 2_000, most: 8_000, window: small} }
+	make := func() *longwork.Survey {
+		return &longwork.Survey{Pages: 120, Facts: 6, Least: 2_000, Most: 8_000, Window: small}
+	}
 	s := make()
 	res := live(t, s, new(store.MemoryJournal), nil, history.Window(&o), spy)
 	asked := len(m.Requests())
-	if asked < 2 || res.Spent.Requests != s.meter.requests+asked || s.known(res) != s.facts {
-		t.Errorf("%d requests for notes, %d of %d counted, %d facts", asked, res.Spent.Requests, s.meter.requests, s.known(res))
+	if asked < 2 || res.Spent.Requests != s.Meter.Requests+asked || s.Known(res) != s.Facts {
+		t.Errorf("%d requests for notes, %d of %d counted, %d facts", asked, res.Spent.Requests, s.Meter.Requests, s.Known(res))
 	}
 	if !strings.Contains(last, "> Found: the mill has 12 wheels.") {
 		t.Errorf("the record has no notes:\n%s", last)
@@ -67,7 +70,7 @@ func TestWindowNotesFail(t *testing.T) {
 			m, w := writer(turn)
 			o := options()
 			o.Notes = w
-			s := &survey{pages: soak.N(75, 150), facts: 15, least: 2_000, most: 8_000, window: small}
+			s := &longwork.Survey{Pages: soak.N(75, 150), Facts: 15, Least: 2_000, Most: 8_000, Window: small}
 			res := ends(t, s, "chat", 0, &o)
 			if n := len(m.Requests()); name == "injection" && n < 3 || name != "injection" && n != 3 {
 				t.Errorf("notes were asked for %d times", n)
@@ -87,16 +90,16 @@ func TestWindowNotesFail(t *testing.T) {
 func TestWindowNotesCost(t *testing.T) {
 	usage := &llm.Usage{Input: 1_000, Output: 1_000}
 	price := catalog.Price{Input: 1, Output: 1}
-	run := func(notes llm.Model, limit float64) (*pawl.Result, *survey, error) {
-		s := &survey{pages: 100, least: 2_000, most: 8_000}
+	run := func(notes llm.Model, limit float64) (*pawl.Result, *longwork.Survey, error) {
+		s := &longwork.Survey{Pages: 100, Least: 2_000, Most: 8_000}
 		o := options()
 		o.Notes = notes
 		count := modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 			in, _ := req.Bounds()
-			s.current = in * 10 / 34
+			s.Current = in * 10 / 34
 			return s.Stream(ctx, req)
 		})
-		a := s.agent(price.Of(count), history.Window(&o))
+		a := s.Agent(price.Of(count), history.Window(&o))
 		a.Limits.Cost = limit
 		res, err := a.Run(context.Background(), llm.User("Survey."))
 		return res, s, err

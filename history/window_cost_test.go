@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/longwork"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -16,7 +17,7 @@ import (
 // The work for a request does not grow with the run: at 2,000 steps it is less than a millisecond.
 func TestWindowLinear(t *testing.T) {
 	soak.Sequential(t)
-	s := &survey{pages: 2_000, least: 2_000, most: 8_000}
+	s := &longwork.Survey{Pages: 2_000, Least: 2_000, Most: 8_000}
 	var inside time.Duration // of the model
 	var spent []time.Duration
 	timed := func(add func(time.Duration)) pawl.Middleware {
@@ -40,12 +41,12 @@ func TestWindowLinear(t *testing.T) {
 	count := pawl.Middleware{Model: func(m llm.Model) llm.Model {
 		return modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 			in, _ := req.Bounds()
-			s.current = in * 10 / 34
-			s.meter.requests++
+			s.Current = in * 10 / 34
+			s.Meter.Requests++
 			return m.Stream(ctx, req)
 		})
 	}}
-	a := s.agent(s, timed(func(d time.Duration) { spent, inside = append(spent, d-inside), 0 }), history.Window(&o),
+	a := s.Agent(s, timed(func(d time.Duration) { spent, inside = append(spent, d-inside), 0 }), history.Window(&o),
 		timed(func(d time.Duration) { inside = d }), count)
 	if _, err := a.Run(context.Background(), llm.User("Survey the mill.")); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/longwork"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -29,11 +30,11 @@ func TestWindowCost(t *testing.T) {
 		})
 	}}
 	run := func(ws ...pawl.Middleware) time.Duration {
-		s := &survey{pages: 150, least: 1_000, most: 4_000}
+		s := &longwork.Survey{Pages: 150, Least: 1_000, Most: 4_000}
 		runtime.GC()
 		before := processor(t)
-		if _, err := s.run(t, "chat", ws...); err != nil || s.meter.edits > 0 {
-			t.Fatal(err, s.meter.edits)
+		if _, err := s.Run(t, "chat", ws...); err != nil || s.Meter.Edits > 0 {
+			t.Fatal(err, s.Meter.Edits)
 		}
 		return processor(t) - before
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/longwork"
 	"github.com/pawl-go/pawl/internal/test/pgtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
@@ -73,9 +74,9 @@ func (j *mortal) RenewJournal(ctx context.Context, l store.Lease, until time.Tim
 
 // live makes the run in one process after the other, until it ends. kills has the write at which
 // each of them dies.
-func live(t *testing.T, s *survey, journal store.Journal, kills []int, ws ...pawl.Middleware) *pawl.Result {
+func live(t *testing.T, s *longwork.Survey, journal store.Journal, kills []int, ws ...pawl.Middleware) *pawl.Result {
 	t.Helper()
-	model := s.provider(t, cmp.Or(s.wire, "chat"), durable.Transport(nil))
+	model := s.Provider(t, cmp.Or(s.Wire, "chat"), durable.Transport(nil))
 	for n := 0; ; n++ {
 		ctx, kill := context.WithCancelCause(context.Background())
 		j := &mortal{Journal: journal, kill: kill, ahead: time.Duration(n) * time.Hour}
@@ -83,7 +84,7 @@ func live(t *testing.T, s *survey, journal store.Journal, kills []int, ws ...paw
 			j.at = kills[n]
 		}
 		e := &durable.Engine{Journal: j}
-		r := e.Runner("survey", s.agent(model, ws...))
+		r := e.Runner("survey", s.Agent(model, ws...))
 		var res *pawl.Result
 		var err error
 		if n == 0 {
@@ -106,23 +107,23 @@ func live(t *testing.T, s *survey, journal store.Journal, kills []int, ws ...paw
 func TestWindowKilled(t *testing.T) {
 	soak.Sequential(t)
 	pages := soak.N(100, 2_000)
-	make := func() *survey {
-		return &survey{pages: pages, facts: pages / 20, least: 2_000, most: 8_000, window: small}
+	make := func() *longwork.Survey {
+		return &longwork.Survey{Pages: pages, Facts: pages / 20, Least: 2_000, Most: 8_000, Window: small}
 	}
 	o := options()
 	whole := make()
 	journal := new(store.MemoryJournal)
 	start := time.Now()
 	res := live(t, whole, journal, nil, history.Window(&o))
-	t.Logf("%d requests in %v", whole.meter.requests, time.Since(start))
-	if whole.meter.refused > 0 || whole.known(res) != whole.facts {
-		t.Fatalf("%+v, %d facts", whole.meter, whole.known(res))
+	t.Logf("%d requests in %v", whole.Meter.Requests, time.Since(start))
+	if whole.Meter.Refused > 0 || whole.Known(res) != whole.Facts {
+		t.Fatalf("%+v, %d facts", whole.Meter, whole.Known(res))
 	}
 	e := &durable.Engine{Journal: journal}
-	agent := whole.agent(whole.provider(t, "chat", durable.Transport(nil)), history.Window(&o))
+	agent := whole.Agent(whole.Provider(t, "chat", durable.Transport(nil)), history.Window(&o))
 	played, err := e.Replay(context.Background(), "survey", agent)
-	if err != nil || played.Bytes != whole.meter.requests {
-		t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.meter.requests)
+	if err != nil || played.Bytes != whole.Meter.Requests {
+		t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.Meter.Requests)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	var random []int
@@ -136,7 +137,9 @@ func TestWindowKilled(t *testing.T) {
 func TestWindowKilledPostgres(t *testing.T) {
 	soak.Only(t, "it starts a server of its own")
 	soak.Sequential(t)
-	make := func() *survey { return &survey{pages: 200, facts: 10, least: 2_000, most: 8_000, window: small} }
+	make := func() *longwork.Survey {
+		return &longwork.Survey{Pages: 200, Facts: 10, Least: 2_000, Most: 8_000, Window: small}
+	}
 	open := func() store.Journal {
 		server := pgtest.Postgres()
 		t.Cleanup(server.Stop)
@@ -151,10 +154,10 @@ func TestWindowKilledPostgres(t *testing.T) {
 	whole, journal := make(), open()
 	res := live(t, whole, journal, nil, history.Window(&o))
 	e := &durable.Engine{Journal: journal}
-	agent := whole.agent(whole.provider(t, "chat", durable.Transport(nil)), history.Window(&o))
+	agent := whole.Agent(whole.Provider(t, "chat", durable.Transport(nil)), history.Window(&o))
 	played, err := e.Replay(t.Context(), "survey", agent)
-	if err != nil || played.Bytes != whole.meter.requests {
-		t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.meter.requests)
+	if err != nil || played.Bytes != whole.Meter.Requests {
+		t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.Meter.Requests)
 	}
 	alikeOn(t, open(), make(), whole, res, []int{50, 120, 33, 200, 77}, &o)
 }
@@ -162,7 +165,9 @@ func TestWindowKilledPostgres(t *testing.T) {
 // The same for one kill at each write of a run with edits and a fold.
 func TestWindowKilledAnywhere(t *testing.T) {
 	soak.Sequential(t)
-	make := func() *survey { return &survey{pages: 60, facts: 5, least: 2_000, most: 8_000, window: small} }
+	make := func() *longwork.Survey {
+		return &longwork.Survey{Pages: 60, Facts: 5, Least: 2_000, Most: 8_000, Window: small}
+	}
 	o := options()
 	whole := make()
 	journal := &mortal{Journal: new(store.MemoryJournal), kill: func(error) {}}
@@ -173,20 +178,20 @@ func TestWindowKilledAnywhere(t *testing.T) {
 }
 
 // alike makes the run of s, which is killed, and compares its requests with the run that lived.
-func alike(t *testing.T, s, whole *survey, want *pawl.Result, kills []int, o *history.WindowOptions) {
+func alike(t *testing.T, s, whole *longwork.Survey, want *pawl.Result, kills []int, o *history.WindowOptions) {
 	t.Helper()
 	alikeOn(t, new(store.MemoryJournal), s, whole, want, kills, o)
 }
 
-func alikeOn(t *testing.T, journal store.Journal, s, whole *survey, want *pawl.Result, kills []int,
+func alikeOn(t *testing.T, journal store.Journal, s, whole *longwork.Survey, want *pawl.Result, kills []int,
 	o *history.WindowOptions) {
 	t.Helper()
 	got := live(t, s, journal, kills, history.Window(o))
-	digests := slices.Compact(slices.Clone(s.digests))
-	if !slices.Equal(digests, whole.digests) {
-		t.Errorf("kills %v: the requests differ from the run without a kill: %d and %d", kills, len(digests), len(whole.digests))
+	digests := slices.Compact(slices.Clone(s.Digests))
+	if !slices.Equal(digests, whole.Digests) {
+		t.Errorf("kills %v: the requests differ from the run without a kill: %d and %d", kills, len(digests), len(whole.Digests))
 	}
-	if twice := len(s.digests) - len(digests); twice > len(kills) {
+	if twice := len(s.Digests) - len(digests); twice > len(kills) {
 		t.Errorf("kills %v: %d requests are sent twice", kills, twice)
 	}
 	if a, b := got.Spent.Usage, want.Spent.Usage; a.Input != b.Input || a.Output != b.Output {

@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/longwork"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -36,7 +37,7 @@ func (s *spying) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 
 // burst reads many pages in each of a few rounds.
 type burst struct {
-	*survey
+	*longwork.Survey
 	calls int
 }
 
@@ -67,7 +68,7 @@ func (b *burst) run(t *testing.T, w pawl.Middleware) (*pawl.Result, error) {
 			}
 		})
 	}}
-	return b.agent(b.provider(t, "chat"), w, m).Run(context.Background(), llm.User("Read."))
+	return b.Agent(b.Provider(t, "chat"), w, m).Run(context.Background(), llm.User("Read."))
 }
 
 type modelFunc func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error]
@@ -94,8 +95,8 @@ func TestWindowThrash(t *testing.T) {
 		})
 		read.Effect, read.MaxResult = pawl.EffectRead, -1
 		n, warned := 0, false
-		s := &survey{window: small}
-		m := s.provider(t, "chat")
+		s := &longwork.Survey{Window: small}
+		m := s.Provider(t, "chat")
 		loop := pawl.Middleware{Model: func(llm.Model) llm.Model {
 			return modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 				return func(yield func(llm.Delta, error) bool) {
@@ -132,8 +133,8 @@ func TestWindowThrash(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if res.Stop != pawl.StopLimit || res.Limit != "window" || res.Cause != "the window of 32768 tokens is too small for this work" ||
-			!warned || n > 40 || s.meter.refused > 0 {
-			t.Errorf("seed %d: %s %s %q after %d requests, warned %v, %+v", seed, res.Stop, res.Limit, res.Cause, n, warned, s.meter)
+			!warned || n > 40 || s.Meter.Refused > 0 {
+			t.Errorf("seed %d: %s %s %q after %d requests, warned %v, %+v", seed, res.Stop, res.Limit, res.Cause, n, warned, s.Meter)
 		}
 	}
 }
@@ -159,11 +160,11 @@ func TestWindowWorkers(t *testing.T) {
 	const workers = 8
 	pages := soak.N(45, 90)
 	o := options()
-	inner := make([]*survey, workers)
+	inner := make([]*longwork.Survey, workers)
 	var tools []pawl.Toolset
 	for i := range workers {
-		inner[i] = &survey{pages: pages, least: 2_000, most: 8_000, window: small}
-		a := inner[i].agent(inner[i].provider(t, "chat"), history.Window(&o))
+		inner[i] = &longwork.Survey{Pages: pages, Least: 2_000, Most: 8_000, Window: small}
+		a := inner[i].Agent(inner[i].Provider(t, "chat"), history.Window(&o))
 		a.Name = fmt.Sprint("worker_", i)
 		tools = append(tools, a.Tool("Surveys a part."))
 	}
@@ -185,8 +186,8 @@ func TestWindowWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, s := range inner {
-		if s.meter.requests < pages-10 || s.meter.refused > 0 {
-			t.Errorf("worker %d: %d requests, %d refused", i, s.meter.requests, s.meter.refused)
+		if s.Meter.Requests < pages-10 || s.Meter.Refused > 0 {
+			t.Errorf("worker %d: %d requests, %d refused", i, s.Meter.Requests, s.Meter.Refused)
 		}
 	}
 	for i := 1; i < len(sizes); i++ {

@@ -16,14 +16,15 @@ import (
 	"github.com/pawl-go/pawl/durable/temporal"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
+	"github.com/pawl-go/pawl/internal/test/longwork"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
 // onTemporal is the survey that a worker works on.
-func onTemporal() *survey {
-	return &survey{pages: 200, facts: 10, least: 2_000, most: 8_000, window: small}
+func onTemporal() *longwork.Survey {
+	return &longwork.Survey{Pages: 200, Facts: 10, Least: 2_000, Most: 8_000, Window: small}
 }
 
 // dialled returns an engine over the cluster that the environment of a worker names.
@@ -43,7 +44,7 @@ func work() {
 	if err == nil {
 		w, o := e.Worker(nil), options()
 		m := openai.NewChat("gpt-5-mini", &openai.Options{BaseURL: os.Getenv("PAWL_WINDOW_URL"), Key: "none", Retries: -1})
-		if err = w.Add(ctx, "agent", onTemporal().agent(m, history.Window(&o))); err == nil {
+		if err = w.Add(ctx, "agent", onTemporal().Agent(m, history.Window(&o))); err == nil {
 			err = w.Run(ctx)
 		}
 	}
@@ -109,15 +110,15 @@ func TestWindowKilledTemporal(t *testing.T) {
 	defer server.Kill()
 	o := options()
 	whole := onTemporal()
-	want, err := whole.agent(whole.provider(t, "chat"), history.Window(&o)).Run(t.Context(), llm.User("Survey the mill."))
-	if err != nil || whole.meter.refused > 0 || whole.known(want) != whole.facts {
-		t.Fatalf("%v, %+v, %d facts", err, whole.meter, whole.known(want))
+	want, err := whole.Agent(whole.Provider(t, "chat"), history.Window(&o)).Run(t.Context(), llm.User("Survey the mill."))
+	if err != nil || whole.Meter.Refused > 0 || whole.Known(want) != whole.Facts {
+		t.Fatalf("%v, %+v, %d facts", err, whole.Meter, whole.Known(want))
 	}
 	for _, at := range [][]int{nil, {5, 40, 41, 120, 190}} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			s := onTemporal()
-			s.provider(t, "chat")
-			env := map[string]string{"PAWL_WINDOW_WORKER": server.Addr, "PAWL_WINDOW_URL": s.url,
+			s.Provider(t, "chat")
+			env := map[string]string{"PAWL_WINDOW_WORKER": server.Addr, "PAWL_WINDOW_URL": s.URL,
 				"PAWL_WINDOW_BLOBS": t.TempDir(), "PAWL_WINDOW_QUEUE": fmt.Sprint("window-", len(at))}
 			var list []string
 			for k, v := range env {
@@ -125,8 +126,8 @@ func TestWindowKilledTemporal(t *testing.T) {
 			}
 			kill, stop := employed(t, list...)
 			defer stop()
-			s.asked = func() {
-				if slices.Contains(at, s.meter.requests) {
+			s.Asked = func() {
+				if slices.Contains(at, s.Meter.Requests) {
 					kill()
 				}
 			}
@@ -143,7 +144,7 @@ func TestWindowKilledTemporal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d requests, %d kills in %v", s.meter.requests, len(at), time.Since(start))
+			t.Logf("%d requests, %d kills in %v", s.Meter.Requests, len(at), time.Since(start))
 			sameRun(t, s, whole, got, want, len(at))
 
 			// Another worker replays the whole history, without a request.
@@ -151,14 +152,14 @@ func TestWindowKilledTemporal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sent := s.meter.requests
+			sent := s.Meter.Requests
 			kill()
 			after, err := e.Export(ctx, id)
 			for err != nil && ctx.Err() == nil { // the cluster still waits for the dead worker
 				after, err = e.Export(ctx, id)
 			}
-			if err != nil || asText(t, before) != asText(t, after) || s.meter.requests != sent {
-				t.Errorf("the replay differs: %v, %d requests more", err, s.meter.requests-sent)
+			if err != nil || asText(t, before) != asText(t, after) || s.Meter.Requests != sent {
+				t.Errorf("the replay differs: %v, %d requests more", err, s.Meter.Requests-sent)
 			}
 		})
 	}
@@ -174,24 +175,24 @@ func asText(t *testing.T, v any) string {
 }
 
 // sameRun compares a run whose workers were killed with a run that lived.
-func sameRun(t *testing.T, s, whole *survey, got, want *pawl.Result, kills int) {
+func sameRun(t *testing.T, s, whole *longwork.Survey, got, want *pawl.Result, kills int) {
 	t.Helper()
-	digests := slices.Compact(slices.Clone(s.digests))
-	if !slices.Equal(digests, whole.digests) {
+	digests := slices.Compact(slices.Clone(s.Digests))
+	if !slices.Equal(digests, whole.Digests) {
 		n := 0
-		for n < min(len(digests), len(whole.digests)) && digests[n] == whole.digests[n] {
+		for n < min(len(digests), len(whole.Digests)) && digests[n] == whole.Digests[n] {
 			n++
 		}
-		t.Errorf("%d and %d requests, which differ from request %d on", len(digests), len(whole.digests), n)
+		t.Errorf("%d and %d requests, which differ from request %d on", len(digests), len(whole.Digests), n)
 	}
-	if twice := len(s.digests) - len(digests); twice != kills {
+	if twice := len(s.Digests) - len(digests); twice != kills {
 		t.Errorf("%d requests are sent twice after %d kills", twice, kills)
 	}
 	if a, b := got.Spent.Usage, want.Spent.Usage; a.Input != b.Input || a.Output != b.Output {
 		t.Errorf("tokens %d and %d, want %d and %d", a.Input, a.Output, b.Input, b.Output)
 	}
-	if s.known(got) != whole.facts || !strings.Contains(asText(t, got.Messages), "All is read.") ||
+	if s.Known(got) != whole.Facts || !strings.Contains(asText(t, got.Messages), "All is read.") ||
 		asText(t, got.Messages) != asText(t, want.Messages) {
-		t.Errorf("the transcript differs, or has %d of %d facts", s.known(got), whole.facts)
+		t.Errorf("the transcript differs, or has %d of %d facts", s.Known(got), whole.Facts)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/longwork"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -22,24 +23,24 @@ func options() history.WindowOptions { return history.WindowOptions{Tokens: smal
 
 // ends runs the work of s and checks what holds for each run: it ends with an answer, no request is
 // refused more often than allowed or breaks a rule of the API, and every fact is found.
-func ends(t *testing.T, s *survey, wire string, refusals int, o *history.WindowOptions) *pawl.Result {
+func ends(t *testing.T, s *longwork.Survey, wire string, refusals int, o *history.WindowOptions) *pawl.Result {
 	t.Helper()
 	start := time.Now()
-	res, err := s.run(t, wire, history.Window(o))
-	m := &s.meter
-	t.Logf("%s: %d requests, %.1f M tokens, largest %d, %.1f %% cached, %d edits, %d refused, price %.2f, %v", wire, m.requests,
-		float64(m.sent)/1e6, m.largest, 100*m.share(), m.edits, m.refused, m.price(), time.Since(start))
+	res, err := s.Run(t, wire, history.Window(o))
+	m := &s.Meter
+	t.Logf("%s: %d requests, %.1f M tokens, largest %d, %.1f %% cached, %d edits, %d refused, price %.2f, %v", wire, m.Requests,
+		float64(m.Sent)/1e6, m.Largest, 100*m.Share(), m.Edits, m.Refused, m.Price(), time.Since(start))
 	switch {
 	case err != nil:
 		t.Fatal(err)
 	case res.Stop != pawl.StopAnswer:
 		t.Errorf("stop %s: %s", res.Stop, res.Cause)
 	}
-	if m.refused > refusals || len(m.violations) > refusals {
-		t.Errorf("%d refusals, violations %.1000q", m.refused, m.violations)
+	if m.Refused > refusals || len(m.Violations) > refusals {
+		t.Errorf("%d refusals, violations %.1000q", m.Refused, m.Violations)
 	}
-	if got := s.known(res); got != s.facts {
-		t.Errorf("%d facts of %d", got, s.facts)
+	if got := s.Known(res); got != s.Facts {
+		t.Errorf("%d facts of %d", got, s.Facts)
 	}
 	return res
 }
@@ -47,18 +48,19 @@ func ends(t *testing.T, s *survey, wire string, refusals int, o *history.WindowO
 // A turn of 500 pages in a window of 32k tokens ends with every fact, over each API.
 func TestWindowSurvey(t *testing.T) {
 	soak.Sequential(t)
-	for _, wire := range wires {
+	for _, wire := range longwork.Wires {
 		t.Run(wire, func(t *testing.T) {
 			pages := soak.N(60, 500)
-			s := &survey{pages: pages, facts: pages / 10, least: 2_000, most: 8_000, window: small, think: wire != "chat"}
+			s := &longwork.Survey{Pages: pages, Facts: pages / 10, Least: 2_000, Most: 8_000, Window: small,
+				Think: wire != "chat"}
 			o := options()
 			ends(t, s, wire, 0, &o)
-			m := &s.meter
-			if m.largest > (small-4_096)*9/10 {
-				t.Errorf("the largest request has %d tokens", m.largest)
+			m := &s.Meter
+			if m.Largest > (small-4_096)*9/10 {
+				t.Errorf("the largest request has %d tokens", m.Largest)
 			}
-			if pages == 500 && (m.sent > 10_500_000 || m.share() < 0.86 || m.edits > 65 || m.price() > 2.4) {
-				t.Errorf("sent %d, cached %.3f, %d edits, price %.2f", m.sent, m.share(), m.edits, m.price())
+			if pages == 500 && (m.Sent > 10_500_000 || m.Share() < 0.86 || m.Edits > 65 || m.Price() > 2.4) {
+				t.Errorf("sent %d, cached %.3f, %d edits, price %.2f", m.Sent, m.Share(), m.Edits, m.Price())
 			}
 		})
 	}
@@ -67,17 +69,17 @@ func TestWindowSurvey(t *testing.T) {
 // The same with results of 1 to 40 KB, 10 MB in all, of which the longest are stored.
 func TestWindowLargeResults(t *testing.T) {
 	soak.Sequential(t)
-	for _, wire := range soak.N(wires[:1], wires) {
+	for _, wire := range soak.N(longwork.Wires[:1], longwork.Wires) {
 		pages := soak.N(150, 500)
-		s := &survey{pages: pages, facts: pages / 10, least: 1_000, most: 40_000, window: small, shelf: true}
+		s := &longwork.Survey{Pages: pages, Facts: pages / 10, Least: 1_000, Most: 40_000, Window: small, Shelf: true}
 		o := options()
 		ends(t, s, wire, 0, &o)
 		whole := 0 // tokens, if each request had all pages so far
 		for i := range pages {
-			whole += len(s.page(i)) * (pages - i) * 10 / 34
+			whole += len(s.Page(i)) * (pages - i) * 10 / 34
 		}
-		if s.meter.sent > whole/4 || s.meter.share() < 0.8 {
-			t.Errorf("sent %d tokens of %d, cached %.3f", s.meter.sent, whole, s.meter.share())
+		if s.Meter.Sent > whole/4 || s.Meter.Share() < 0.8 {
+			t.Errorf("sent %d tokens of %d, cached %.3f", s.Meter.Sent, whole, s.Meter.Share())
 		}
 	}
 }
@@ -126,17 +128,18 @@ func TestWindowShare(t *testing.T) {
 // alone does the work.
 func TestWindowTiers(t *testing.T) {
 	soak.Sequential(t)
-	base := survey{pages: soak.N(75, 150), facts: 15, least: 2_000, most: 8_000, window: small}
+	base := longwork.Survey{Pages: soak.N(75, 150), Facts: 15, Least: 2_000, Most: 8_000, Window: small}
 	for name, ws := range map[string][]pawl.Middleware{
 		"nothing":        nil,
 		"other function": {history.LastTurns(2)},
 		"cut alone":      {history.Window(history.Tiers(options(), true, true, false))},
 	} {
-		s := survey{pages: base.pages, facts: base.facts, least: base.least, most: base.most, window: base.window}
+		s := longwork.Survey{Pages: base.Pages, Facts: base.Facts, Least: base.Least, Most: base.Most,
+			Window: base.Window}
 		var pe *llm.ProviderError
-		_, err := s.run(t, "chat", ws...)
-		if !errors.As(err, &pe) || pe.Code != llm.CodeContextLength || s.meter.requests > 40 {
-			t.Errorf("%s: %v after %d requests", name, err, s.meter.requests)
+		_, err := s.Run(t, "chat", ws...)
+		if !errors.As(err, &pe) || pe.Code != llm.CodeContextLength || s.Meter.Requests > 40 {
+			t.Errorf("%s: %v after %d requests", name, err, s.Meter.Requests)
 		}
 	}
 	for name, o := range map[string]*history.WindowOptions{
@@ -144,7 +147,8 @@ func TestWindowTiers(t *testing.T) {
 		"fold alone":  history.Tiers(options(), true, false, true),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := survey{pages: base.pages, facts: base.facts, least: base.least, most: base.most, window: base.window}
+			s := longwork.Survey{Pages: base.Pages, Facts: base.Facts, Least: base.Least, Most: base.Most,
+				Window: base.Window}
 			ends(t, &s, "chat", 0, o)
 		})
 	}
@@ -158,12 +162,12 @@ func TestWindowLearns(t *testing.T) {
 		"unknown":         {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &survey{pages: soak.N(75, 500), facts: 15, least: 2_000, most: 8_000, window: small}
+			s := &longwork.Survey{Pages: soak.N(75, 500), Facts: 15, Least: 2_000, Most: 8_000, Window: small}
 			if soak.On() {
-				s.facts = 50
+				s.Facts = 50
 			}
 			ends(t, s, "chat", 2, &o)
-			if s.meter.refused == 0 {
+			if s.Meter.Refused == 0 {
 				t.Error("no request was refused: the test shows nothing")
 			}
 		})
@@ -175,27 +179,28 @@ func TestWindowTokens(t *testing.T) {
 	soak.Sequential(t)
 	pages := soak.N(50, 100)
 	for _, per := range []float64{2.2, 4.5} {
-		s := &survey{pages: pages, facts: 10, least: 2_000, most: 8_000, window: small, bytesPerToken: per}
+		s := &longwork.Survey{Pages: pages, Facts: 10, Least: 2_000, Most: 8_000, Window: small, BytesPerToken: per}
 		o := options()
 		ends(t, s, "chat", 0, &o)
 	}
-	s := &survey{pages: pages, facts: 10, least: 2_000, most: 8_000, window: small, bytesPerToken: 2.6, blind: true}
+	s := &longwork.Survey{Pages: pages, Facts: 10, Least: 2_000, Most: 8_000, Window: small,
+		BytesPerToken: 2.6, Blind: true}
 	o := options()
 	ends(t, s, "chat", 0, &o)
 }
 
 // The results of one round do not exceed the window together.
 func TestWindowRound(t *testing.T) {
-	s := &survey{pages: 60, least: 8_000, most: 8_100, window: small}
-	burst := &burst{survey: s, calls: 24}
+	s := &longwork.Survey{Pages: 60, Least: 8_000, Most: 8_100, Window: small}
+	burst := &burst{Survey: s, calls: 24}
 	o := options()
 	res, err := burst.run(t, history.Window(&o))
-	if err != nil || res.Stop != pawl.StopAnswer || s.meter.refused > 0 || s.meter.largest > small {
-		t.Errorf("%v, %+v", err, s.meter)
+	if err != nil || res.Stop != pawl.StopAnswer || s.Meter.Refused > 0 || s.Meter.Largest > small {
+		t.Errorf("%v, %+v", err, s.Meter)
 	}
-	s.meter = meter{}
+	s.Meter = longwork.Meter{}
 	_, err = burst.run(t, history.Window(history.Tiers(o, false, false, true)))
-	if err == nil && s.meter.refused == 0 {
+	if err == nil && s.Meter.Refused == 0 {
 		t.Error("without the bound for a round, the run should be refused")
 	}
 }
@@ -203,29 +208,29 @@ func TestWindowRound(t *testing.T) {
 // 200 tools of a kilobyte count from the first request on.
 func TestWindowTools(t *testing.T) {
 	soak.Sequential(t)
-	s := &survey{pages: 100, facts: 10, least: 4_000, most: 12_000, window: 131_072}
-	a := s.agent(s.provider(t, "chat"), history.Window(&history.WindowOptions{Tokens: 131_072}))
+	s := &longwork.Survey{Pages: 100, Facts: 10, Least: 4_000, Most: 12_000, Window: 131_072}
+	a := s.Agent(s.Provider(t, "chat"), history.Window(&history.WindowOptions{Tokens: 131_072}))
 	for i := range 200 {
 		a.Tools = append(a.Tools, pawl.Func(fmt.Sprintf("tool_%d", i), strings.Repeat("It does this and that. ", 45),
 			func(context.Context, struct{}) (string, error) { return "", nil }))
 	}
 	res, err := a.Run(context.Background(), llm.User("Survey the mill."))
-	if err != nil || res.Stop != pawl.StopAnswer || s.meter.refused > 0 || s.known(res) != 10 {
-		t.Errorf("%v, %+v", err, s.meter)
+	if err != nil || res.Stop != pawl.StopAnswer || s.Meter.Refused > 0 || s.Known(res) != 10 {
+		t.Errorf("%v, %+v", err, s.Meter)
 	}
-	if s.meter.largest < 70_000 {
-		t.Errorf("the largest request has %d tokens: nothing was put away", s.meter.largest)
+	if s.Meter.Largest < 70_000 {
+		t.Errorf("the largest request has %d tokens: nothing was put away", s.Meter.Largest)
 	}
 }
 
 // The record names every call with an effect, with its outcome and its id, after many folds.
 func TestWindowWrites(t *testing.T) {
 	soak.Sequential(t)
-	s := &survey{pages: soak.N(350, 500), least: 2_000, most: 8_000, window: small, writes: 10}
+	s := &longwork.Survey{Pages: soak.N(350, 500), Least: 2_000, Most: 8_000, Window: small, Writes: 10}
 	var last string
 	spy := pawl.Middleware{Model: func(m llm.Model) llm.Model { return &spying{m, &last} }}
 	o := options()
-	if _, err := s.run(t, "chat", history.Window(&o), spy); err != nil {
+	if _, err := s.Run(t, "chat", history.Window(&o), spy); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(last, `note {"page":`); n < 30 || n != strings.Count(last, ": ok\n") {

@@ -1,4 +1,7 @@
-package history_test
+// Package longwork is a run of hundreds of requests that a provider weighs: a survey of many pages,
+// in which facts are searched. The tests of package history use it, and the tests of engines that
+// restart such a run.
+package longwork
 
 import (
 	"bytes"
@@ -26,59 +29,67 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// survey is long work: pages are read one after the other, and then each planted fact is searched
+// Survey is long work: pages are read one after the other, and then each planted fact is searched
 // and read. The script goes by the last results alone, as a model does that has lost the rest.
-type survey struct {
-	pages, facts  int
-	least, most   int     // bytes of a page
-	window        int     // tokens; the provider refuses a longer request. 0 means endless
-	bytesPerToken float64 // 0 means 3.4
-	shelf         bool    // results over 32 KiB are stored
-	writes        int     // every writes-th page is noted by a call with an effect; 0 means none
-	blind         bool    // the provider reports no usage
-	think         bool
-	model         string // a model at its own provider, whose own means are tried; "" means none
-	wire          string // of live; "" means chat
-	url           string // of the provider
-	skill         string // the result of a tool with Pin, called first; "" means none
-	asked         func() // called for each request; nil means nothing
+type Survey struct {
+	Pages         int
+	Facts         int     // planted facts; 0 means none
+	Least, Most   int     // bytes of a page
+	Window        int     // tokens; the provider refuses a longer request. 0 means no limit
+	BytesPerToken float64 // 0 means 3.4
+	Shelf         bool    // results over 32 KiB are stored
+	Writes        int     // every Writes-th page is noted by a call with an effect; 0 means none
+	Blind         bool    // the provider reports no usage
+	Think         bool    // each reply begins with reasoning
+	Model         string  // a model at its own provider, whose own means are tried; "" means none
+	Wire          string  // the API; "" means chat
+	Skill         string  // the result of a tool with Pin, called first; "" means none
+	Asked         func()  // called for each request; nil means nothing
 
-	mu      sync.Mutex
-	meter   meter
-	prev    []byte
-	current int      // tokens of the request at hand
-	digests []string // of the requests
-	body    string   // of the last request
+	// What the provider saw.
+	URL     string // the provider's address, set by Provider
+	Meter   Meter
+	Current int      // tokens of the present request
+	Digests []string // of the requests
+	Body    string   // of the last request
+
+	mu   sync.Mutex
+	prev []byte // the request before
 }
 
-// meter is what a provider saw.
-type meter struct {
-	requests, refused, largest, edits int
-	sent                              int // tokens
-	bytes, cached                     int
-	violations                        []string
+// Meter counts what a provider saw.
+type Meter struct {
+	Requests   int
+	Refused    int // requests that were too long
+	Largest    int // tokens of the largest request
+	Edits      int // edits of the window
+	Sent       int // tokens
+	Bytes      int // of the requests
+	Cached     int // bytes of the requests that a cache has
+	Violations []string
 }
 
-func (m *meter) share() float64 { return float64(m.cached) / float64(max(1, m.bytes)) }
+// Share returns the share of the bytes that a cache has.
+func (m *Meter) Share() float64 { return float64(m.Cached) / float64(max(1, m.Bytes)) }
 
-// price is the cost at 0.1 for a million cached tokens and 1.25 for others.
-func (m *meter) price() float64 {
-	return float64(m.sent) / 1e6 * (m.share()*0.1 + (1-m.share())*1.25)
+// Price is the cost at 0.1 for a million cached tokens and 1.25 for others.
+func (m *Meter) Price() float64 {
+	return float64(m.Sent) / 1e6 * (m.Share()*0.1 + (1-m.Share())*1.25)
 }
 
 // fact returns the fact of page n, or "".
-func (s *survey) fact(n int) string {
-	if s.facts == 0 || n%(s.pages/s.facts) != s.pages/s.facts/2 {
+func (s *Survey) fact(n int) string {
+	if s.Facts == 0 || n%(s.Pages/s.Facts) != s.Pages/s.Facts/2 {
 		return ""
 	}
-	k := n / (s.pages / s.facts)
+	k := n / (s.Pages / s.Facts)
 	return fmt.Sprintf("FACT-%d is %d", k, 1000+k*37)
 }
 
-// page returns page n, which is the same each time.
-func (s *survey) page(n int) string {
+// Page returns page n, which is the same each time.
+func (s *Survey) Page(n int) string {
 	r := rand.New(rand.NewPCG(uint64(n), 7))
-	size := s.least + r.IntN(s.most-s.least+1)
+	size := s.Least + r.IntN(s.Most-s.Least+1)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Page %d of the survey\n", n)
 	for b.Len() < size {
@@ -90,12 +101,12 @@ func (s *survey) page(n int) string {
 	return b.String()
 }
 
-// tools returns page_read, note and, with an archive, result_read.
-func (s *survey) tools() []pawl.Toolset {
+// Tools returns page_read, note and, with an archive, result_read.
+func (s *Survey) Tools() []pawl.Toolset {
 	page := pawl.Func("page_read", "Reads a page of the survey.", func(_ context.Context, in struct {
 		Page int `json:"page"`
 	}) (string, error) {
-		return s.page(in.Page), nil
+		return s.Page(in.Page), nil
 	})
 	page.Effect = pawl.EffectRead
 	note := pawl.Func("note", "Notes a page.", func(_ context.Context, in struct {
@@ -104,21 +115,22 @@ func (s *survey) tools() []pawl.Toolset {
 		return fmt.Sprintf("noted %d", in.Page), nil
 	})
 	note.Effect = pawl.EffectWrite
-	if s.skill != "" {
-		skill := pawl.Func("skill", "Shows a skill.", func(context.Context, struct{}) (string, error) { return s.skill, nil })
+	if s.Skill != "" {
+		skill := pawl.Func("skill", "Shows a skill.", func(context.Context, struct{}) (string, error) { return s.Skill, nil })
 		skill.Effect, skill.Pin = pawl.EffectRead, true
 		return []pawl.Toolset{page, skill, artifact.Reader{}}
 	}
-	if s.shelf {
+	if s.Shelf {
 		return []pawl.Toolset{page, note}
 	}
 	return []pawl.Toolset{page, note, artifact.Reader{}}
 }
 
-func (s *survey) agent(m llm.Model, ws ...pawl.Middleware) *pawl.Agent {
-	a := &pawl.Agent{Model: m, Instructions: "Read the survey. Then find the facts.", Tools: s.tools(), Middleware: ws,
-		Limits: pawl.Limits{Rounds: 5 * s.pages}}
-	if s.shelf {
+// Agent returns an agent that does the work with the model m.
+func (s *Survey) Agent(m llm.Model, ws ...pawl.Middleware) *pawl.Agent {
+	a := &pawl.Agent{Model: m, Instructions: "Read the survey. Then find the facts.", Tools: s.Tools(), Middleware: ws,
+		Limits: pawl.Limits{Rounds: 5 * s.Pages}}
+	if s.Shelf {
 		a.Artifacts = new(artifact.Memory)
 	}
 	return a
@@ -131,26 +143,26 @@ var (
 )
 
 // next returns the calls of the next reply; none means the answer.
-func (s *survey) next(req *llm.Request) []llm.ToolCall {
+func (s *Survey) next(req *llm.Request) []llm.ToolCall {
 	call := func(name string, args any) llm.ToolCall {
 		b, _ := json.Marshal(args)
 		return llm.ToolCall{ID: strings.Trim(notWord.ReplaceAllString(name+string(b), "_"), "_"), Name: name, Args: b}
 	}
 	read := func(n int) []llm.ToolCall {
 		calls := []llm.ToolCall{call("page_read", map[string]any{"page": n})}
-		if n%10 == 9 && n+1 < s.pages {
+		if n%10 == 9 && n+1 < s.Pages {
 			calls = append(calls, call("page_read", map[string]any{"page": n + 1}))
 		}
-		if s.skill != "" && n == 0 {
+		if s.Skill != "" && n == 0 {
 			calls = append(calls, call("skill", map[string]any{}))
 		}
-		if s.writes > 0 && n%s.writes == s.writes/2 {
+		if s.Writes > 0 && n%s.Writes == s.Writes/2 {
 			calls = append(calls, call("note", map[string]any{"page": n}))
 		}
 		return calls
 	}
 	search := func(k int) []llm.ToolCall {
-		if k >= s.facts {
+		if k >= s.Facts {
 			return nil
 		}
 		return []llm.ToolCall{call("result_read", map[string]any{"pattern": fmt.Sprintf("FACT-%d is", k)})}
@@ -192,24 +204,24 @@ func (s *survey) next(req *llm.Request) []llm.ToolCall {
 			return search(k + 1)
 		}
 	}
-	if highest+1 < s.pages {
+	if highest+1 < s.Pages {
 		return read(highest + 1)
 	}
 	return search(0)
 }
 
 // Stream is the model behind the provider.
-func (s *survey) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+func (s *Survey) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		usage := &llm.Usage{Input: s.current, Output: 20}
-		if s.blind {
+		usage := &llm.Usage{Input: s.Current, Output: 20}
+		if s.Blind {
 			usage = &llm.Usage{}
 		}
 		calls := s.next(req)
 		i := 0
-		if s.think {
+		if s.Think {
 			if !yield(llm.Delta{Part: llm.Reasoning{Text: fmt.Sprintf("after %d messages", len(req.Messages))}, Done: true}, nil) {
 				return
 			}
@@ -231,31 +243,31 @@ func (s *survey) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta
 var cacheMark = regexp.MustCompile(`,"cache_control":\{[^}]*\}`)
 
 // weigh counts a request as the provider does, and refuses it if it is too long.
-func (s *survey) weigh(_ int, r *pawltest.Received) *pawltest.Fault {
+func (s *Survey) weigh(_ int, r *pawltest.Received) *pawltest.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	per := s.bytesPerToken
+	per := s.BytesPerToken
 	if per == 0 {
 		per = 3.4
 	}
 	body := cacheMark.ReplaceAll(r.Body, nil)
-	s.current = int(float64(len(body)) / per)
-	m := &s.meter
-	s.body = string(r.Body)
-	m.requests++
-	if s.asked != nil {
-		s.asked()
+	s.Current = int(float64(len(body)) / per)
+	m := &s.Meter
+	s.Body = string(r.Body)
+	m.Requests++
+	if s.Asked != nil {
+		s.Asked()
 	}
-	s.digests = append(s.digests, fmt.Sprintf("%x", sha256.Sum256(r.Body)))
+	s.Digests = append(s.Digests, fmt.Sprintf("%x", sha256.Sum256(r.Body)))
 	for _, v := range r.Violations {
-		m.violations = append(m.violations, v.String())
+		m.Violations = append(m.Violations, v.String())
 	}
-	if s.window > 0 && s.current > s.window {
-		m.refused++
-		return &pawltest.Fault{Status: 400, Message: fmt.Sprintf("prompt is too long: %d tokens exceed the context window of %d; this model's maximum context length is less", s.current, s.window)}
+	if s.Window > 0 && s.Current > s.Window {
+		m.Refused++
+		return &pawltest.Fault{Status: 400, Message: fmt.Sprintf("prompt is too long: %d tokens exceed the context window of %d; this model's maximum context length is less", s.Current, s.Window)}
 	}
-	m.largest = max(m.largest, s.current)
-	m.sent += s.current
+	m.Largest = max(m.Largest, s.Current)
+	m.Sent += s.Current
 	same := 0
 	for same < min(len(body), len(s.prev)) && body[same] == s.prev[same] {
 		same++
@@ -264,31 +276,31 @@ func (s *survey) weigh(_ int, r *pawltest.Received) *pawltest.Fault {
 	if at := bytes.LastIndex(body, []byte(`"tools":`)); at > same && bytes.HasSuffix(s.prev, body[at:]) {
 		same += len(body) - at
 	}
-	m.bytes += len(body)
-	m.cached += same
+	m.Bytes += len(body)
+	m.Cached += same
 	s.prev = bytes.Clone(body)
 	return nil
 }
 
-// wires are the four APIs.
-var wires = []string{"chat", "responses", "anthropic", "gemini"}
+// Wires are the four APIs.
+var Wires = []string{"chat", "responses", "anthropic", "gemini"}
 
-// provider starts a provider and returns its model.
-func (s *survey) provider(t testing.TB, wire string, by ...http.RoundTripper) llm.Model {
+// Provider starts a provider and returns its model.
+func (s *Survey) Provider(t testing.TB, wire string, by ...http.RoundTripper) llm.Model {
 	t.Helper()
 	sim, err := pawltest.NewSimulator(s, &pawltest.SimulatorOptions{Fault: s.weigh, Quiet: true,
-		Tokens:        func(*pawltest.Received) int { s.mu.Lock(); defer s.mu.Unlock(); return s.current },
+		Tokens:        func(*pawltest.Received) int { s.mu.Lock(); defer s.mu.Unlock(); return s.Current },
 		BoundThinking: wire == "anthropic"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { sim.Close() })
-	s.url = sim.URL
+	s.URL = sim.URL
 	var through http.RoundTripper
 	if len(by) > 0 {
 		through = by[0]
 	}
-	if s.model != "" {
+	if s.Model != "" {
 		there := redirect(strings.TrimPrefix(sim.Root, "http://"))
 		if len(by) > 0 {
 			through = durable.Transport(there)
@@ -296,13 +308,13 @@ func (s *survey) provider(t testing.TB, wire string, by ...http.RoundTripper) ll
 			through = there
 		}
 		if wire == "anthropic" {
-			return anthropic.New(s.model, &anthropic.Options{Key: "none", Retries: -1, HTTP: through, BaseURL: "https://api.anthropic.com"})
+			return anthropic.New(s.Model, &anthropic.Options{Key: "none", Retries: -1, HTTP: through, BaseURL: "https://api.anthropic.com"})
 		}
 		o := &openai.Options{Key: "none", Retries: -1, HTTP: through, BaseURL: "https://api.openai.com/v1"}
 		if wire == "chat" {
-			return openai.NewChat(s.model, o)
+			return openai.NewChat(s.Model, o)
 		}
-		return openai.New(s.model, o)
+		return openai.New(s.Model, o)
 	}
 	o := &openai.Options{BaseURL: sim.URL, Key: "none", Retries: -1, HTTP: through}
 	switch wire {
@@ -325,8 +337,8 @@ func (to redirect) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// known returns the facts that the results of the searches have.
-func (s *survey) known(res *pawl.Result) int {
+// Known returns the facts that the results of the searches have.
+func (s *Survey) Known(res *pawl.Result) int {
 	values := map[string]bool{}
 	read := map[string]bool{} // calls that read a result by its id
 	for _, m := range res.Messages {
@@ -346,7 +358,7 @@ func (s *survey) known(res *pawl.Result) int {
 		}
 	}
 	n := 0
-	for i := range s.pages {
+	for i := range s.Pages {
 		if f := s.fact(i); f != "" && values[f] {
 			n++
 		}
@@ -354,10 +366,10 @@ func (s *survey) known(res *pawl.Result) int {
 	return n
 }
 
-// run does the work, and counts the edits.
-func (s *survey) run(t testing.TB, wire string, ws ...pawl.Middleware) (*pawl.Result, error) {
+// Run does the work, and counts the edits.
+func (s *Survey) Run(t testing.TB, wire string, ws ...pawl.Middleware) (*pawl.Result, error) {
 	t.Helper()
-	a := s.agent(s.provider(t, wire), ws...)
+	a := s.Agent(s.Provider(t, wire), ws...)
 	var res *pawl.Result
 	for e, err := range a.Stream(context.Background(), llm.User("Survey the mill.")) {
 		if err != nil {
@@ -365,7 +377,7 @@ func (s *survey) run(t testing.TB, wire string, ws ...pawl.Middleware) (*pawl.Re
 		}
 		switch {
 		case e.Kind == pawl.EventNotice && e.Code == history.NoticeWindowEdited:
-			s.meter.edits++
+			s.Meter.Edits++
 		case e.Kind == pawl.EventRunEnded:
 			res = e.Result
 		}
