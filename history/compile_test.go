@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,13 +21,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv("PAWL_WINDOW_WORKER") != "" {
-		work()
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // conversations draws the requests of a growing conversation. Each request has all messages so far.
 func conversations(t *rapid.T) (reqs []*llm.Request, corrections int) {

@@ -41,7 +41,7 @@ var golden = map[string]string{"pay-1": "pay", "plan-away-1": "plan away", "pay-
 // replay replays a golden history with the current workflow and the given agent.
 func replay(t *testing.T, a *pawl.Agent, tool, path string) error {
 	t.Helper()
-	h := history(t, path)
+	h := readHistory(t, path)
 	blobs := new(memory)
 	w := (&Engine{Blobs: blobs}).Worker(nil)
 	for _, name := range []string{"agent", tool} { // its earlier and its current name
@@ -60,7 +60,7 @@ func replay(t *testing.T, a *pawl.Agent, tool, path string) error {
 		sdkworker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
 }
 
-func history(t *testing.T, path string) *historypb.History {
+func readHistory(t *testing.T, path string) *historypb.History {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {

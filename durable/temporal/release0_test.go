@@ -44,7 +44,7 @@ func TestContinuedHistoriesOfRelease0(t *testing.T) {
 		if err := replay(t, continuedAgent(), "continued", path); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		h := history(t, path)
+		h := readHistory(t, path)
 		ends[strings.TrimPrefix(h.Events[len(h.Events)-1].EventType.String(), "WorkflowExecution")]++
 		b, err := os.ReadFile(path)
 		if err != nil {

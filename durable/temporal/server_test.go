@@ -43,11 +43,10 @@ func cluster(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("PAWL_TEMPORAL_WORKER"); addr != "" {
-		if err := worker(addr); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		exit(worker(addr))
+	}
+	if os.Getenv("PAWL_WINDOW_WORKER") != "" {
+		exit(windowWorker())
 	}
 	soak.Waits(6)
 	code := m.Run()
@@ -59,6 +58,15 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// exit ends the process of a worker.
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // dial returns an engine for a task queue of that server.

@@ -1,4 +1,4 @@
-package history_test
+package temporal
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable/temporal"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/longwork"
@@ -22,34 +21,45 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// onTemporal is the survey that a worker works on.
-func onTemporal() *longwork.Survey {
-	return &longwork.Survey{Pages: 200, Facts: 10, Least: 2_000, Most: 8_000, Window: small}
+const smallWindow = 32_768 // tokens
+
+// longSurvey is the survey that a worker works on.
+func longSurvey() *longwork.Survey {
+	return &longwork.Survey{Pages: 200, Facts: 10, Least: 2_000, Most: 8_000, Window: smallWindow}
 }
 
-// dialled returns an engine over the cluster that the environment of a worker names.
-func dialled(ctx context.Context, get func(string) string) (*temporal.Engine, error) {
-	e, err := temporal.Cluster{Address: get("PAWL_WINDOW_WORKER")}.Dial(ctx, temporal.Dir(get("PAWL_WINDOW_BLOBS")))
+// longWindow returns the window of the survey's agent.
+func longWindow() pawl.Middleware {
+	return history.Window(&history.WindowOptions{Tokens: smallWindow, Reserve: 4_096})
+}
+
+// dialWindow returns an engine over the cluster that the environment of a worker names.
+func dialWindow(ctx context.Context, get func(string) string) (*Engine, error) {
+	e, err := Cluster{Address: get("PAWL_WINDOW_WORKER")}.Dial(ctx, Dir(get("PAWL_WINDOW_BLOBS")))
 	if err != nil {
 		return nil, err
 	}
-	e.TaskQueue, e.Heartbeat, e.Poll = get("PAWL_WINDOW_QUEUE"), 2*time.Second, 50*time.Millisecond
+	e.TaskQueue = get("PAWL_WINDOW_QUEUE")
+	e.Heartbeat = 2 * time.Second
+	e.Poll = 50 * time.Millisecond
 	return e, nil
 }
 
-// work is the process of a worker, which runs until it is killed.
-func work() {
+// windowWorker is the process of a worker, which runs until it is killed.
+func windowWorker() error {
 	ctx := context.Background()
-	e, err := dialled(ctx, os.Getenv)
-	if err == nil {
-		w, o := e.Worker(nil), options()
-		m := openai.NewChat("gpt-5-mini", &openai.Options{BaseURL: os.Getenv("PAWL_WINDOW_URL"), Key: "none", Retries: -1})
-		if err = w.Add(ctx, "agent", onTemporal().Agent(m, history.Window(&o))); err == nil {
-			err = w.Run(ctx)
-		}
+	e, err := dialWindow(ctx, os.Getenv)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
+
+	m := openai.NewChat("gpt-5-mini",
+		&openai.Options{BaseURL: os.Getenv("PAWL_WINDOW_URL"), Key: "none", Retries: -1})
+	w := e.Worker(nil)
+	if err := w.Add(ctx, "agent", longSurvey().Agent(m, longWindow())); err != nil {
+		return err
+	}
+	return w.Run(ctx)
 }
 
 // employed starts a worker, and another one after each that dies, until stop is called. kill ends
@@ -94,10 +104,10 @@ func employed(t *testing.T, env ...string) (kill, stop func()) {
 	return kill, func() { close(over); <-ended }
 }
 
-// TestWindowKilled on Temporal: workers are killed with SIGKILL while the provider has a request.
+// Workers of a run with a history.Window are killed with SIGKILL while the provider has a request.
 // Each restart replays the workflow. The control is the run in this process: the requests are the
 // same, byte for byte.
-func TestWindowKilledTemporal(t *testing.T) {
+func TestWindowKilled(t *testing.T) {
 	soak.Only(t, "a run of 200 pages on a cluster takes longer than 10 seconds")
 	soak.Sequential(t)
 	server, err := clustertest.Start("")
@@ -108,15 +118,14 @@ func TestWindowKilledTemporal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Kill()
-	o := options()
-	whole := onTemporal()
-	want, err := whole.Agent(whole.Provider(t, "chat"), history.Window(&o)).Run(t.Context(), llm.User("Survey the mill."))
+	whole := longSurvey()
+	want, err := whole.Agent(whole.Provider(t, "chat"), longWindow()).Run(t.Context(), llm.User("Survey the mill."))
 	if err != nil || whole.Meter.Refused > 0 || whole.Known(want) != whole.Facts {
 		t.Fatalf("%v, %+v, %d facts", err, whole.Meter, whole.Known(want))
 	}
 	for _, at := range [][]int{nil, {5, 40, 41, 120, 190}} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			s := onTemporal()
+			s := longSurvey()
 			s.Provider(t, "chat")
 			env := map[string]string{"PAWL_WINDOW_WORKER": server.Addr, "PAWL_WINDOW_URL": s.URL,
 				"PAWL_WINDOW_BLOBS": t.TempDir(), "PAWL_WINDOW_QUEUE": fmt.Sprint("window-", len(at))}
@@ -131,7 +140,7 @@ func TestWindowKilledTemporal(t *testing.T) {
 					kill()
 				}
 			}
-			e, err := dialled(t.Context(), func(k string) string { return env[k] })
+			e, err := dialWindow(t.Context(), func(k string) string { return env[k] })
 			if err != nil {
 				t.Fatal(err)
 			}
