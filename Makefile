@@ -52,6 +52,10 @@ install: ## the program, its man pages and the completion of bash, zsh and fish;
 	install -D -m 644 cmd/pawl/completion/pawl.zsh $(DATA)/zsh/site-functions/_pawl
 	install -D -m 644 cmd/pawl/completion/pawl.fish $(DATA)/fish/vendor_completions.d/pawl.fish
 
+.PHONY: tidy
+tidy: ## go mod tidy for each of the three modules
+	@scripts/tidy
+
 fuzz: ## every fuzz target for a short time; FUZZTIME=10s
 	@scripts/fuzz
 

@@ -5,6 +5,7 @@
 //	words.go      comments and documents use plain technical English
 //	pending.go    the places that do not follow columns and words yet
 //	arrows.go     which package imports which, and what the core pulls in
+//	modules.go    the modules of the project, and what they may import and require of each other
 //	loop.go       the loop of the core is sequential, deterministic and short
 //	budgets.go    the figures of the whole tree and of each package, and their limits
 //	clarity.go    what a reader meets; statements.go, bodies.go and declarations.go find it
@@ -19,7 +20,7 @@
 // Each rule is a function from source to complaints. Its tests give it a small source that breaks
 // the rule and expect the complaint, because a rule that cannot fail protects nothing.
 //
-// tree.go loads the module once for all rules; files.go reads its source files.
+// tree.go loads the modules once for all rules; files.go reads their source files.
 package archtest
 
 import (
@@ -27,7 +28,7 @@ import (
 	"go/token"
 )
 
-// module is the import path of the module that the rules apply to.
+// module is the path of the root's module, and the beginning of the paths of the nested modules.
 const module = "github.com/pawl-go/pawl"
 
 // complaints collects the violations of a rule, each with its position.

@@ -76,6 +76,31 @@ func TestArrows(t *testing.T) {
 	}
 }
 
+// TestModules lets each module build without the modules that it does not require.
+func TestModules(t *testing.T) {
+	tr := theTree(t)
+	for _, u := range tr.ours {
+		report(t, checkModule(u.rel(), u.Imports, false))
+		report(t, checkModule(u.rel(), slices.Concat(u.TestImports, u.XTestImports), true))
+	}
+
+	read := func(dir, name string) string {
+		b, err := os.ReadFile(filepath.Join(tr.root, dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	work := read(".", "go.work")
+	var mods []string
+	for _, dir := range append([]string{"."}, nestedModules...) {
+		mod := read(dir, "go.mod")
+		mods = append(mods, mod)
+		report(t, checkGoMod(dir, mod, work))
+	}
+	report(t, checkVersions(mods, work))
+}
+
 // TestCorePullsInFewModules counts the modules of a program that imports only the core.
 func TestCorePullsInFewModules(t *testing.T) {
 	tr := theTree(t)

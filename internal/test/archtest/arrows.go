@@ -100,6 +100,8 @@ var arrows = []arrow{
 	{from: "internal/test/core"},
 	{from: "internal/test/buildcache"},
 	{from: "internal/test/answertest", to: []string{".", "llm", "store", "durable", "durable/journal", "script"}},
+	{from: "internal/test/longwork", to: []string{".", "llm", "artifact", "durable", "history", "pawltest",
+		"provider/anthropic", "provider/gemini", "provider/openai"}},
 	{from: "internal/test/longreply", to: []string{".", "llm", "pawltest", "provider/openai", "script"}},
 	{from: "internal/test/wiretest", to: []string{".", "llm", "pawltest", "internal/test/corpora"}},
 	{from: "internal/test/tooltest", to: []string{".", "llm", "store/sqlite"},
@@ -151,7 +153,7 @@ var arrows = []arrow{
 		"internal/runerr", "internal/runtrace", "internal/text"}},
 	{from: "durable/durabletest", to: []string{".", "llm", "store", "durable", "durable/journal", "script", "internal/runerr"},
 		modules: []string{"github.com/google/go-cmp"}},
-	// a module of its own: nothing internal of the root
+	// a module that users require: nothing internal of the root (modules.go)
 	{from: "durable/temporal", to: []string{".", "llm", "store", "durable", "durable/journal"},
 		modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{".", "llm", "observe", "redact", "internal/runtrace"}, modules: otelModules},

@@ -88,6 +88,66 @@ func TestCheckArrows(t *testing.T) {
 	}
 }
 
+func TestCheckModule(t *testing.T) {
+	for _, tt := range []struct {
+		from, imports string
+		inTests       bool
+		want          string
+	}{
+		{"durable/temporal", module + "/durable", false, ""},
+		{"durable/temporal", "internal/abi", false, ""},
+		{"durable/temporal", module + "/internal/text", false, "may raise the root's module alone"},
+		{"durable/temporal", module + "/durable/internal/record", false, "may raise the root's module alone"},
+		{"durable/temporal", module + "/internal/test/soak", true, ""},
+		{"durable/temporal/x", module + "/durable/temporal/internal/y", false, ""},
+		{"durable/temporal", module + "/cmd/pawl/internal/cli", true, "of the module cmd/pawl"},
+		{"cmd/pawl", module + "/internal/text", false, ""},
+		{"cmd/pawl", module + "/durable/temporal", false, ""},
+		{"durable", module + "/durable/temporal", false, "of the module durable/temporal"},
+		{"history", module + "/durable/temporal", true, "of the module durable/temporal"},
+		{"history", module + "/durable/temporalx", true, ""},
+	} {
+		t.Run(tt.from+" to "+tt.imports, func(t *testing.T) {
+			wantComplaint(t, checkModule(tt.from, []string{tt.imports}, tt.inTests), tt.want)
+		})
+	}
+}
+
+func TestCheckGoMod(t *testing.T) {
+	const work = "go 1.26.0\n\nuse (\n\t.\n\t./a\n)\n"
+	for _, tt := range []struct{ name, dir, mod, want string }{
+		{"root", ".", "module x\n\ngo 1.26.0\n\nreplace example.com/b => ./b\n", ""},
+		{"nested", "a", "module x/a\n\ngo 1.26.0\n\nrequire example.com/replace v1.0.0\n", ""},
+		{"not used", "b", "module x/b\n\ngo 1.26.0\n", "does not use b"},
+		{"another Go", "a", "module x/a\n\ngo 1.26\n", "another version"},
+		{"replaces", "a", "module x/a\n\ngo 1.26.0\n\nreplace (\n\tx => ../\n)\n", "go install refuses"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantComplaint(t, checkGoMod(tt.dir, tt.mod, work), tt.want)
+		})
+	}
+}
+
+func TestCheckVersions(t *testing.T) {
+	const root = "module " + module + "\n\nrequire example.com/b v1.0.0\n"
+	one := "module " + module + "/a\n\nrequire " + module + " v0.2.0\n"
+	two := "module " + module + "/b\n\nrequire (\n\t" + module + " v0.2.0\n\t" + module + "/a v0.2.0 // indirect\n)\n"
+	work := "replace " + module + " v0.2.0 => ./\n\nreplace (\n\t" + module + "/a v0.2.0 => ./a\n)\n"
+	for _, tt := range []struct{ name, one, two, work, want string }{
+		{"equal", one, two, work, ""},
+		{"not equal", strings.Replace(one, "0.2.0", "0.1.0", 1), two,
+			work + "\nreplace " + module + " v0.1.0 => ./\n", "2 versions of each other"},
+		{"not replaced", one, one, strings.Replace(work, "0.2.0 => ./\n", "0.1.0 => ./\n", 1) +
+			"\nreplace " + module + " v0.3.0 => ./\n", "does not replace " + module + " v0.2.0 with ."},
+		{"by another folder", "", two, strings.Replace(work, "=> ./a", "=> ./b", 1), "/a v0.2.0 with ./a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := checkVersions([]string{root, tt.one, tt.two}, tt.work)
+			wantComplaint(t, slices.Compact(got), tt.want)
+		})
+	}
+}
+
 func TestDeadArrows(t *testing.T) {
 	imports := map[string][]string{
 		".":   {"fmt"},

@@ -24,6 +24,7 @@ type unit struct {
 	GoFiles                       []string
 	TestGoFiles, XTestGoFiles     []string
 	Imports, Deps                 []string
+	TestImports, XTestImports     []string
 	Module                        *struct{ Path string }
 	Error                         *struct{ Err string }
 }
@@ -85,7 +86,7 @@ func load() (*tree, error) {
 		return nil, err
 	}
 	list := []string{"list", "-e", "-export", "-deps",
-		"-json=ImportPath,Name,Dir,Export,Standard,GoFiles,TestGoFiles,XTestGoFiles,Imports,Deps,Module,Error"}
+		"-json=ImportPath,Name,Dir,Export,Standard,GoFiles,TestGoFiles,XTestGoFiles,Imports,Deps,TestImports,XTestImports,Module,Error"}
 	out, err := run(t.root, "go", append(list, strings.Fields(string(modules))...)...)
 	if err != nil {
 		return nil, err
