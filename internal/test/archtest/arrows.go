@@ -102,6 +102,7 @@ var arrows = []arrow{
 	{from: "internal/test/answertest", to: []string{".", "llm", "store", "durable", "durable/journal", "script"}},
 	{from: "internal/test/longwork", to: []string{".", "llm", "artifact", "durable", "history", "pawltest",
 		"provider/anthropic", "provider/gemini", "provider/openai"}},
+	{from: "internal/test/release"},
 	{from: "internal/test/longreply", to: []string{".", "llm", "pawltest", "provider/openai", "script"}},
 	{from: "internal/test/wiretest", to: []string{".", "llm", "pawltest", "internal/test/corpora"}},
 	{from: "internal/test/tooltest", to: []string{".", "llm", "store/sqlite"},
