@@ -17,17 +17,24 @@ func (db *DB) PutArtifact(ctx context.Context, s store.Scope, run string, a pawl
 	if err := cmp.Or(valid(s), store.CheckArtifact(run, a)); err != nil {
 		return err
 	}
-	return db.b.Change(ctx, Item{Kind: "artifacts", Scope: s}, func(tx Conn) error {
-		if _, err := tx.Exec(ctx, "delete"+ofArtifacts+" and key = ?", s.Tenant, s.User, s.Thread, run, string(a.Key)); err != nil {
+	return db.backend.Change(ctx, Item{Kind: "artifacts", Scope: s}, func(tx Conn) error {
+		_, err := tx.Exec(ctx, "delete"+ofArtifacts+" and key = ?", s.Tenant, s.User, s.Thread, run, string(a.Key))
+		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "insert into artifacts (tenant, USER, thread, run, key, size, mime, text, data) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			s.Tenant, s.User, s.Thread, run, string(a.Key), len(a.Text)+len(a.Data), db.b.Plain(a.MIME),
-			[]byte(a.Text), append([]byte{}, a.Data...)); err != nil {
+
+		_, err = tx.Exec(ctx, `insert into artifacts (tenant, USER, thread, run, key, size, mime, text, data)
+			values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			s.Tenant, s.User, s.Thread, run, string(a.Key), len(a.Text)+len(a.Data), db.backend.Plain(a.MIME),
+			[]byte(a.Text), append([]byte{}, a.Data...))
+		if err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `delete from artifacts where n in (select n from (select n, sum(size) over (order by n desc) as total
-			from artifacts where tenant = ? and USER = ? and thread = ?) x where total > ?)`, s.Tenant, s.User, s.Thread, store.MaxArtifacts)
+
+		_, err = tx.Exec(ctx, `delete from artifacts where n in (
+			select n from (select n, sum(size) over (order by n desc) as total
+				from artifacts where tenant = ? and USER = ? and thread = ?) x
+			where total > ?)`, s.Tenant, s.User, s.Thread, store.MaxArtifacts)
 		return err
 	})
 }
@@ -37,7 +44,7 @@ func (db *DB) Artifact(ctx context.Context, s store.Scope, run string, key llm.K
 	if err := valid(s, run, string(key)); err != nil {
 		return pawl.Artifact{}, err
 	}
-	return one(ctx, db.b.Read(), "artifact "+string(key), func(r Row) (a pawl.Artifact, err error) {
+	return one(ctx, db.backend.Read(), "artifact "+string(key), func(r Row) (a pawl.Artifact, err error) {
 		var text []byte
 		err = r.Scan(&a.Key, &a.MIME, &text, &a.Data)
 		a.Text = string(text)
@@ -53,6 +60,6 @@ func (db *DB) DeleteArtifacts(ctx context.Context, s store.Scope, run string) er
 	if err := valid(s, run); err != nil {
 		return err
 	}
-	_, err := db.b.Write().Exec(ctx, "delete"+ofArtifacts, s.Tenant, s.User, s.Thread, run)
+	_, err := db.backend.Write().Exec(ctx, "delete"+ofArtifacts, s.Tenant, s.User, s.Thread, run)
 	return err
 }

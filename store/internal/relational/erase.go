@@ -14,7 +14,7 @@ func (db *DB) Erase(ctx context.Context, tenant, user string) error {
 	if err := valid(s); err != nil {
 		return err
 	}
-	runs, err := List(ctx, db.b.Read(), scanJournal, "select "+journalColumns+" from journals where tenant = ? and USER = ?",
+	runs, err := List(ctx, db.backend.Read(), scanJournal, "select "+journalColumns+" from journals where tenant = ? and USER = ?",
 		tenant, user)
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func (db *DB) Erase(ctx context.Context, tenant, user string) error {
 			return err
 		}
 	}
-	return db.b.Change(ctx, Item{Kind: "erase", Scope: s}, func(tx Conn) error {
+	return db.backend.Change(ctx, Item{Kind: "erase", Scope: s}, func(tx Conn) error {
 		for _, table := range []string{"runs", "artifacts", "threads", "documents", "memories", "skills", "schedules"} {
 			if _, err := tx.Exec(ctx, "delete from "+table+" where tenant = ? and USER = ?", tenant, user); err != nil {
 				return err
@@ -37,5 +37,5 @@ func (db *DB) Erase(ctx context.Context, tenant, user string) error {
 // PauseSchedules disables the schedules of all scopes that are due, and returns their number: after
 // a restore from a backup, their runs may have happened.
 func (db *DB) PauseSchedules(ctx context.Context, now time.Time) (int64, error) {
-	return db.b.Write().Exec(ctx, "update schedules set enabled = (1 = 0), version = version + 1 where ENABLED and next > 0 and next <= ?", stamp(now))
+	return db.backend.Write().Exec(ctx, "update schedules set enabled = (1 = 0), version = version + 1 where ENABLED and next > 0 and next <= ?", stamp(now))
 }

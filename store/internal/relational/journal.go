@@ -20,8 +20,9 @@ import (
 const largeBody = 16 << 10
 
 const (
-	journalColumns = "tenant, USER, thread, id, agent, task, state, summary, owner, fence, until, records, head, created, updated, seal"
-	ofJournal      = " from journals where tenant = ? and USER = ? and thread = ? and id = ?"
+	journalColumns = "tenant, USER, thread, id, agent, task, state, summary, owner, fence, until, " +
+		"records, head, created, updated, seal"
+	ofJournal = " from journals where tenant = ? and USER = ? and thread = ? and id = ?"
 
 	selectRow    = "select " + journalColumns + ", n" + ofJournal
 	insertRecord = `insert into records (journal, seq, key, kind, fence, at, elapsed, body, digest, hash, signature)
@@ -49,7 +50,7 @@ func scanHead(r Row, v *store.JournalRun, more ...any) error {
 // that are executed before the head is stored.
 func (db *DB) changeJournal(ctx context.Context, s store.Scope, id string,
 	fn func(r *journalRow) ([]Statement, error)) (r journalRow, err error) {
-	err = db.b.Change(ctx, Item{"journal", s, id}, func(tx Conn) (err error) {
+	err = db.backend.Change(ctx, Item{"journal", s, id}, func(tx Conn) (err error) {
 		r, err = journalOf(ctx, tx, s, id)
 		if err != nil {
 			return err
@@ -90,7 +91,7 @@ func (db *DB) putHead(ctx context.Context, tx Conn, r *journalRow, batch []State
 func (db *DB) checkRecords(records []store.Record) error {
 	for _, r := range records {
 		for _, text := range []string{r.Key, r.Kind, string(r.Body)} {
-			if db.b.Plain(text) != text {
+			if db.backend.Plain(text) != text {
 				return fmt.Errorf("record %q is not UTF-8 or has a NUL, which the database does not store", r.Key)
 			}
 		}
@@ -115,7 +116,7 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 	db.plain(&r.Agent, &r.Task, &owner)
 	row := journalRow{JournalRun: store.JournalRun{Scope: s, ID: r.ID, Agent: r.Agent, Task: r.Task, State: r.State,
 		Summary: summary, Owner: owner, Fence: l.Fence, Until: until, Created: db.now()}}
-	err = db.b.Change(ctx, Item{"journal", s, r.ID}, func(tx Conn) (err error) {
+	err = db.backend.Change(ctx, Item{"journal", s, r.ID}, func(tx Conn) (err error) {
 		row.n, err = number(ctx, tx, "run", "insert into journals ("+journalColumns+`)
 			values (?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, 0, '', ?, 0, '') on conflict do nothing returning n`,
 			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, owner, l.Fence, stamp(until),
@@ -171,37 +172,22 @@ func (r *journalRow) leased(l store.Lease) error {
 }
 
 // addRecords appends records, changes the head, and returns the statements that store the records.
-func (db *DB) addRecords(r *journalRow, fence int64, c *store.JournalChange, records []store.Record) (batch []Statement,
-	err error) {
+func (db *DB) addRecords(r *journalRow, fence int64, c *store.JournalChange,
+	records []store.Record) (batch []Statement, err error) {
 	before := r.Records
 	for _, rec := range records {
-		rec.Seq, rec.Fence, rec.At = r.Records+1, fence, moment(stamp(rec.At))
-		rec.Hash = rec.Chain(r.ID, r.Head)
-		rec.Signature, err = db.ledger.SignRecord(rec)
+		rec.Fence = fence
+		statements, err := db.addRecord(r, rec)
 		if err != nil {
 			return nil, err
 		}
-		r.Records = rec.Seq
-		r.Head = rec.Hash
-		body := new(string(rec.Body))
-		digest := (*string)(nil)
-		if len(rec.Body) >= largeBody {
-			sum := sha256.Sum256(rec.Body)
-			digest = new(hex.EncodeToString(sum[:]))
-			batch = append(batch, Statement{Text: "insert into bodies (journal, digest, body) values (?, ?, ?) on conflict do nothing",
-				Args: []any{r.n, digest, body}})
-			body = nil
-		}
-		added := &addedRecord{key: rec.Key}
-		r.added = append(r.added, added)
-		batch = append(batch, Statement{insertRecord,
-			[]any{r.n, rec.Seq, rec.Key, rec.Kind, fence, stamp(rec.At), int64(rec.Elapsed),
-				body, digest, rec.Hash, rec.Signature}, &added.stored})
+		batch = append(batch, statements...)
 	}
 	r.Updated = db.now()
 	if c == nil {
 		return batch, nil
 	}
+
 	r.State = c.StateAfter(before)
 	if c.Summary != nil {
 		r.Summary, err = db.jsonValue("summary", c.Summary)
@@ -216,6 +202,40 @@ func (db *DB) addRecords(r *journalRow, fence int64, c *store.JournalChange, rec
 	return batch, nil
 }
 
+// addRecord makes a record the last of the run's chain, and returns the statements that store it.
+func (db *DB) addRecord(r *journalRow, rec store.Record) (batch []Statement, err error) {
+	rec.Seq = r.Records + 1
+	rec.At = moment(stamp(rec.At))
+	rec.Hash = rec.Chain(r.ID, r.Head)
+	rec.Signature, err = db.ledger.SignRecord(rec)
+	if err != nil {
+		return nil, err
+	}
+	r.Records = rec.Seq
+	r.Head = rec.Hash
+
+	body := new(string(rec.Body))
+	var digest *string
+	if len(rec.Body) >= largeBody {
+		sum := sha256.Sum256(rec.Body)
+		digest = new(hex.EncodeToString(sum[:]))
+		batch = append(batch, Statement{
+			Text: "insert into bodies (journal, digest, body) values (?, ?, ?) on conflict do nothing",
+			Args: []any{r.n, digest, body},
+		})
+		body = nil
+	}
+
+	added := &addedRecord{key: rec.Key}
+	r.added = append(r.added, added)
+	return append(batch, Statement{
+		Text: insertRecord,
+		Args: []any{r.n, rec.Seq, rec.Key, rec.Kind, rec.Fence, stamp(rec.At), int64(rec.Elapsed),
+			body, digest, rec.Hash, rec.Signature},
+		Number: &added.stored,
+	}), nil
+}
+
 // JournalRun returns the head of a run.
 func (db *DB) JournalRun(ctx context.Context, s store.Scope, id string) (store.JournalRun, error) {
 	return item(ctx, db, s, "run", id, scanJournal, "select "+journalColumns+ofJournal)
@@ -226,15 +246,15 @@ func (db *DB) JournalRuns(ctx context.Context, s store.Scope, state string, p st
 	if err := valid(s); err != nil {
 		return nil, err
 	}
-	return List(ctx, db.b.Read(), scanJournal, "select "+journalColumns+` from journals
+	return List(ctx, db.backend.Read(), scanJournal, "select "+journalColumns+` from journals
 		where tenant = ? and USER = ? and thread = ? and id > ? and (? = '' or state = ?) order by id limit ?`,
-		s.Tenant, s.User, s.Thread, db.b.Plain(p.After), state, state, p.Size())
+		s.Tenant, s.User, s.Thread, db.backend.Plain(p.After), state, state, p.Size())
 }
 
 // AbandonedRuns lists open runs whose lease has expired.
 func (db *DB) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]store.JournalRun, error) {
-	return List(ctx, db.b.Read(), scanJournal, "select "+journalColumns+" from journals where state = 'open' and until <= ? order by updated limit ?",
-		stamp(now), store.Page{Limit: limit}.Size())
+	return List(ctx, db.backend.Read(), scanJournal, "select "+journalColumns+` from journals
+		where state = 'open' and until <= ? order by updated limit ?`, stamp(now), store.Page{Limit: limit}.Size())
 }
 
 // UnendedRuns yields the runs of all scopes that are not over.
@@ -247,7 +267,7 @@ func (db *DB) UnendedRuns(ctx context.Context) iter.Seq2[store.JournalRun, error
 			return v, err
 		}
 		for {
-			runs, err := List(ctx, db.b.Read(), scan, "select "+journalColumns+
+			runs, err := List(ctx, db.backend.Read(), scan, "select "+journalColumns+
 				", n from journals where n > ? and state <> 'over' order by n limit ?", last, page)
 			if err != nil {
 				yield(store.JournalRun{}, err)
@@ -361,7 +381,8 @@ func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, afte
 		}
 		return v, err
 	}
-	return List(ctx, db.b.Read(), scan, `select r.seq, r.key, r.kind, r.fence, r.at, r.elapsed, coalesce(r.body, b.body), r.hash, r.signature,
+	return List(ctx, db.backend.Read(), scan, `select r.seq, r.key, r.kind, r.fence, r.at, r.elapsed,
+		coalesce(r.body, b.body), r.hash, r.signature,
 		r.digest is not null and r.body is not null
 		from records r left join bodies b on b.journal = r.journal and b.digest = r.digest
 		where r.journal = (select n`+ofJournal+`) and r.seq > ? order by r.seq`, s.Tenant, s.User, s.Thread, id, after)
@@ -371,7 +392,7 @@ func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, afte
 // updated before a time, the oldest first. A tenant or a user that is not empty restricts the list.
 func (db *DB) EndedRuns(ctx context.Context, state, tenant, user string,
 	before, now time.Time) ([]store.JournalRun, error) {
-	return List(ctx, db.b.Read(), scanJournal, "select "+journalColumns+` from journals where state = ? and updated < ?
+	return List(ctx, db.backend.Read(), scanJournal, "select "+journalColumns+` from journals where state = ? and updated < ?
 		and (owner = '' or until <= ?) and (? = '' or tenant = ?) and (? = '' or USER = ?) order by updated, n limit 1000`,
 		state, stamp(before), stamp(now), tenant, tenant, user, user)
 }
@@ -382,8 +403,9 @@ func (db *DB) DeleteJournal(ctx context.Context, s store.Scope, id string) error
 		return err
 	}
 	var head store.JournalRun
-	err := db.b.Change(ctx, Item{"journal", s, id}, func(tx Conn) error {
-		r, err := one(ctx, tx, "run "+id, scanJournal, "select "+journalColumns+ofJournal, s.Tenant, s.User, s.Thread, id)
+	err := db.backend.Change(ctx, Item{"journal", s, id}, func(tx Conn) error {
+		r, err := one(ctx, tx, "run "+id, scanJournal, "select "+journalColumns+ofJournal,
+			s.Tenant, s.User, s.Thread, id)
 		head = r
 		if err != nil {
 			return err

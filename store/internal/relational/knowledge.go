@@ -30,23 +30,28 @@ func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, 
 		return d, err
 	}
 	for i := range chunks {
-		if err := db.b.CheckVector(chunks[i].Vector); err != nil {
+		if err := db.backend.CheckVector(chunks[i].Vector); err != nil {
 			return d, fmt.Errorf("chunk %d: %w", i, err)
 		}
 	}
-	now := stamp(db.b.Now())
+
+	now := stamp(db.backend.Now())
 	if d.Created.IsZero() {
 		d.Created = moment(now)
 	}
 	db.plain(&d.Title, &d.Source, &d.Kind, &d.Digest)
-	err = db.b.Change(ctx, Item{"document", s, d.ID}, func(tx Conn) error {
-		switch created, err := number(ctx, tx, "document", "delete"+ofDocument+" returning created", s.Tenant, s.User, s.Thread, d.ID); {
+	err = db.backend.Change(ctx, Item{"document", s, d.ID}, func(tx Conn) error {
+		created, err := number(ctx, tx, "document", "delete"+ofDocument+" returning created",
+			s.Tenant, s.User, s.Thread, d.ID)
+		switch {
 		case err == nil:
 			d.Created = moment(created)
 		case !errors.Is(err, store.ErrNotFound):
 			return err
 		}
-		n, err := number(ctx, tx, "document", `insert into documents (tenant, USER, thread, id, title, source, kind, digest, meta, chunks, created, updated)
+
+		n, err := number(ctx, tx, "document", `insert into documents
+			(tenant, USER, thread, id, title, source, kind, digest, meta, chunks, created, updated)
 			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning n`,
 			s.Tenant, s.User, s.Thread, d.ID, d.Title, d.Source, d.Kind, d.Digest, meta, len(chunks),
 			stamp(d.Created), now)
@@ -55,13 +60,14 @@ func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, 
 		}
 		return db.putChunks(ctx, tx, s, n, d.Title, chunks)
 	})
-	d.Chunks, d.Updated = len(chunks), moment(now)
+	d.Chunks = len(chunks)
+	d.Updated = moment(now)
 	return d, err
 }
 
 func (db *DB) putChunks(ctx context.Context, tx Conn, s store.Scope, document int64, title string,
 	all []store.Chunk) error {
-	columns, values := db.b.VectorColumns()
+	columns, values := db.backend.VectorColumns()
 	insert := "insert into chunks (document, tenant, USER, thread, place, heading, body, " + columns + `)
 		values (?, ?, ?, ?, ?, ?, ?, ` + values + ") returning n"
 	batch := make([]Statement, len(all))
@@ -69,14 +75,18 @@ func (db *DB) putChunks(ctx context.Context, tx Conn, s store.Scope, document in
 	texts := make([]string, len(all))
 	for i, c := range all {
 		db.plain(&c.Heading, &c.Text)
-		batch[i] = Statement{insert, append([]any{document, s.Tenant, s.User, s.Thread, i, c.Heading, c.Text},
-			db.b.VectorArgs(c.Vector)...), &numbers[i]}
+		args := []any{document, s.Tenant, s.User, s.Thread, i, c.Heading, c.Text}
+		batch[i] = Statement{
+			Text:   insert,
+			Args:   append(args, db.backend.VectorArgs(c.Vector)...),
+			Number: &numbers[i],
+		}
 		texts[i] = title + "\n" + c.Heading + "\n" + c.Text
 	}
 	if err := tx.Batch(ctx, batch); err != nil {
 		return err
 	}
-	return db.b.PutWords(ctx, tx, chunks, s, numbers, texts)
+	return db.backend.PutWords(ctx, tx, chunks, s, numbers, texts)
 }
 
 // Document returns a document without its chunks.
@@ -119,7 +129,7 @@ func (db *DB) Chunks(ctx context.Context, s store.Scope, id string, from, limit 
 		_, h, err := db.scanHit(r)
 		return h.Chunk, err
 	}
-	return List(ctx, db.b.Read(), scan, hitColumns+`false from chunks t join documents d on d.n = t.document
+	return List(ctx, db.backend.Read(), scan, hitColumns+`false from chunks t join documents d on d.n = t.document
 		where d.tenant = ? and d.USER = ? and d.thread = ? and d.id = ? and t.place >= ? order by t.place limit ?`,
 		s.Tenant, s.User, s.Thread, id, from, rowsOf(limit))
 }

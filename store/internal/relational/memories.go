@@ -35,7 +35,7 @@ func (db *DB) vector(model *string, b []byte) (store.Vector, error) {
 	if model == nil {
 		return store.Vector{}, nil
 	}
-	return db.b.Vector(*model, b)
+	return db.backend.Vector(*model, b)
 }
 
 func (db *DB) scanMemory(r Row) (store.Memory, error) {
@@ -57,7 +57,7 @@ func memoryNumber(id string) int64 {
 // summaryOf returns what a scope has once for a conversation. No text of a fact is equal to it.
 func summaryOf(thread string) string { return "\n" + thread }
 
-// AddMemory stores a memory unless the scope contains its text already.
+// AddMemory stores a memory unless the scope contains it already.
 func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (store.Memory, bool, error) {
 	if err := valid(s); err != nil {
 		return m, false, err
@@ -65,70 +65,108 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 	if strings.TrimSpace(m.Text) == "" {
 		return m, false, errors.New("the memory is empty")
 	}
-	if err := db.b.CheckVector(m.Vector); err != nil {
+	if err := db.backend.CheckVector(m.Vector); err != nil {
 		return m, false, err
 	}
 	if m.Created.IsZero() {
-		m.Created = db.b.Now()
+		m.Created = db.backend.Now()
 	}
-	added := false
 	db.plain(&m.Text, &m.Source.By, &m.Source.Agent, &m.Source.Thread)
+
+	var stored store.Memory
+	added := false
+	err := db.backend.Change(ctx, Item{Kind: "memory", Scope: s}, func(tx Conn) error {
+		existing, err := db.sameMemory(ctx, tx, s, m)
+		switch {
+		case err == nil && m.ID == "" && m.Source.Thread != "":
+			// A conversation has one summary, which the new one replaces.
+			err := remove(ctx, tx, "memory "+existing.ID, "delete from memories"+ofMemory,
+				memoryNumber(existing.ID), s.Tenant, s.User, s.Thread)
+			if err != nil {
+				return err
+			}
+		case err == nil:
+			stored, err = db.confirmMemory(ctx, tx, s, existing, m)
+			return err
+		case m.ID != "" || !errors.Is(err, store.ErrNotFound):
+			return err
+		default:
+			added = true
+		}
+		stored, err = db.insertMemory(ctx, tx, s, m)
+		return err
+	})
+	if err != nil {
+		return m, false, err
+	}
+	return stored, added, nil
+}
+
+// identity returns the text that a scope contains once: the words of a fact with the agent that it
+// belongs to, or the conversation that a memory summarizes.
+func identity(m store.Memory) string {
+	if m.Source.Thread != "" {
+		return summaryOf(m.Source.Thread)
+	}
+
 	fields := strings.Fields(strings.ToLower(m.Text))
 	for i, w := range fields {
 		fields[i] = strings.Trim(w, `.,;:!?"'()`)
 	}
 	words := strings.Join(fields, " ")
 	if m.Source.Agent != "" {
-		words = m.Source.Agent + "\n" + words
+		return m.Source.Agent + "\n" + words
 	}
-	id := m.ID
-	thread := m.Source.Thread
-	if thread != "" {
-		words = summaryOf(thread)
-	}
-	folded := db.b.Fold(words)
+	return words
+}
+
+// sameMemory returns the memory with the ID of m or, without an ID, the one with its identity.
+func (db *DB) sameMemory(ctx context.Context, tx Conn, s store.Scope, m store.Memory) (store.Memory, error) {
 	where := "t.folded = ?"
-	key := folded
-	if id != "" {
-		where, key = "t.n = ?", memoryNumber(id)
+	key := db.backend.Fold(identity(m))
+	if m.ID != "" {
+		where = "t.n = ?"
+		key = memoryNumber(m.ID)
 	}
-	err := db.b.Change(ctx, Item{Kind: "memory", Scope: s}, func(tx Conn) error {
-		old, err := one(ctx, tx, "memory", db.scanMemory, "select "+memoryColumns+" from memories t where t.tenant = ? and t.USER = ? and t.thread = ? and "+where,
-			s.Tenant, s.User, s.Thread, key)
-		added = err != nil
-		if thread != "" && id == "" && err == nil {
-			err = remove(ctx, tx, "memory "+old.ID, "delete from memories"+ofMemory, memoryNumber(old.ID), s.Tenant, s.User, s.Thread)
-			if err != nil {
-				return err
-			}
-		} else if id != "" || !errors.Is(err, store.ErrNotFound) {
-			if from := old.Source; from.Unconfirmed && !m.Source.Unconfirmed || !from.Always && m.Source.Always {
-				old.Source = m.Source
-			}
-			if m.Created.After(old.Created) && !m.Source.Unconfirmed {
-				old.Created = moment(stamp(m.Created))
-			}
-			m = old
-			if err == nil {
-				source, _ := json.Marshal(m.Source) // it has a JSON form
-				_, err = tx.Exec(ctx, "update memories set source = ?, created = ?"+ofMemory, string(source), stamp(m.Created),
-					memoryNumber(m.ID), s.Tenant, s.User, s.Thread)
-			}
-			return err
-		}
-		source, _ := json.Marshal(m.Source)
-		columns, values := db.b.VectorColumns()
-		n, err := number(ctx, tx, "memory", "insert into memories (tenant, USER, thread, body, folded, source, created, "+columns+`)
+	return one(ctx, tx, "memory", db.scanMemory, "select "+memoryColumns+
+		" from memories t where t.tenant = ? and t.USER = ? and t.thread = ? and "+where,
+		s.Tenant, s.User, s.Thread, key)
+}
+
+// confirmMemory updates an existing memory by the same one, m. A better source replaces the source,
+// and a confirmed one makes the memory as new as m.
+func (db *DB) confirmMemory(ctx context.Context, tx Conn, s store.Scope, existing, m store.Memory) (store.Memory, error) {
+	confirms := existing.Source.Unconfirmed && !m.Source.Unconfirmed
+	makesPermanent := !existing.Source.Always && m.Source.Always
+	if confirms || makesPermanent {
+		existing.Source = m.Source
+	}
+	if m.Created.After(existing.Created) && !m.Source.Unconfirmed {
+		existing.Created = moment(stamp(m.Created))
+	}
+
+	source, _ := json.Marshal(existing.Source) // it has a JSON form
+	_, err := tx.Exec(ctx, "update memories set source = ?, created = ?"+ofMemory,
+		string(source), stamp(existing.Created), memoryNumber(existing.ID), s.Tenant, s.User, s.Thread)
+	return existing, err
+}
+
+// insertMemory stores a new memory with the words by which it is found.
+func (db *DB) insertMemory(ctx context.Context, tx Conn, s store.Scope, m store.Memory) (store.Memory, error) {
+	source, _ := json.Marshal(m.Source) // it has a JSON form
+	columns, values := db.backend.VectorColumns()
+	args := []any{s.Tenant, s.User, s.Thread, m.Text, db.backend.Fold(identity(m)), string(source), stamp(m.Created)}
+	n, err := number(ctx, tx, "memory",
+		"insert into memories (tenant, USER, thread, body, folded, source, created, "+columns+`)
 			values (?, ?, ?, ?, ?, ?, ?, `+values+") returning n",
-			append([]any{s.Tenant, s.User, s.Thread, m.Text, folded, string(source), stamp(m.Created)},
-				db.b.VectorArgs(m.Vector)...)...)
-		if err != nil {
-			return err
-		}
-		m.ID, m.Created = memoryID(n), moment(stamp(m.Created))
-		return db.b.PutWords(ctx, tx, memories, s, []int64{n}, []string{m.Text})
-	})
-	return m, added && err == nil, err
+		append(args, db.backend.VectorArgs(m.Vector)...)...)
+	if err != nil {
+		return m, err
+	}
+
+	m.ID = memoryID(n)
+	m.Created = moment(stamp(m.Created))
+	return m, db.backend.PutWords(ctx, tx, memories, s, []int64{n}, []string{m.Text})
 }
 
 // Memory returns a memory.
@@ -136,7 +174,7 @@ func (db *DB) Memory(ctx context.Context, s store.Scope, id string) (store.Memor
 	if err := valid(s, id); err != nil {
 		return store.Memory{}, err
 	}
-	return one(ctx, db.b.Read(), "memory "+id, db.scanMemory, "select "+memoryColumns+" from memories t"+ofMemory,
+	return one(ctx, db.backend.Read(), "memory "+id, db.scanMemory, "select "+memoryColumns+" from memories t"+ofMemory,
 		memoryNumber(id), s.Tenant, s.User, s.Thread)
 }
 
@@ -152,7 +190,8 @@ func (db *DB) Memories(ctx context.Context, s store.Scope, p store.Page) ([]stor
 			return nil, fmt.Errorf("page: %q is not the ID of a memory", p.After)
 		}
 	}
-	return List(ctx, db.b.Read(), db.scanMemory, "select "+memoryColumns+" from memories t where tenant = ? and USER = ? and thread = ? and n > ? order by n limit ?",
+	return List(ctx, db.backend.Read(), db.scanMemory, "select "+memoryColumns+` from memories t
+		where tenant = ? and USER = ? and thread = ? and n > ? order by n limit ?`,
 		s.Tenant, s.User, s.Thread, after, p.Size())
 }
 
@@ -161,7 +200,8 @@ func (db *DB) ForgetMemory(ctx context.Context, s store.Scope, id string) error 
 	if err := valid(s, id); err != nil {
 		return err
 	}
-	return remove(ctx, db.b.Write(), "memory "+id, "delete from memories"+ofMemory, memoryNumber(id), s.Tenant, s.User, s.Thread)
+	return remove(ctx, db.backend.Write(), "memory "+id, "delete from memories"+ofMemory,
+		memoryNumber(id), s.Tenant, s.User, s.Thread)
 }
 
 var memories = Kind{Table: "memories", name: "''", place: "t.n"}

@@ -20,7 +20,7 @@ func (db *DB) Occurrences(ctx context.Context, s store.Scope, id string, limit i
 	if _, err := db.Schedule(ctx, s, id); err != nil {
 		return nil, err
 	}
-	return List(ctx, db.b.Read(), scanOccurrence, `select v.id, o.due, o.owner, o.state, o.run, o.text, o.began, o.ended
+	return List(ctx, db.backend.Read(), scanOccurrence, `select v.id, o.due, o.owner, o.state, o.run, o.text, o.began, o.ended
 		from occurrences o join schedules v on v.n = o.schedule
 		where v.tenant = ? and v.USER = ? and v.thread = ? and v.id = ? order by o.due desc limit ?`,
 		s.Tenant, s.User, s.Thread, id, store.Page{Limit: limit}.Size())
@@ -35,12 +35,14 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 	}
 	at := due.UTC().Format(time.RFC3339)
 	over := fmt.Errorf("schedule %s at %s is %w", id, at, store.ErrOver)
+
 	var lost error // returned although the transaction is committed
 	err := db.changeSchedule(ctx, s, id, func(tx Conn) error {
 		n, err := number(ctx, tx, "schedule "+id, "select n"+ofSchedule, s.Tenant, s.User, s.Thread, id)
 		if err != nil {
 			return err
 		}
+
 		var ends int64
 		state, err := one(ctx, tx, "occurrence", func(r Row) (state string, err error) {
 			err = r.Scan(&c.Fence, &ends, &state)
@@ -49,7 +51,8 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			c.Fence = 1
-			_, err = tx.Exec(ctx, "insert into occurrences (schedule, due, owner, fence, until, state) values (?, ?, ?, 1, ?, ?)",
+			_, err = tx.Exec(ctx, `insert into occurrences (schedule, due, owner, fence, until, state)
+				values (?, ?, ?, 1, ?, ?)`,
 				n, stamp(due), owner, stamp(until), store.OccurrenceClaimed)
 			return err
 		case err != nil:
@@ -64,8 +67,10 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 				store.OccurrenceUnknown, "its runner disappeared after it had begun: it may have happened", n, stamp(due))
 			return err
 		}
+
 		c.Fence++
-		_, err = tx.Exec(ctx, "update occurrences set owner = ?, fence = ?, until = ? where schedule = ? and due = ?", owner, c.Fence, stamp(until), n, stamp(due))
+		_, err = tx.Exec(ctx, "update occurrences set owner = ?, fence = ?, until = ? where schedule = ? and due = ?",
+			owner, c.Fence, stamp(until), n, stamp(due))
 		return err
 	})
 	if err == nil {
@@ -89,8 +94,10 @@ func (db *DB) changeClaimed(ctx context.Context, c store.Claim, states string, t
 		return err
 	}
 	return db.changeSchedule(ctx, c.Scope, c.Schedule, func(tx Conn) error {
-		lost := fmt.Errorf("the claim to schedule %s at %s was lost: %w", c.Schedule, c.Due.UTC().Format(time.RFC3339), store.ErrConflict)
-		err := change(ctx, tx, lost, "update occurrences set "+set+` where due = ? and owner = ? and fence = ? and state in (`+states+`)
+		at := c.Due.UTC().Format(time.RFC3339)
+		lost := fmt.Errorf("the claim to schedule %s at %s was lost: %w", c.Schedule, at, store.ErrConflict)
+		err := change(ctx, tx, lost, "update occurrences set "+set+`
+			where due = ? and owner = ? and fence = ? and state in (`+states+`)
 			and schedule = (select n`+ofSchedule+")",
 			append(args, stamp(c.Due), c.Owner, c.Fence, c.Scope.Tenant, c.Scope.User, c.Scope.Thread, c.Schedule)...)
 		if err != nil || then == nil {

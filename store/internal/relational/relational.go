@@ -22,8 +22,8 @@ import (
 
 // DB implements store.Journal, and store.Store except Close. It is safe for concurrent use.
 type DB struct {
-	b      Backend
-	ledger *store.Ledger
+	backend Backend
+	ledger  *store.Ledger
 }
 
 var _ store.Journal = (*DB)(nil)
@@ -32,7 +32,7 @@ var _ store.Journal = (*DB)(nil)
 func New(b Backend, ledger *store.Ledger) DB { return DB{b, ledger} }
 
 // now returns the time of a change, as the database stores it.
-func (db *DB) now() time.Time { return moment(stamp(db.b.Now())) }
+func (db *DB) now() time.Time { return moment(stamp(db.backend.Now())) }
 
 // Backend is a database of one kind. Packages sqlite and postgres implement it.
 type Backend interface {
@@ -70,7 +70,7 @@ type Backend interface {
 
 // Item names the data that a transaction reads and then writes.
 type Item struct {
-	Kind  string
+	Kind  string // of the data, such as thread or journal
 	Scope store.Scope
 	ID    string // empty means all items of the kind in the scope
 }
@@ -87,7 +87,7 @@ type Conn interface {
 // Statement is a part of a batch.
 type Statement struct {
 	Text string
-	Args []any
+	Args []any // one for each ? of Text
 	// Number receives the value that the statement returns, if any. Nil means that it returns none.
 	Number *int64
 }
@@ -141,7 +141,7 @@ func item[T any](ctx context.Context, db *DB, s store.Scope, kind, id string, sc
 	if err := valid(s, id); err != nil {
 		return none, err
 	}
-	return one(ctx, db.b.Read(), kind+" "+id, scan, text, s.Tenant, s.User, s.Thread, id)
+	return one(ctx, db.backend.Read(), kind+" "+id, scan, text, s.Tenant, s.User, s.Thread, id)
 }
 
 // page returns a page of items, by a query for the columns of a scope, the ID before and a limit.
@@ -150,7 +150,7 @@ func page[T any](ctx context.Context, db *DB, s store.Scope, p store.Page, scan 
 	if err := valid(s); err != nil {
 		return nil, err
 	}
-	return List(ctx, db.b.Read(), scan, text, s.Tenant, s.User, s.Thread, db.b.Plain(p.After), p.Size())
+	return List(ctx, db.backend.Read(), scan, text, s.Tenant, s.User, s.Thread, db.backend.Plain(p.After), p.Size())
 }
 
 // drop removes the item of an ID in a scope.
@@ -158,7 +158,7 @@ func (db *DB) drop(ctx context.Context, s store.Scope, kind, id, from string) er
 	if err := valid(s, id); err != nil {
 		return err
 	}
-	return remove(ctx, db.b.Write(), kind+" "+id, "delete"+from, s.Tenant, s.User, s.Thread, id)
+	return remove(ctx, db.backend.Write(), kind+" "+id, "delete"+from, s.Tenant, s.User, s.Thread, id)
 }
 
 // number reads the only row, which has one number.
@@ -251,7 +251,7 @@ func (db *DB) jsonText(what string, b json.RawMessage) (*string, error) {
 	if !json.Valid(b) {
 		return nil, fmt.Errorf("%s is no JSON", what)
 	}
-	return new(db.b.Plain(string(b))), nil
+	return new(db.backend.Plain(string(b))), nil
 }
 
 // jsonValue is jsonText for a value that is read again before it is stored.
@@ -266,7 +266,7 @@ func (db *DB) jsonValue(what string, b json.RawMessage) (json.RawMessage, error)
 // plain changes texts to the form in which the database stores them.
 func (db *DB) plain(texts ...*string) {
 	for _, t := range texts {
-		*t = db.b.Plain(*t)
+		*t = db.backend.Plain(*t)
 	}
 }
 

@@ -27,7 +27,7 @@ func scheduleFields(v *store.Schedule) []any {
 }
 
 func (db *DB) changeSchedule(ctx context.Context, s store.Scope, id string, fn func(tx Conn) error) error {
-	return db.b.Change(ctx, Item{"schedule", s, id}, fn)
+	return db.backend.Change(ctx, Item{"schedule", s, id}, fn)
 }
 
 // PutSchedule stores a new schedule, or a change to the current version.
@@ -42,10 +42,11 @@ func (db *DB) PutSchedule(ctx context.Context, s store.Scope, v store.Schedule) 
 	if err != nil {
 		return v, err
 	}
-	now := stamp(db.b.Now())
+	now := stamp(db.backend.Now())
 	db.plain(&v.Name, &v.Description, &v.When, &v.Zone, &v.Misfire)
 	err = db.changeSchedule(ctx, s, v.ID, func(tx Conn) error {
-		old, err := one(ctx, tx, "schedule "+v.ID, scanSchedule, "select "+scheduleColumns+ofSchedule, s.Tenant, s.User, s.Thread, v.ID)
+		old, err := one(ctx, tx, "schedule "+v.ID, scanSchedule, "select "+scheduleColumns+ofSchedule,
+			s.Tenant, s.User, s.Thread, v.ID)
 		switch {
 		case errors.Is(err, store.ErrNotFound) && v.Version == 0:
 			old.Created = moment(now)
@@ -54,11 +55,17 @@ func (db *DB) PutSchedule(ctx context.Context, s store.Scope, v store.Schedule) 
 		case old.Version != v.Version:
 			return fmt.Errorf("schedule %s has version %d, not %d: %w", v.ID, old.Version, v.Version, store.ErrConflict)
 		}
-		v.Version, v.Created, v.Updated = old.Version+1, old.Created, moment(now)
-		_, err = tx.Exec(ctx, `insert into schedules (tenant, USER, thread, id, name, description, spec, zone, task, misfire, enabled, next, version, created, updated)
-			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (tenant, USER, thread, id) do update set name = excluded.name,
-			description = excluded.description, spec = excluded.spec, zone = excluded.zone, task = excluded.task, misfire = excluded.misfire,
-			enabled = excluded.enabled, next = excluded.next, version = excluded.version, updated = excluded.updated`,
+
+		v.Version = old.Version + 1
+		v.Created = old.Created
+		v.Updated = moment(now)
+		_, err = tx.Exec(ctx, `insert into schedules (tenant, USER, thread, id, name, description, spec, zone, task,
+				misfire, enabled, next, version, created, updated)
+			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			on conflict (tenant, USER, thread, id) do update set name = excluded.name,
+				description = excluded.description, spec = excluded.spec, zone = excluded.zone,
+				task = excluded.task, misfire = excluded.misfire, enabled = excluded.enabled,
+				next = excluded.next, version = excluded.version, updated = excluded.updated`,
 			s.Tenant, s.User, s.Thread, v.ID, v.Name, v.Description, v.When, v.Zone, task, v.Misfire, v.Enabled,
 			stamp(v.Next), v.Version, stamp(v.Created), now)
 		return err
@@ -93,7 +100,8 @@ func (db *DB) DueSchedules(ctx context.Context, now time.Time, limit int) ([]sto
 		err = r.Scan(append([]any{&d.Scope.Tenant, &d.Scope.User, &d.Scope.Thread}, scheduleFields(&d.Schedule)...)...)
 		return d, err
 	}
-	return List(ctx, db.b.Read(), scan, "select tenant, USER, thread, "+scheduleColumns+" from schedules where ENABLED and next > 0 and next <= ? order by next, n limit ?",
+	return List(ctx, db.backend.Read(), scan, "select tenant, USER, thread, "+scheduleColumns+` from schedules
+		where ENABLED and next > 0 and next <= ? order by next, n limit ?`,
 		stamp(now), store.Page{Limit: limit}.Size())
 }
 
@@ -102,12 +110,14 @@ func (db *DB) MoveSchedule(ctx context.Context, s store.Scope, id string, due, n
 	if err := valid(s, id); err != nil {
 		return err
 	}
-	return db.changeSchedule(ctx, s, id, func(tx Conn) error { return db.move(ctx, tx, s, id, due, next, enabled) })
+	return db.changeSchedule(ctx, s, id, func(tx Conn) error {
+		return db.move(ctx, tx, s, id, due, next, enabled)
+	})
 }
 
 func (db *DB) move(ctx context.Context, tx Conn, s store.Scope, id string, due, next time.Time, enabled bool) error {
 	_, err := tx.Exec(ctx, `update schedules set next = ?, enabled = enabled and ?, version = version + 1, updated = ?
 		where tenant = ? and USER = ? and thread = ? and id = ? and next <= ?`,
-		stamp(next), enabled, stamp(db.b.Now()), s.Tenant, s.User, s.Thread, id, stamp(due))
+		stamp(next), enabled, stamp(db.backend.Now()), s.Tenant, s.User, s.Thread, id, stamp(due))
 	return err
 }

@@ -23,7 +23,8 @@ type Kind struct {
 
 // inScope is the condition for the rows of t that a search sees. The second half is for shared
 // documents. The list of users exists for the index.
-const inScope = `t.tenant = ? and t.USER in (?, ?) and (t.USER = ? and (? = '' or t.thread = ?) or ? and t.USER = '' and t.thread = '')`
+const inScope = `t.tenant = ? and t.USER in (?, ?) and
+	(t.USER = ? and (? = '' or t.thread = ?) or ? and t.USER = '' and t.thread = '')`
 
 // Seen returns the arguments of the word WHOSE in the texts of Kind.In.
 func Seen(s store.Scope, shared bool) []any {
@@ -37,12 +38,17 @@ func Seen(s store.Scope, shared bool) []any {
 // In replaces WORDS and TABLE by the tables of k, ALSO by its condition, and WHOSE by the condition
 // for the rows of t that a search sees.
 func (k Kind) In(text string) string {
-	return strings.NewReplacer("WHOSE", inScope, "WORDS", k.Table+"_words", "TABLE", k.Table, "ALSO", k.Also).Replace(text)
+	return strings.NewReplacer(
+		"WHOSE", inScope,
+		"WORDS", k.Table+"_words",
+		"TABLE", k.Table,
+		"ALSO", k.Also,
+	).Replace(text)
 }
 
 // Near is a row with its distance; a smaller distance is better.
 type Near struct {
-	N        int64
+	N        int64 // the number of the row
 	Distance float64
 }
 
@@ -64,19 +70,22 @@ func search[T any](ctx context.Context, db *DB, k Kind, s store.Scope, q store.Q
 	if err != nil || len(found) == 0 {
 		return []T{}, err
 	}
+
 	numbers := make([]int64, len(found))
 	for i, f := range found {
 		numbers[i] = f.N
 	}
 	rows := map[int64]T{}
-	args = append(append(args, db.b.Numbers(numbers)), Seen(s, q.Shared)...)
-	if _, err := List(ctx, db.b.Read(), func(r Row) (n int64, err error) {
+	keep := func(r Row) (int64, error) {
 		n, v, err := scan(r)
 		rows[n] = v
 		return n, err
-	}, k.In(text+" where t.n AMONG and WHOSE"), args...); err != nil {
+	}
+	args = append(append(args, db.backend.Numbers(numbers)), Seen(s, q.Shared)...)
+	if _, err := List(ctx, db.backend.Read(), keep, k.In(text+" where t.n AMONG and WHOSE"), args...); err != nil {
 		return nil, err
 	}
+
 	out := make([]T, 0, len(found))
 	for _, f := range found {
 		if v, ok := rows[f.N]; ok { // otherwise it was deleted since it was found
@@ -102,14 +111,14 @@ func (db *DB) find(ctx context.Context, k Kind, s store.Scope, q store.Query) ([
 	deep := max(50, 4*q.Size())
 	var lists [][]Near
 	if terms := words.Terms(q.Text); len(terms) > 0 {
-		found, err := db.b.WithWords(ctx, k, s, q, terms, deep)
+		found, err := db.backend.WithWords(ctx, k, s, q, terms, deep)
 		if err != nil {
 			return nil, err
 		}
 		lists = append(lists, found)
 	}
 	if q.Vector.Model != "" {
-		found, err := db.b.Nearest(ctx, k, s, q, deep)
+		found, err := db.backend.Nearest(ctx, k, s, q, deep)
 		if err != nil {
 			return nil, err
 		}
@@ -137,12 +146,15 @@ func (db *DB) fused(ctx context.Context, k Kind, lists [][]Near, size int) ([]hi
 		var place int64
 		err = r.Scan(&n, &name, &place)
 		id := fmt.Sprintf("%s %019d %d", name, place, n)
-		ids[n], numbers[id] = id, n
+		ids[n] = id
+		numbers[id] = n
 		return n, err
 	}
-	if _, err := List(ctx, db.b.Read(), scan, "select t.n, "+k.name+", "+k.place+" from "+k.Table+" t"+k.from+" where t.n AMONG", db.b.Numbers(all)); err != nil {
+	text := "select t.n, " + k.name + ", " + k.place + " from " + k.Table + " t" + k.from + " where t.n AMONG"
+	if _, err := List(ctx, db.backend.Read(), scan, text, db.backend.Numbers(all)); err != nil {
 		return nil, err
 	}
+
 	rankings := make([][]string, len(lists))
 	for i, l := range lists {
 		// deleted since it was found
@@ -154,6 +166,7 @@ func (db *DB) fused(ctx context.Context, k Kind, lists [][]Near, size int) ([]hi
 			rankings[i] = append(rankings[i], ids[x.N])
 		}
 	}
+
 	fused := store.Fuse(rankings...)
 	out := make([]hit, min(len(fused), size))
 	for i := range out {

@@ -39,7 +39,11 @@ func scanSkillRow(r Row) (k skillRow, err error) {
 		return k, err
 	}
 	err = json.Unmarshal([]byte(text), &more)
-	k.Tags, k.Tools, k.Model, k.References, k.By = more.Tags, more.Tools, more.Model, more.References, more.By
+	k.Tags = more.Tags
+	k.Tools = more.Tools
+	k.Model = more.Model
+	k.References = more.References
+	k.By = more.By
 	return k, err
 }
 
@@ -55,7 +59,7 @@ func scanSummary(r Row) (store.Skill, error) {
 }
 
 func (db *DB) changeSkills(ctx context.Context, s store.Scope, fn func(tx Conn) error) error {
-	return db.b.Change(ctx, Item{Kind: "skills", Scope: s}, fn)
+	return db.backend.Change(ctx, Item{Kind: "skills", Scope: s}, fn)
 }
 
 // PutSkill stores a new skill, or a change to its newest version.
@@ -71,7 +75,7 @@ func (db *DB) PutSkill(ctx context.Context, s store.Scope, k store.Skill) (store
 		return k, err
 	}
 	db.plain(&k.Description, &k.Text)
-	now := db.b.Now()
+	now := db.backend.Now()
 	err = db.changeSkills(ctx, s, func(tx Conn) error {
 		old, err := one(ctx, tx, "skill "+k.Name, scanSkillRow, newestSkill, s.Tenant, s.User, s.Thread, k.Name)
 		switch {
@@ -85,25 +89,34 @@ func (db *DB) PutSkill(ctx context.Context, s store.Scope, k store.Skill) (store
 			return fmt.Errorf("skill %s has version %d, not %d: %w", k.Name, old.Version, k.Version, store.ErrConflict)
 		default:
 			k.Created = old.Created
-			if _, err := tx.Exec(ctx, "delete from skills_words where WORDROW = ?", old.n); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, "update skills set newest = ? where n = ?", false, old.n); err != nil {
+			if err := outdate(ctx, tx, old); err != nil {
 				return err
 			}
 		}
 		k.Version++
-		n, err := number(ctx, tx, "skill", `insert into skills (tenant, USER, thread, name, version, newest, description, body, more, created, updated)
+
+		n, err := number(ctx, tx, "skill", `insert into skills
+			(tenant, USER, thread, name, version, newest, description, body, more, created, updated)
 			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning n`,
 			s.Tenant, s.User, s.Thread, k.Name, k.Version, true, k.Description, k.Text, string(more),
 			stamp(k.Created), stamp(now))
 		if err != nil {
 			return err
 		}
-		return db.b.PutWords(ctx, tx, skills, s, []int64{n}, []string{wordsOfSkill(k)})
+		return db.backend.PutWords(ctx, tx, skills, s, []int64{n}, []string{wordsOfSkill(k)})
 	})
-	k.Created, k.Updated = moment(stamp(k.Created)), moment(stamp(now))
+	k.Created = moment(stamp(k.Created))
+	k.Updated = moment(stamp(now))
 	return k, err
+}
+
+// outdate makes a version of a skill one that is not the newest, and that no search finds.
+func outdate(ctx context.Context, tx Conn, old skillRow) error {
+	if _, err := tx.Exec(ctx, "delete from skills_words where WORDROW = ?", old.n); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "update skills set newest = ? where n = ?", false, old.n)
+	return err
 }
 
 // Skill returns a version of a skill. Version 0 means the newest.
@@ -111,7 +124,8 @@ func (db *DB) Skill(ctx context.Context, s store.Scope, name string, version int
 	if err := valid(s, name); err != nil {
 		return store.Skill{}, err
 	}
-	return one(ctx, db.b.Read(), "skill "+name, scanSkill, "select "+skillColumns+ofSkill+" and (version = ? or ? = 0 and newest)",
+	return one(ctx, db.backend.Read(), "skill "+name, scanSkill,
+		"select "+skillColumns+ofSkill+" and (version = ? or ? = 0 and newest)",
 		s.Tenant, s.User, s.Thread, name, version, version)
 }
 
@@ -138,10 +152,12 @@ func (db *DB) RenameSkill(ctx context.Context, s store.Scope, name, to string) e
 			return err
 		}
 		k.Name = to
-		if _, err := tx.Exec(ctx, "update skills set name = ? where tenant = ? and USER = ? and thread = ? and name = ?", to, s.Tenant, s.User, s.Thread, name); err != nil {
+		_, err = tx.Exec(ctx, "update skills set name = ? where tenant = ? and USER = ? and thread = ? and name = ?",
+			to, s.Tenant, s.User, s.Thread, name)
+		if err != nil {
 			return err
 		}
-		return db.b.PutWords(ctx, tx, skills, s, []int64{k.n}, []string{wordsOfSkill(k.Skill)})
+		return db.backend.PutWords(ctx, tx, skills, s, []int64{k.n}, []string{wordsOfSkill(k.Skill)})
 	})
 }
 

@@ -29,13 +29,15 @@ func (db *DB) PutThread(ctx context.Context, s store.Scope, t store.Thread) (sto
 	if err != nil {
 		return t, err
 	}
-	now := stamp(db.b.Now())
+	now := stamp(db.backend.Now())
 	if t.Created.IsZero() {
 		t.Created = moment(now)
 	}
-	return one(ctx, db.b.Write(), t.ID, scanThread, `insert into threads (tenant, USER, id, title, meta, created, updated) values (?, ?, ?, ?, ?, ?, ?)
-		on conflict (tenant, USER, id) do update set title = excluded.title, meta = excluded.meta, updated = excluded.updated returning `+threadColumns,
-		s.Tenant, s.User, t.ID, db.b.Plain(t.Title), meta, stamp(t.Created), now)
+	return one(ctx, db.backend.Write(), t.ID, scanThread,
+		`insert into threads (tenant, USER, id, title, meta, created, updated) values (?, ?, ?, ?, ?, ?, ?)
+		on conflict (tenant, USER, id) do update
+		set title = excluded.title, meta = excluded.meta, updated = excluded.updated returning `+threadColumns,
+		s.Tenant, s.User, t.ID, db.backend.Plain(t.Title), meta, stamp(t.Created), now)
 }
 
 // Thread returns a thread without its messages.
@@ -43,7 +45,7 @@ func (db *DB) Thread(ctx context.Context, s store.Scope, id string) (store.Threa
 	if err := threadScope(s, id); err != nil {
 		return store.Thread{}, err
 	}
-	return one(ctx, db.b.Read(), "thread "+id, scanThread, "select "+threadColumns+ofThread, s.Tenant, s.User, id)
+	return one(ctx, db.backend.Read(), "thread "+id, scanThread, "select "+threadColumns+ofThread, s.Tenant, s.User, id)
 }
 
 // Threads lists threads by ID.
@@ -51,8 +53,9 @@ func (db *DB) Threads(ctx context.Context, s store.Scope, p store.Page) ([]store
 	if err := valid(s); err != nil {
 		return nil, err
 	}
-	return List(ctx, db.b.Read(), scanThread, "select "+threadColumns+" from threads where tenant = ? and USER = ? and id > ? order by id limit ?",
-		s.Tenant, s.User, db.b.Plain(p.After), p.Size())
+	return List(ctx, db.backend.Read(), scanThread, "select "+threadColumns+` from threads
+		where tenant = ? and USER = ? and id > ? order by id limit ?`,
+		s.Tenant, s.User, db.backend.Plain(p.After), p.Size())
 }
 
 // DeleteThread deletes a thread with its messages and its summary.
@@ -60,9 +63,10 @@ func (db *DB) DeleteThread(ctx context.Context, s store.Scope, id string) error 
 	if err := threadScope(s, id); err != nil {
 		return err
 	}
-	return db.b.Change(ctx, Item{"thread", s, id}, func(tx Conn) error {
-		if _, err := tx.Exec(ctx, "delete from memories where tenant = ? and USER = ? and folded = ?", s.Tenant, s.User,
-			db.b.Fold(summaryOf(id))); err != nil {
+	return db.backend.Change(ctx, Item{"thread", s, id}, func(tx Conn) error {
+		_, err := tx.Exec(ctx, "delete from memories where tenant = ? and USER = ? and folded = ?",
+			s.Tenant, s.User, db.backend.Fold(summaryOf(id)))
+		if err != nil {
 			return err
 		}
 		return remove(ctx, tx, "thread "+id, "delete"+ofThread, s.Tenant, s.User, id)
@@ -78,8 +82,8 @@ func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have
 	if err != nil {
 		return err
 	}
-	now := stamp(db.b.Now())
-	return db.b.Change(ctx, Item{"thread", s, id}, func(tx Conn) error {
+	now := stamp(db.backend.Now())
+	return db.backend.Change(ctx, Item{"thread", s, id}, func(tx Conn) error {
 		t, err := one(ctx, tx, "thread "+id, scanThread, "select "+threadColumns+ofThread, s.Tenant, s.User, id)
 		if err != nil {
 			return err
@@ -87,30 +91,44 @@ func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have
 		if t.Messages != have {
 			return fmt.Errorf("thread %s has %d messages, not %d: %w", id, t.Messages, have, store.ErrConflict)
 		}
+
 		numbers := make([]int64, len(msgs))
 		batch := make([]Statement, len(msgs))
 		for i := range msgs {
-			batch[i] = Statement{"insert into messages (tenant, USER, thread, seq, body, time) values (?, ?, ?, ?, ?, ?) returning n",
-				[]any{s.Tenant, s.User, id, have + i, bodies[i], now}, &numbers[i]}
+			batch[i] = Statement{
+				Text: `insert into messages (tenant, USER, thread, seq, body, time)
+					values (?, ?, ?, ?, ?, ?) returning n`,
+				Args:   []any{s.Tenant, s.User, id, have + i, bodies[i], now},
+				Number: &numbers[i],
+			}
 		}
 		if err := tx.Batch(ctx, batch); err != nil {
 			return err
 		}
-		var found []int64
-		var said []string
-		for i, m := range msgs {
-			if text := m.Text(); text != "" && (m.Role == llm.RoleUser || m.Role == llm.RoleAssistant) {
-				found, said = append(found, numbers[i]), append(said, text)
-			}
-		}
-		in := s
-		in.Thread = id
-		if err := db.b.PutWords(ctx, tx, messages, in, found, said); err != nil {
+		if err := db.putMessageWords(ctx, tx, s, id, numbers, msgs); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, "update threads set messages = ?, updated = ? where tenant = ? and USER = ? and id = ?", have+len(msgs), now, s.Tenant, s.User, id)
+		_, err = tx.Exec(ctx, "update threads set messages = ?, updated = ? where tenant = ? and USER = ? and id = ?",
+			have+len(msgs), now, s.Tenant, s.User, id)
 		return err
 	})
+}
+
+// putMessageWords stores the words by which messages are found. Only what the user and the model
+// said is found; numbers are the rows of the messages.
+func (db *DB) putMessageWords(ctx context.Context, tx Conn, s store.Scope, thread string, numbers []int64,
+	msgs []llm.Message) error {
+	var rows []int64
+	var texts []string
+	for i, m := range msgs {
+		said := m.Role == llm.RoleUser || m.Role == llm.RoleAssistant
+		if text := m.Text(); said && text != "" {
+			rows = append(rows, numbers[i])
+			texts = append(texts, text)
+		}
+	}
+	s.Thread = thread
+	return db.backend.PutWords(ctx, tx, messages, s, rows, texts)
 }
 
 const messageColumns = "n, thread, seq, body, time"
@@ -136,7 +154,8 @@ func (db *DB) Messages(ctx context.Context, s store.Scope, id string, from, limi
 	if _, err := db.Thread(ctx, s, id); err != nil {
 		return nil, err
 	}
-	return List(ctx, db.b.Read(), scanMessage, "select "+messageColumns+" from messages where tenant = ? and USER = ? and thread = ? and seq >= ? order by seq limit ?",
+	return List(ctx, db.backend.Read(), scanMessage, "select "+messageColumns+` from messages
+		where tenant = ? and USER = ? and thread = ? and seq >= ? order by seq limit ?`,
 		s.Tenant, s.User, id, from, rowsOf(limit))
 }
 

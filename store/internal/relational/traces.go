@@ -23,8 +23,9 @@ func (db *DB) PutRun(ctx context.Context, s store.Scope, r store.Run) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.b.Write().Exec(ctx, `insert into runs (tenant, USER, thread, id, started, body) values (?, ?, ?, ?, ?, ?)
-		on conflict (tenant, USER, thread, id) do update set started = excluded.started, body = excluded.body`, s.Tenant, s.User, s.Thread, r.ID, stamp(r.Started), string(body))
+	_, err = db.backend.Write().Exec(ctx, `insert into runs (tenant, USER, thread, id, started, body) values (?, ?, ?, ?, ?, ?)
+		on conflict (tenant, USER, thread, id) do update set started = excluded.started, body = excluded.body`,
+		s.Tenant, s.User, s.Thread, r.ID, stamp(r.Started), string(body))
 	return err
 }
 
@@ -40,14 +41,16 @@ func (db *DB) Runs(ctx context.Context, s store.Scope, p store.Page) ([]store.Ru
 	}
 	const all = "select body from runs where tenant = ? and USER = ? and thread = ?"
 	if p.After == "" {
-		return List(ctx, db.b.Read(), scanJSON[store.Run], all+" order by started desc, id limit ?", s.Tenant, s.User, s.Thread, p.Size())
+		return List(ctx, db.backend.Read(), scanJSON[store.Run], all+" order by started desc, id limit ?",
+			s.Tenant, s.User, s.Thread, p.Size())
 	}
 	last, err := db.Run(ctx, s, p.After)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
 	at := stamp(last.Started)
-	return List(ctx, db.b.Read(), scanJSON[store.Run], all+" and (started < ? or started = ? and id > ?) order by started desc, id limit ?",
+	return List(ctx, db.backend.Read(), scanJSON[store.Run],
+		all+" and (started < ? or started = ? and id > ?) order by started desc, id limit ?",
 		s.Tenant, s.User, s.Thread, at, at, p.After, p.Size())
 }
 
@@ -60,14 +63,17 @@ func (db *DB) AppendEvents(ctx context.Context, s store.Scope, run string, event
 	if err != nil {
 		return err
 	}
-	return db.b.Change(ctx, Item{"run", s, run}, func(tx Conn) error {
+	return db.backend.Change(ctx, Item{"run", s, run}, func(tx Conn) error {
 		n, err := number(ctx, tx, "run "+run, "select n"+ofRun+" KEYSHARE", s.Tenant, s.User, s.Thread, run)
 		if err != nil {
 			return err
 		}
 		batch := make([]Statement, len(events))
 		for i := range events {
-			batch[i] = Statement{Text: "insert into events (run, seq, body) values (?, ?, ?) on conflict do nothing", Args: []any{n, events[i].Seq, bodies[i]}}
+			batch[i] = Statement{
+				Text: "insert into events (run, seq, body) values (?, ?, ?) on conflict do nothing",
+				Args: []any{n, events[i].Seq, bodies[i]},
+			}
 		}
 		return tx.Batch(ctx, batch)
 	})
@@ -78,7 +84,8 @@ func (db *DB) Events(ctx context.Context, s store.Scope, run string, after int64
 	if _, err := db.Run(ctx, s, run); err != nil {
 		return nil, err
 	}
-	return List(ctx, db.b.Read(), scanJSON[pawl.Event], "select e.body from events e where e.run = (select n"+ofRun+") and e.seq > ? order by e.seq limit ?",
+	return List(ctx, db.backend.Read(), scanJSON[pawl.Event],
+		"select e.body from events e where e.run = (select n"+ofRun+") and e.seq > ? order by e.seq limit ?",
 		s.Tenant, s.User, s.Thread, run, after, rowsOf(limit))
 }
 
