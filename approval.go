@@ -60,33 +60,6 @@ func Approve(p Approver) Middleware {
 	return Middleware{approve: p}
 }
 
-// PendingCall is an open call that waits for a decision. Answer it with an llm.Decision that has
-// the same Key and Digest, or use its methods.
-type PendingCall struct {
-	Key  llm.Key      `json:"key"`
-	Call llm.ToolCall `json:"call"`
-	// OutcomePending asks for an approval or a result, OutcomeUnknown whether the call took effect.
-	Outcome Outcome `json:"outcome"`
-	// Binds the decision to the question, the attempt, the tool, its schema and the arguments.
-	Digest string `json:"digest"`
-	// Number of times that the tool was started before.
-	Attempt int `json:"attempt"`
-	// Reason, for the person who decides.
-	Why string `json:"why,omitzero"`
-	// Only a result answers the call, because pawl does not execute it.
-	Passive bool `json:"passive,omitzero"`
-	// Time from an approval to the start of the call (Approval.ValidFor). 0 means no limit.
-	ValidFor time.Duration `json:"valid_for,omitzero"`
-	// Schema of the arguments, for approvals with other arguments. Nil means unknown.
-	Schema json.RawMessage `json:"schema,omitzero"`
-	// Expires was set before version 0.1. It has no effect, because questions do not expire.
-	Expires time.Time `json:"expires,omitzero"`
-
-	// Granted are the decisions that approved the calls around this one, innermost first. They stay
-	// valid when the run is resumed.
-	Granted []llm.Decision `json:"granted,omitzero"`
-}
-
 // Approve returns the decision that approves the call.
 func (w PendingCall) Approve(by string) llm.Decision {
 	return llm.Decision{Key: w.Key, Digest: w.Digest, Approve: true, By: by}

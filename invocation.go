@@ -1,6 +1,6 @@
 package pawl
 
-// invocation.go: Invocation: what a tool can know and do during its call.
+// invocation.go: what a tool can know and do during its call.
 
 import (
 	"context"
@@ -10,46 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
-
-// Invocation is what a tool, or the middleware around it, can know and do during a call, in
-// addition to its arguments. InvocationFrom finds it in the context. It is safe for concurrent use
-// until the call has ended.
-type Invocation struct {
-	Key     llm.Key      // the place of the call in the run
-	Agent   string       // the name of the agent
-	Call    llm.ToolCall // the validated call
-	Attempt int          // 1 for the first attempt
-
-	work    *work
-	mu      sync.Mutex
-	set     Values
-	spent   Spent         // by nested calls and runs
-	inner   int           // the number of calls by Do so far
-	ends    *Execution    // a nested call that ends the run; nil means none
-	pending []PendingCall // nested calls with open questions
-
-	emitting              sync.Mutex
-	cached, sealed, ended bool
-	accepted              bool // whether the pipeline has accepted Call
-
-	busy  atomic.Bool // whether the tool runs
-	wrote atomic.Bool // whether a nested Write has started
-}
-
-type invocationKey struct{}
-
-// InvocationFrom returns the call that ctx belongs to. nil means none.
-func InvocationFrom(ctx context.Context) *Invocation {
-	v, _ := ctx.Value(invocationKey{}).(*Invocation)
-	return v
-}
 
 // IdempotencyKey returns a key for the effect of the call: 32 hexadecimal digits. The key is the
 // same for each attempt of this call, also in another process, and differs for any other call and

@@ -264,24 +264,6 @@ func (r *run) join() {
 	r.scope.slots = &r.slots
 }
 
-// scope is the part of a run that its calls share.
-type scope struct {
-	tools    []*Tool
-	answer   *Tool  // tool of tools that takes the answer; nil means an answer as text
-	layers   layers // middleware around calls
-	executor Executor
-	slots    *slots // semaphore of the outermost run, shared by nested calls and runs
-	budget   *budget
-	watched  bool        // the events of the calls have a receiver
-	depth    int         // nesting depth of calls
-	within   *Invocation // call that these calls are nested in; nil means none
-	engine   Engine      // makes the run durable; the zero value means none
-	canPend  bool        // calls may become pending
-	whole    bool        // replies are requested whole
-	remote   bool        // the run is in another process
-	shelf    *shelf      // storage for results that are too large for the model; nil means none
-}
-
 // planKey is the name of the run value that holds the strategic plan, a JSON object; see
 // team.PlanKey.
 const planKey = "strategic_plan"

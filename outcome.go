@@ -1,6 +1,6 @@
 package pawl
 
-// outcome.go: Outcome, Execution, and how a call gets its outcome and its result for the model.
+// outcome.go: how a call gets its outcome and its result for the model.
 
 import (
 	"bytes"
@@ -9,113 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
-
-// Outcome is the result of a call in one word, from a closed list.
-type Outcome string
-
-// The outcomes. All but OutcomePending and OutcomeUnknown are final: the call has its result.
-const (
-	// The tool ran and succeeded.
-	OutcomeOK Outcome = "ok"
-	// The tool ran and reported a failure.
-	OutcomeError Outcome = "error"
-	// The arguments do not fit the schema. The tool did not run.
-	OutcomeInvalid Outcome = "invalid"
-	// No tool has the name.
-	OutcomeUnknownTool Outcome = "unknown_tool"
-	// A middleware rejected the call.
-	OutcomeBlocked Outcome = "blocked"
-	// A person or a policy rejected the call.
-	OutcomeDenied Outcome = "denied"
-	// The tool did not end within its timeout.
-	OutcomeTimeout Outcome = "timeout"
-	// The run was cancelled before or during the call.
-	OutcomeCancelled Outcome = "cancelled"
-	// The tool panicked.
-	OutcomePanicked Outcome = "panicked"
-	// Not started: the reply was cut, a limit was reached, or another call stopped the step.
-	OutcomeSkipped Outcome = "skipped"
-	// The call waits for an approval or for a result from outside.
-	OutcomePending Outcome = "pending"
-	// The call was interrupted and may have taken effect. It waits for a decision.
-	OutcomeUnknown Outcome = "unknown"
-)
-
-// Settled reports whether the outcome is final: the call has its result.
-func (o Outcome) Settled() bool { return o != OutcomePending && o != OutcomeUnknown }
-
-// Failed reports whether the call itself failed. FailFast does not stop for rejections.
-func (o Outcome) Failed() bool {
-	switch o {
-	case OutcomeError, OutcomeInvalid, OutcomeUnknownTool, OutcomeTimeout, OutcomePanicked:
-		return true
-	}
-	return false
-}
-
-// Execution is the record of a call. It is plain data and may be stored and sent.
-type Execution struct {
-	Key llm.Key `json:"key"`
-	// Position among the calls of the step, or of Invocation.Do.
-	Index int `json:"index"`
-	// The call as executed. A middleware may have changed it.
-	Call    llm.ToolCall   `json:"call"`
-	Outcome Outcome        `json:"outcome"`
-	Result  llm.ToolResult `json:"result"`
-	// Error text for people. The model reads Result.
-	Error string `json:"error,omitzero"`
-	// StopFailed or StopFinished: the call ends the run. "" means that it does not.
-	Ends StopReason `json:"ends,omitzero"`
-	// Repairs of the arguments.
-	Repairs []string `json:"repairs,omitzero"`
-	// Pending calls, with OutcomePending and OutcomeUnknown: this one, or calls nested in it. Empty
-	// means that the call has no question: it runs when an earlier call has its answer.
-	Pending []PendingCall `json:"waiting,omitzero"`
-	// Run values that the call set.
-	Values Values `json:"values,omitzero"`
-	// Usage of nested calls and runs.
-	Spent Spent `json:"spent,omitzero"`
-	// Number of times that the tool was started.
-	Attempts int           `json:"attempts"`
-	Decision *llm.Decision `json:"decision,omitzero"`
-	// The tool did not run: an earlier call supplied the result.
-	Cached bool `json:"cached,omitzero"`
-	local  bool // executed by this process, which has counted it in the budget
-	// The value of Limits.Calls that prevented the call. 0 means none.
-	Limited int       `json:"limited,omitzero"`
-	Started time.Time `json:"started,omitzero"`
-	Ended   time.Time `json:"ended,omitzero"`
-
-	err error // of the tool, for errors.Is in this process
-}
-
-// Err returns the error of the tool or of the pipeline, for errors.Is. It is nil if there is none,
-// or if the Execution was read from JSON.
-func (x *Execution) Err() error { return x.err }
-
-// SetErr replaces the error that Err returns. Package redact uses it to hide secrets.
-func (x *Execution) SetErr(err error) { x.err = err }
-
-// newCalls returns the number of calls that x adds to Spent.Calls: 1 if the tool was started since
-// the call became pending, as one of before, else 0.
-func newCalls(x *Execution, before []PendingCall) int {
-	again := func(w PendingCall) bool { return w.Key == x.Key && x.Attempts <= w.Attempt }
-	if x.Attempts == 0 || slices.ContainsFunc(before, again) {
-		return 0
-	}
-	return 1
-}
-
-// waitsInside reports whether the call waits for calls nested in it. Its usage and values count
-// when it has ended: until then it is executed again, and finds the results of the nested calls.
-func (x *Execution) waitsInside() bool {
-	return len(x.Pending) > 0 && x.Pending[0].Key != x.Key
-}
 
 // giveUp gives a pending call the result that the run was cancelled.
 func (x *Execution) giveUp() {

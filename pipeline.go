@@ -1,6 +1,6 @@
 package pawl
 
-// pipeline.go: Task, and its checks: known, valid, changed, approved, within the budget.
+// pipeline.go: the checks of a call: known, valid, changed, approved, within the budget.
 
 import (
 	"bytes"
@@ -8,65 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
-
-// Task is one tool call to execute. Its exported fields are plain data and may be sent to another
-// process; Agent.Attach makes a received Task executable there.
-type Task struct {
-	Agent string       `json:"agent"`
-	Run   llm.Key      `json:"run"`
-	Step  int          `json:"step"`
-	Key   llm.Key      `json:"key"`
-	Index int          `json:"index"` // the place among the open calls of the step
-	Call  llm.ToolCall `json:"call"`
-
-	Decisions []llm.Decision `json:"decisions,omitzero"` // for this call and for its nested calls
-	Values    Values         `json:"values,omitzero"`    // of the run, at the start of the step
-
-	// Refuse is the reason, for the model, why the call must not run. Empty means that it may run.
-	Refuse  string `json:"refuse,omitzero"`
-	Attempt int    `json:"attempt,omitzero"` // the number of earlier attempts
-
-	// Pending is the question of the call when the run was resumed. nil means none. PendingInside
-	// has the questions of its nested calls.
-	Pending       *PendingCall  `json:"question,omitzero"`
-	PendingInside []PendingCall `json:"inside,omitzero"`
-
-	// HeldBy is the name of an earlier call that this call waits for (Parallel.Order), and that has
-	// an open question. If the tool has EffectWrite or EffectIdempotent, the call may then ask its
-	// own question, but it does not run: it stays open. Empty means that there is no such call.
-	HeldBy string `json:"held_by,omitzero"`
-
-	// Since is the time when the call first became open. It stays the same when the call is
-	// executed again. The zero time means that it is not recorded.
-	Since time.Time `json:"since,omitzero"`
-
-	scope     *scope
-	messages  []llm.Message // the conversation at the start of the step
-	earlyCall *earlyCall    // executes the call already; nil means that it did not start early
-}
-
-// Tool returns the tool that the call names. It must not be changed. nil means that the run has no
-// such tool, or that the task came from another process.
-func (t Task) Tool() *Tool {
-	if t.scope == nil {
-		return nil
-	}
-	return find(t.scope.tools, t.Call.Name)
-}
-
-// Completed returns the call_completed event for a result of Do.
-func (t Task) Completed(x Execution) Event { return t.completed(&x) }
-
-func (t *Task) completed(x *Execution) Event {
-	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: x}
-}
 
 // Do executes the call. It is THE PIPELINE, the same for every call:
 //
@@ -86,37 +33,6 @@ func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 	}
 	return (&work{task: t}).run(ctx, emit)
 }
-
-// work is a call during its execution. Its fields belong to the goroutine that executes the call,
-// except for the atomic ones and the Invocation: another goroutine may abandon the call.
-type work struct {
-	task *Task
-	emit func(Event)
-	x    Execution // its Call is the last validated call
-	tool *Tool
-	inv  Invocation
-
-	// ctx and end serve abandonment: ctx is the context of the batch, and end is called once, with
-	// the outcome. A nil end means that the call cannot be abandoned.
-	ctx     context.Context
-	end     func(*Execution)
-	state   atomic.Int32
-	taken   bool                      // whether a goroutine executes it; guarded by batch.mu
-	started atomic.Pointer[Execution] // x when the last attempt started; nil before the first
-	watched atomic.Pointer[Execution] // the attempt whose timer runs
-	slot    atomic.Bool               // whether it holds a slot
-
-	// holder holds the events of the call until its reply is complete. nil means that the call did
-	// not start early.
-	holder *earlyCall
-}
-
-// The states of a work. The goroutine that changes workRuns completes the call.
-const (
-	workRuns int32 = iota
-	workEnded
-	workAbandoned
-)
 
 // execute executes the call and completes it. It reports false if another goroutine has abandoned
 // the call in the meantime.

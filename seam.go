@@ -152,13 +152,3 @@ func (t *Task) unexecuted(text string) Execution {
 	x.Result.Key = t.Key
 	return x
 }
-
-// known reports whether o is on the list of outcomes.
-func (o Outcome) known() bool {
-	switch o {
-	case OutcomeOK, OutcomeError, OutcomeInvalid, OutcomeUnknownTool, OutcomeBlocked, OutcomeDenied, OutcomeTimeout,
-		OutcomeCancelled, OutcomePanicked, OutcomeSkipped, OutcomePending, OutcomeUnknown:
-		return true
-	}
-	return false
-}

@@ -1,6 +1,6 @@
 package pawl
 
-// run.go: run, the state that the loop works on.
+// state.go: run and its parts, the state that the loop works on.
 
 import (
 	"maps"
