@@ -14,7 +14,7 @@ import (
 )
 
 // Task is one tool call to execute. Its exported fields are plain data and may be sent to another
-// process; Agent.Attach makes a received Task executable there.
+// process; Engine.Attach makes a received Task executable there.
 type Task struct {
 	Agent string       `json:"agent"`
 	Run   llm.Key      `json:"run"`

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl/internal/background"
-	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -57,11 +55,16 @@ type Engine struct {
 	// Wait returns when ready is closed or ctx has ended. nil means a channel receive.
 	Wait func(ctx context.Context, ready <-chan struct{})
 
-	// Branch executes the run of a nested agent outside this process, with Agent.RunBranch and a
-	// record of its own, and returns its result. It stores in b.Around the state that RunBranch
-	// left there. The run must end when ctx does, with the same cause. nil means that nested agents
-	// run in this process.
+	// Branch executes the run of a nested agent outside this process, with RunBranch and a record of
+	// its own, and returns its result. It stores in b.Around the state that RunBranch left there.
+	// The run must end when ctx does, with the same cause. nil means that nested agents run in this
+	// process.
 	Branch func(ctx context.Context, a *Agent, b *Branch) (*Result, error)
+
+	// Conversation returns the messages before the reply that made the call of an attached task
+	// (Attach), for policies and tools that read them. nil means that they are not known: what
+	// depends on them is then refused or asked about.
+	Conversation func() []llm.Message
 }
 
 type engineKey struct{}
@@ -77,20 +80,6 @@ func engineIn(ctx context.Context) Engine {
 		return *e
 	}
 	return Engine{}
-}
-
-// KeepReply returns the context of a request to a model whose reply stays at the provider if keeps
-// reports true when the request ends early. An engine that has stored Delta.Background fetches the
-// reply later, so that the adapter must not cancel it.
-func (e *Engine) KeepReply(ctx context.Context, keeps func() bool) context.Context {
-	return background.With(ctx, keeps)
-}
-
-// WithConversation returns the context of a call that is executed outside the process of its run.
-// load returns the messages before the reply that made the call, for policies and tools that read
-// them; nil means that they are not known.
-func (e *Engine) WithConversation(ctx context.Context, load func() []llm.Message) context.Context {
-	return conversation.With(ctx, load)
 }
 
 // parallelOf returns the Parallel that e is or wraps.
@@ -220,29 +209,32 @@ type Branch struct {
 	Key      llm.Key         `json:"key"`             // of the run
 	Depth    int             `json:"depth"`           // the level of nesting
 	Plan     json.RawMessage `json:"plan,omitzero"`   // the strategic plan of the call
-	Around   []allowance     `json:"around,omitzero"` // the runs around it, from the inside
+	Around   []Allowance     `json:"around,omitzero"` // the runs around it, from the inside
 	Messages []llm.Message   `json:"messages"`
 }
 
-// allowance is the limits of a run, and its usage when a nested run started. Concurrent runs do not
+// Allowance is the limits of a run, and its usage when a nested run started. Concurrent runs do not
 // see each other's usage until they end, so together they can exceed a limit by the requests in
 // flight.
-type allowance struct {
-	Limits  Limits  `json:"limits"`
-	Calls   int     `json:"calls,omitzero"`
-	Tokens  int     `json:"tokens,omitzero"`
-	Cost    float64 `json:"cost,omitzero"`
-	Refused bool    `json:"refused,omitzero"` // whether a call was refused because of Limits.Calls
+type Allowance struct {
+	Limits Limits  `json:"limits"`          // of the run
+	Calls  int     `json:"calls,omitzero"`  // started calls
+	Tokens int     `json:"tokens,omitzero"` // input and output
+	Cost   float64 `json:"cost,omitzero"`   // US dollars
+
+	// Refused reports whether a call was refused because of Limits.Calls.
+	Refused bool `json:"refused,omitzero"`
 }
 
-// RunBranch executes the run of b, which Engine.Branch received in another process. If from is not
-// nil, it resumes the run from that result. It records in b.Around which limits refused calls.
-func (a *Agent) RunBranch(ctx context.Context, from *Result, b *Branch) (*Result, error) {
+// RunBranch executes the run of b, a nested run of a that Engine.Branch received in another process,
+// under e. If from is not nil, it resumes the run from that result. It records in b.Around which
+// limits refused calls.
+func (e *Engine) RunBranch(ctx context.Context, a *Agent, from *Result, b *Branch) (*Result, error) {
 	msgs := b.Messages
 	if from != nil {
 		msgs = nil
 	}
-	return a.run(ctx, from, msgs, runOptions{whole: true, key: b.Key, branch: b})
+	return a.run(WithEngine(ctx, e), from, msgs, runOptions{whole: true, key: b.Key, branch: b})
 }
 
 // branch executes the run of a nested agent by Engine.Branch, and counts its usage.
@@ -267,13 +259,19 @@ func (v *Invocation) branch(ctx context.Context, a *Agent, key llm.Key, msgs []l
 }
 
 // allowances returns the limits and the usage of b and of the budgets around it.
-func (b *budget) allowances() (all []allowance) {
+func (b *budget) allowances() (all []Allowance) {
 	if b != nil && b.ledger != nil {
 		b.ledger.mu.Lock()
 		defer b.ledger.mu.Unlock()
 	}
 	for o := b; o != nil; o = o.outer {
-		all = append(all, allowance{*o.limits, int(o.started.Load()), o.used.tokens, o.used.cost, o.refused.Load()})
+		all = append(all, Allowance{
+			Limits:  *o.limits,
+			Calls:   int(o.started.Load()),
+			Tokens:  o.used.tokens,
+			Cost:    o.used.cost,
+			Refused: o.refused.Load(),
+		})
 	}
 	return all
 }
@@ -320,26 +318,33 @@ func waitFor(ctx context.Context, ready <-chan struct{}) bool {
 	}
 }
 
-// InnerModel returns the agent's model wrapped in its middleware, and the Pricer that knows its
-// price. Engines call it in place of Agent.Model. The Pricer is nil if the price is unknown.
-func (a *Agent) InnerModel() (llm.Model, llm.Pricer) {
+// InnerModel returns the model of a wrapped in its middleware, and the Pricer that knows its price.
+// Engines call it in place of Agent.Model. The Pricer is nil if the price is unknown. The result is
+// the same for each Engine.
+func (e *Engine) InnerModel(a *Agent) (llm.Model, llm.Pricer) {
 	m, _, p, _ := wrapped(a.Model, a.Middleware)
 	return m, p
 }
 
-// AllTools returns the tools of the agent's runs: Agent.Tools, and with Artifacts their tools.
-func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
+// AllTools returns the tools of the runs of a: Agent.Tools, and with Artifacts their tools. The
+// result is the same for each Engine.
+func (e *Engine) AllTools(ctx context.Context, a *Agent) ([]*Tool, error) {
 	tools, err := Toolsets(a.Tools).Tools(ctx)
 	if err != nil || a.Artifacts == nil {
 		return tools, err
 	}
+
 	more, err := readers(ctx, a.Artifacts)
 	return append(slices.Clip(tools), more...), err
 }
 
 // RunRemote executes t by do, which sends the task to another process and makes it executable there
-// with Agent.Attach. The limits of the run are enforced here: the call counts before do is called.
+// with Engine.Attach. The limits of the run are enforced here: the call counts before do is called.
 // If a limit refuses the call, do is not called.
+//
+// do returns a record also if the transport fails. If the task was not sent, the outcome is
+// OutcomeError, with a Result for the model. If it was sent and no answer arrived, the outcome is
+// OutcomeUnknown: the run then asks whether the call took effect.
 func (t Task) RunRemote(do func(Task) Execution) Execution {
 	b := t.scope.budget
 	if err := b.charge(); err != nil {
@@ -364,29 +369,40 @@ func (t Task) Child(inner Task) Task {
 	return inner
 }
 
-// Attach returns t, a task that another process sent, with what it needs to execute here: the
-// tools, policies and middleware of a. Nested calls go to the executor that e binds; nil means that
-// they are executed here, and that the run has no ID.
+// Attach returns t, a task of a run of a that another process sent, with what it needs to execute
+// here: the tools, policies and middleware of a. Nested calls go to the executor that e binds. The
+// zero Engine executes them here, and its run has no ID.
 //
 // Only the limits of tools apply: Task.RunRemote enforces the limits of the run in the process of
 // the run. An agent as a tool is refused here, because its calls would be repeated with the call
 // around it: it runs where the run is (Tool.Inline).
-func (a *Agent) Attach(ctx context.Context, t Task, e *Engine) (Task, error) {
-	tools, err := a.AllTools(ctx)
+//
+// The run does not receive the events that Task.Do emits here, unless the Executor that sent the
+// task transports and yields them.
+func (e *Engine) Attach(ctx context.Context, a *Agent, t Task) (Task, error) {
+	tools, err := e.AllTools(ctx, a)
 	if err != nil {
 		return t, err
 	}
-	s := &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel},
-		budget: &budget{limits: new(Limits)}, canPend: true, whole: true, remote: true}
-	_, s.layers, _, _ = wrapped(a.Model, a.Middleware)
-	if e != nil {
-		s.engine = *e
-		if e.Bind != nil {
-			s.executor = e.Bind(a, t.Run).Executor
-		}
+
+	s := &scope{
+		tools:    tools,
+		executor: Parallel{},
+		slots:    &slots{free: defaultParallel},
+		budget:   &budget{limits: new(Limits)},
+		engine:   *e,
+		canPend:  true,
+		watched:  true,
+		whole:    true,
+		remote:   true,
 	}
+	_, s.layers, _, _ = wrapped(a.Model, a.Middleware)
+	if e.Bind != nil {
+		s.executor = e.Bind(a, t.Run).Executor
+	}
+
 	if a.Artifacts != nil {
-		s.shelf = &shelf{store: a.Artifacts, run: s.engine.Run + "/" + string(t.Run)}
+		s.shelf = &shelf{store: a.Artifacts, run: e.Run + "/" + string(t.Run)}
 		s.shelf.tools, err = readers(ctx, a.Artifacts)
 		if err != nil {
 			return t, err

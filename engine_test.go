@@ -2,6 +2,7 @@ package pawl_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -112,5 +114,92 @@ func TestIdempotencyKeysOfRuns(t *testing.T) {
 	}
 	if len(keys) != 3 {
 		t.Errorf("%d keys, want one for none, one for a, one for b", len(keys))
+	}
+}
+
+// remote is an Executor that sends its tasks through JSON to another process, which attaches them.
+type remote struct {
+	agent  *pawl.Agent
+	engine *pawl.Engine
+	kinds  []pawl.EventKind // that the other process emitted
+}
+
+func (x *remote) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+	return func(yield func(pawl.Event) bool) {
+		for _, t := range tasks {
+			b, err := json.Marshal(t)
+			if err != nil {
+				panic(err)
+			}
+			done := t.RunRemote(func(pawl.Task) pawl.Execution { return x.there(ctx, b) })
+			if !yield(t.Completed(done)) {
+				return
+			}
+		}
+	}
+}
+
+// there executes a task in the other process.
+func (x *remote) there(ctx context.Context, task []byte) pawl.Execution {
+	var t pawl.Task
+	if err := json.Unmarshal(task, &t); err != nil {
+		panic(err)
+	}
+	t, err := x.engine.Attach(ctx, x.agent, t)
+	if err != nil {
+		panic(err)
+	}
+	return t.Do(ctx, func(e pawl.Event) { x.kinds = append(x.kinds, e.Kind) })
+}
+
+// A task that another process attaches has the tools and policies of the agent, the ID of the run,
+// the conversation that the engine knows, and its events.
+func TestAttach(t *testing.T) {
+	keys := map[string]bool{}
+	agent := func() *pawl.Agent {
+		act := does("act", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+			v := pawl.InvocationFrom(ctx)
+			v.Emit("half", nil)
+			keys[v.IdempotencyKey()] = true
+			known := conversation.Of(ctx)
+			if len(known) == 0 {
+				return llm.TextResult("nothing is known"), nil
+			}
+			return llm.TextResult(known[0].Text()), nil
+		})
+		return &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("done")), Tools: []pawl.Toolset{act}}
+	}
+	known := func() []llm.Message { return []llm.Message{llm.User("the whole story")} }
+	x := &remote{agent: agent(), engine: &pawl.Engine{Run: "r1", Conversation: known}}
+	here := agent()
+	here.Executor = x
+
+	ctx := pawl.WithEngine(t.Context(), &pawl.Engine{Run: "r1"})
+	res, err := here.Run(ctx, llm.User("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := res.Steps[0].Executions[0].Result.Text(); got != "the whole story" {
+		t.Errorf("the call reads the conversation %q", got)
+	}
+	if want := []pawl.EventKind{pawl.EventCallStarted, pawl.EventProgress}; !slices.Equal(x.kinds, want) {
+		t.Errorf("the events are %v, want %v", x.kinds, want)
+	}
+
+	// The same call in the process of the run has the same key.
+	if _, err := agent().Run(ctx, llm.User("go")); err != nil || len(keys) != 1 {
+		t.Errorf("%v; the idempotency keys are %v", err, keys)
+	}
+}
+
+// Task.Do without a receiver of events executes the call.
+func TestDoWithoutEvents(t *testing.T) {
+	agent := &pawl.Agent{Tools: []pawl.Toolset{says("act", "done")}}
+	task, err := new(pawl.Engine).Attach(t.Context(), agent, pawl.Task{Key: "run/1/0", Call: call("c1", "act", `{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := task.Do(t.Context(), nil); x.Outcome != pawl.OutcomeOK || x.Result.Text() != "done" {
+		t.Errorf("%+v", x)
 	}
 }

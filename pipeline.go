@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
@@ -23,8 +24,14 @@ import (
 //	▶ run, recover ▶ the way back through the middleware ▶ truncate ▶ result
 //
 // Do never fails: failures are recorded in the Execution, and its Result is worded for the model.
-// It passes events to emit, also from goroutines of the tool, but never after it has returned.
-func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do(ctx, emit) }
+// It passes events to emit, also from goroutines of the tool, but never after it has returned. nil
+// means no reader.
+func (t Task) Do(ctx context.Context, emit func(Event)) Execution {
+	if emit == nil {
+		emit = func(Event) {}
+	}
+	return *t.do(ctx, emit)
+}
 
 // do is Do without a copy of the Execution, which does not change any more.
 func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
@@ -115,6 +122,9 @@ func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 	w.inv.Key, w.inv.Agent, w.inv.Call, w.inv.work = w.task.Key, w.task.Agent, w.x.Call, w
 	l := &s.layers
 	ctx = context.WithValue(ctx, invocationKey{}, &w.inv)
+	if s.remote && s.engine.Conversation != nil {
+		ctx = conversation.With(ctx, s.engine.Conversation)
+	}
 	switch {
 	case l.tool != nil:
 		res, err = l.tool(w.admitted)(ctx, w.x.Call)

@@ -35,7 +35,7 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 		m.agent.Model = provider + ":" + m.name
 	}
 
-	m.inner, m.pricer = a.InnerModel()
+	m.inner, m.pricer = s.core.InnerModel(a)
 	m.holder, _ = llm.As[llm.OutputHolder](m.inner)
 	if m.holder == nil {
 		m.holder, _ = llm.As[llm.OutputHolder](a.Model)

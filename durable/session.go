@@ -30,6 +30,7 @@ type session struct {
 	only   bool            // no new record: the run has ended, or is only read
 	played *Played         // the comparisons; nil if this is no Replay
 	story  bool            // events only: pending calls stay pending
+	core   *pawl.Engine    // the engine of the run and of its nested runs
 	cancel context.CancelCauseFunc
 	gone   <-chan struct{} // closed when the run is cancelled
 	roots  int             // agents bound outside of calls
@@ -99,7 +100,8 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*
 
 	outer := pawl.MessageSourceFrom(ctx)
 	ctx = store.WithRun(pawl.WithMessages(ctx, &inbox{s, outer}), l.Run)
-	return s, pawl.WithEngine(ctx, &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Intend: s.intend})
+	s.core = &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Intend: s.intend}
+	return s, pawl.WithEngine(ctx, s.core)
 }
 
 // record returns a record. v must have a JSON form.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"github.com/pawl-go/pawl/internal/background"
 )
 
 // Model continues a conversation. It is the only contract of a driver. Implementations are the
@@ -47,6 +49,13 @@ type Request struct {
 	// computes that reply fetches it and sends nothing else; other Models ignore it. nil means no
 	// such reply.
 	Background *Opaque
+}
+
+// KeepReply returns the context of a request whose reply stays at the provider if keeps reports
+// true when the request ends early. An engine that has stored Delta.Background fetches the reply
+// later, so that the adapter must not cancel it. The Model calls keeps when the request has ended.
+func KeepReply(ctx context.Context, keeps func() bool) context.Context {
+	return background.With(ctx, keeps)
 }
 
 // OutputHolder is an optional ability of a Model.

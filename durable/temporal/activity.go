@@ -82,7 +82,7 @@ func (a *activities) describe(ctx context.Context, root string) (map[string]agen
 func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, error) {
 	ctx, alive := alive(ctx, a.w.engine.Client)
 	defer alive.end()
-	ctx = new(pawl.Engine).KeepReply(ctx, alive.replaced)
+	ctx = llm.KeepReply(ctx, alive.replaced)
 	ctx, done := a.until(ctx)
 	defer done()
 	n, err := a.node(in.Agent, in.Path)
@@ -109,7 +109,7 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 		}
 		alive.computes(req.Background)
 	}
-	m, _ := n.agent.InnerModel()
+	m, _ := new(pawl.Engine).InnerModel(n.agent)
 	resp, err := complete(ctx, m, req, alive)
 	switch {
 	case err != nil && stopping(ctx):
@@ -182,11 +182,11 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin, slots: room}
 	engine := back.engine(in.Run)
 	load := ctx
-	ctx = engine.WithConversation(ctx, func() []llm.Message {
+	engine.Conversation = func() []llm.Message {
 		msgs, _ := a.transcripts.load(load, in.Head) // a policy asks if it does not know them
 		return msgs
-	})
-	t, err := n.agent.Attach(ctx, in.Task, engine)
+	}
+	t, err := engine.Attach(ctx, n.agent, in.Task)
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notStarted, err)
 	}

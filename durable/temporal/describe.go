@@ -79,12 +79,12 @@ func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error 
 	if t.byAgent[a] != nil {
 		return nil // the tool occurs in several places
 	}
-	tools, err := a.AllTools(ctx)
+	tools, err := new(pawl.Engine).AllTools(ctx, a)
 	if err != nil {
 		return fmt.Errorf("agent %s: tools: %w", where, err)
 	}
 	n := &node{root: root, path: path, agent: a, inline: map[string]*pawl.Tool{}}
-	n.model, n.pricer = a.InnerModel()
+	n.model, n.pricer = new(pawl.Engine).InnerModel(a)
 	t.byPath[path], t.byAgent[a], t.paths = n, n, append(t.paths, path)
 	for _, tool := range tools {
 		if tool.Inline && tool.Effect == pawl.EffectCompose {
@@ -122,7 +122,7 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 	out := map[string]agentDef{}
 	for _, path := range t.paths {
 		a := t.byPath[path].agent
-		tools, err := a.AllTools(ctx)
+		tools, err := new(pawl.Engine).AllTools(ctx, a)
 		if err != nil {
 			return nil, fmt.Errorf("tools: %w", err)
 		}

@@ -210,11 +210,14 @@ func (f *flow) describe() error {
 
 // loop runs the loop.
 func (f *flow) loop() (*pawl.Result, error) {
-	ctx := pawl.WithEngine(context.WithValue(f.std, contextKey{}, f.root), f.engine())
+	ctx := context.WithValue(f.std, contextKey{}, f.root)
+	engine := f.engine()
 	a := f.tree.byPath[f.path].agent
 	if p := f.in.Place; p != nil {
-		return a.RunBranch(ctx, f.in.From, &p.Branch)
+		return engine.RunBranch(ctx, a, f.in.From, &p.Branch)
 	}
+
+	ctx = pawl.WithEngine(ctx, engine)
 	ctx = pawl.WithMessages(ctx, f.inbox)
 	from := f.in.From
 	switch {

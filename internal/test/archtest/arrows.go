@@ -40,14 +40,14 @@ var planned = []string{}
 // loses "." as soon as no package of the line uses it.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: join(low, "llm", "internal/background", "internal/conversation", "internal/schema", "internal/text", "internal/jsonform", "internal/plantext"),
+	{from: ".", to: join(low, "llm", "internal/conversation", "internal/schema", "internal/text", "internal/jsonform", "internal/plantext"),
 		modules: []string{jsonModule, inferModule, schemaModule}},
 	{from: "internal/runtrace"},
 	{from: "internal/runerr", to: []string{"."}},
 	{from: "internal/background"},
 	{from: "internal/conversation", to: []string{"llm"}},
 	{from: "internal/plantext", modules: []string{jsonModule}},
-	{from: "llm", to: []string{"internal/schema", "internal/text", "internal/jsonform"}, modules: []string{jsonModule}},
+	{from: "llm", to: []string{"internal/background", "internal/schema", "internal/text", "internal/jsonform"}, modules: []string{jsonModule}},
 
 	// helpers: they know nothing of the project
 	{from: "redact/internal/secret"},

@@ -84,8 +84,8 @@ var (
 		Since: formTime, HeldBy: "pay"}
 	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second,
 		Corrections: 6, LoopThreshold: 7, AtLimit: pawl.AtLimitReturn}
-	formBranch = branchAround(pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage}},
-		formLimits, 1, 2, 0.5, true)
+	formBranch = pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage},
+		Around: []pawl.Allowance{{Limits: formLimits, Calls: 1, Tokens: 2, Cost: 0.5, Refused: true}}}
 	formFault = llm.HistoryFault{Code: "misplaced_result", Message: 1, Part: 2, Text: "it stands elsewhere"}
 	formMend  = llm.Repaired{HistoryFault: formFault, Action: "moved"}
 
@@ -99,18 +99,6 @@ var (
 		Error: "failed", Lost: map[pawl.EventKind]int{pawl.EventText: 7},
 		Completed: &formStep, Offered: []*pawl.Tool{formTool}}
 )
-
-// branchAround returns b with one element in Around, whose type is not exported. Its fields are set
-// in their order.
-func branchAround(b pawl.Branch, fields ...any) pawl.Branch {
-	around := reflect.ValueOf(&b).Elem().FieldByName("Around")
-	around.Grow(1)
-	around.SetLen(1)
-	for i, v := range fields {
-		around.Index(0).Field(i).Set(reflect.ValueOf(v))
-	}
-	return b
-}
 
 var formKinds = []pawl.EventKind{pawl.EventRunStarted, pawl.EventSteered, pawl.EventStepStarted,
 	pawl.EventRequestStarted, pawl.EventText, pawl.EventTextRetracted,
