@@ -198,7 +198,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 		v.send(e)
 	}
 	out := seam.executions(ctx)
-	return out, v.collect(ctx, out)
+	return out, v.collect(ctx, seam)
 }
 
 // nested returns the tasks of nested calls. Their keys continue the numbers of earlier nested
@@ -232,7 +232,8 @@ func (v *Invocation) nested(inner *scope, calls []llm.ToolCall) ([]Task, error) 
 
 // collect adds the usage, the values and the open questions of nested calls to the call. The error
 // is the error of Do.
-func (v *Invocation) collect(ctx context.Context, nested []Execution) error {
+func (v *Invocation) collect(ctx context.Context, seam *seam) error {
+	nested := seam.execs
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.sealed {
@@ -251,7 +252,7 @@ func (v *Invocation) collect(ctx context.Context, nested []Execution) error {
 			}
 			v.set = merged(v.set, x.Values)
 		}
-		if x := ending(nested); x != nil {
+		if x := seam.ending(); x != nil {
 			v.ends = x
 			return x.control()
 		}

@@ -44,7 +44,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 			// Observe: append the results to the conversation.
 			ended := r.observe(ctx, execs)
 			r.record(Step{Response: resp, Executions: execs})
-			if x := ending(execs); x != nil {
+			if x := seam.ending(); x != nil {
 				return r.finished(x)
 			}
 			switch {

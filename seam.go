@@ -28,6 +28,7 @@ type seam struct {
 	tasks  []Task
 	execs  []Execution      // one for each task; no Key means none yet
 	faults []*ExecutorError // of each task; nil means none
+	stray  *Execution       // ends the run for an execution of no task; nil means none
 }
 
 func newSeam(tasks []Task) *seam {
@@ -41,7 +42,7 @@ func (s *seam) accept(x *Execution) {
 	if i < 0 {
 		nested := slices.ContainsFunc(s.tasks, func(t Task) bool { return inOrUnder(x.Key, t.Key) })
 		if !nested {
-			s.fault(0, &ExecutorError{x.Key, "it is completed, and no task has its key; yield Task.Completed"})
+			s.strayed(x.Key)
 		}
 		return
 	}
@@ -60,6 +61,26 @@ func (s *seam) accept(x *Execution) {
 	}
 	s.execs[i] = *x
 	s.execs[i].Index = i
+	s.execs[i].Result.CallID = x.Call.ID
+	s.execs[i].Result.Key = key
+}
+
+// strayed records the first execution of no task. It is the fault of none of the tasks, so that
+// their executions stay as they are.
+func (s *seam) strayed(key llm.Key) {
+	if s.stray != nil {
+		return
+	}
+	err := &ExecutorError{key, "it is completed, and no task has its key; yield Task.Completed"}
+	s.stray = &Execution{Key: key, Outcome: OutcomeError, Ends: StopFailed, Error: err.Error(), err: err}
+}
+
+// ending returns the execution that ends the run, after executions. nil means none.
+func (s *seam) ending() *Execution {
+	if s.stray != nil {
+		return s.stray
+	}
+	return ending(s.execs)
 }
 
 // place returns the index of the task with the key of x, or -1.

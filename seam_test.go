@@ -126,3 +126,51 @@ func TestExecutorFaultsInside(t *testing.T) {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
+
+// An execution that belongs to no task ends the run, and is the fault of no task: their executions
+// and results stay as they are.
+func TestExecutionOfNoTask(t *testing.T) {
+	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("b", `{}`), script.Call("a", `{}`)), script.Say("done")),
+		Tools: []pawl.Toolset{says("a", "1"), says("b", "2")},
+		Executor: executorFunc(func(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+			return func(yield func(pawl.Event) bool) {
+				for e := range (pawl.Parallel{}).Execute(ctx, tasks) {
+					if !yield(e) {
+						return
+					}
+				}
+				yield(tasks[0].Completed(pawl.Execution{Key: "run/7/0", Outcome: pawl.OutcomeOK}))
+			}
+		})}
+	res, err := agent.Run(t.Context(), llm.User("go"))
+	var fault *pawl.ExecutorError
+	if !errors.As(err, &fault) || fault.Key != "run/7/0" || res.Stop != pawl.StopFailed {
+		t.Fatalf("got %+v, %v; want a fault at run/7/0", res, err)
+	}
+	for _, x := range res.Steps[0].Executions {
+		if x.Outcome != pawl.OutcomeOK || x.Ends != "" || x.Err() != nil {
+			t.Errorf("the execution of %s is %+v", x.Call.Name, x)
+		}
+	}
+	if results := say(res.Messages[2:3]); !strings.Contains(results, "= 1\n") || !strings.Contains(results, "= 2\n") {
+		t.Errorf("the results are not in the conversation: %s", results)
+	}
+}
+
+// The result of a call names its call, whatever the Executor returned.
+func TestExecutionWithoutResult(t *testing.T) {
+	agent := &pawl.Agent{Model: script.New(script.Call("a", `{}`), script.Say("done")), Tools: []pawl.Toolset{says("a", "1")},
+		Executor: executorFunc(func(_ context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+			return func(yield func(pawl.Event) bool) {
+				for _, t := range tasks {
+					if !yield(t.Completed(pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeOK})) {
+						return
+					}
+				}
+			}
+		})}
+	res, err := agent.Run(t.Context(), llm.User("go"))
+	if err != nil || len(llm.Check(res.Messages)) > 0 {
+		t.Errorf("%v; the conversation has the faults %+v", err, llm.Check(res.Messages))
+	}
+}
