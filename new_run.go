@@ -150,20 +150,6 @@ func (r *run) prepare(ctx context.Context, o runOptions, f *faults) {
 	}
 }
 
-// check adds the limits that have no meaning.
-func (l *Limits) check(f *faults) {
-	f.addIf(l.Rounds < NoRounds, "Limits.Rounds", "it is negative; NoRounds means none, and 0 means 20")
-	const negative = "it is negative; 0 means no limit"
-	f.addIf(l.Calls < 0, "Limits.Calls", negative)
-	f.addIf(l.CallsPerStep < 0, "Limits.CallsPerStep", negative)
-	f.addIf(l.Tokens < 0, "Limits.Tokens", negative)
-	f.addIf(!(l.Cost >= 0), "Limits.Cost", "it is negative or no number; 0 means no limit")
-	f.addIf(l.Time < 0, "Limits.Time", negative)
-	f.addIf(l.LoopThreshold > stallMost, "Limits.LoopThreshold",
-		"it is more than 50, the maximum; a negative number means no limit")
-	f.addIf(l.AtLimit < 0 || l.AtLimit > AtLimitReturn, "Limits.AtLimit", "want AtLimitAnswer, AtLimitReturn or 0")
-}
-
 // tools returns the tools of a.Tools. in is not nil in Agent.Check.
 func (a *Agent) tools(ctx context.Context, in *inspection, f *faults) []*Tool {
 	all := make([]*Tool, 0, len(a.Tools))
