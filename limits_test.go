@@ -3,6 +3,8 @@ package pawl_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -447,5 +449,63 @@ func TestRepeats(t *testing.T) {
 			(res.Stop == pawl.StopStalled) != (test.repeats >= 0) {
 			t.Errorf("Repeats %d: got %v, %s, first told at call %d, ended after %d", test.repeats, err, res.Stop, told, res.Spent.Calls)
 		}
+	}
+}
+
+// The table of limits has a row for each field of Limits, and each limit that a run can name. The
+// error of the run names what sets it.
+func TestLimitInfos(t *testing.T) {
+	infos := pawl.LimitInfos()
+	settings := map[string]bool{}
+	for _, info := range infos {
+		settings[info.Setting] = true
+		if info.Name == "" || (info.Flag == "") == (info.Raise == "") && info.Help == "" {
+			t.Errorf("the row %+v is incomplete", info)
+		}
+		stop := &pawl.StopError{Reason: pawl.StopLimit, Result: &pawl.Result{Stop: pawl.StopLimit, Limit: info.Name}}
+		if want := "limit; raise " + info.Setting + " and Resume"; stop.Error() != want {
+			t.Errorf("the error is %q, want %q", stop, want)
+		}
+	}
+	for f := range reflect.TypeFor[pawl.Limits]().Fields() {
+		if f.Name != "AtLimit" && !settings["Limits."+f.Name] {
+			t.Errorf("the table has no row for Limits.%s", f.Name)
+		}
+	}
+
+	infos[0].Help = "changed"
+	if pawl.LimitInfos()[0].Help == "changed" {
+		t.Error("a caller changes the table")
+	}
+
+	unknown := &pawl.StopError{Reason: pawl.StopLimit, Result: &pawl.Result{Limit: "a later one"}}
+	if want := "limit; raise the limit and Resume"; unknown.Error() != want {
+		t.Errorf("the error of an unknown limit is %q, want %q", unknown, want)
+	}
+}
+
+// docs/calls.md has the limits of the table.
+func TestLimitsPage(t *testing.T) {
+	page, err := os.ReadFile("docs/calls.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("| in Go | key below `limits` | flag | nested calls and runs count | what it bounds |\n|---|---|---|---|---|\n")
+	for _, info := range pawl.LimitInfos() {
+		if info.Help == "" {
+			continue
+		}
+		flag, nested := "", ""
+		if info.Flag != "" {
+			flag = "`" + info.Flag + "`"
+		}
+		if info.Nested {
+			nested = "yes"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", info.Setting, info.Name, flag, nested, info.Help)
+	}
+	if !strings.Contains(string(page), "\n"+b.String()) {
+		t.Errorf("docs/calls.md lacks the table\n%s", b.String())
 	}
 }

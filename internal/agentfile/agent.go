@@ -297,30 +297,31 @@ type React struct {
 // Choice is a tool choice as written: a word, or the names of tools.
 type Choice []string
 
-// Limits bound a run.
+// Limits bound a run. The comments of the keys of pawl.LimitInfos are their texts there.
 type Limits struct {
 	// Maximum number of rounds of calls; 0 executes no call and returns the calls. Default: 20.
 	Rounds *int `yaml:"rounds" min:"0"`
 
-	// Maximum number of executed calls; later ones are rejected, and the model is asked for an
+	// Maximum number of executed calls; later calls are rejected, and the model is asked for an
 	// answer.
 	Calls *int `yaml:"calls" min:"1"`
 
-	// Maximum number of executed calls in one reply; later ones are rejected with a result that
+	// Maximum number of executed calls in one reply; later calls are rejected with a result that
 	// says so.
 	CallsPerStep *int `yaml:"calls_per_step" min:"1"`
 
 	// Maximum number of concurrent calls. Default: 10.
 	Parallel *int `yaml:"parallel" min:"1"`
 
-	// Maximum number of tokens of all requests and replies, approximately.
+	// Maximum number of tokens of all requests and replies, approximately: a request that could
+	// exceed it is the last.
 	Tokens *int `yaml:"tokens" min:"1"`
 
-	// Maximum cost of the run in US dollars, approximately. Only for models with a price in the
-	// catalogue.
+	// Maximum cost of the run in US dollars, approximately: a request that could exceed it is the
+	// last. Only for models with a price in the catalogue.
 	Cost *float64 `yaml:"cost" above:"0"`
 
-	// Maximum time of the run, such as 90s or 10m.
+	// Maximum time of the run, such as 90s or 10m. It cancels requests and calls in progress.
 	Time *outside.Duration `yaml:"time" above:"0"`
 
 	// Maximum number of replies that are sent back: answers that do not fit the output, and calls

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -192,46 +193,33 @@ func value[T any](p *T) (v T) {
 }
 
 // limits returns the limits of the agent. The runtime takes 0 as no limit; in a file 0 is an error,
-// except for rounds and corrections.
+// except for the limits that have a value for none.
 func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 	from := &b.agent.Limits
-	for _, n := range []struct {
-		path string
-		from *int
-		into *int
-	}{{"calls", from.Calls, &l.Calls}, {"calls_per_step", from.CallsPerStep, &l.CallsPerStep},
-		{"tokens", from.Tokens, &l.Tokens}, {"repeats", from.Repeats, &l.LoopThreshold},
-		{"parallel", from.Parallel, new(int)}} {
-		if n.from == nil {
+	stated := reflect.ValueOf(from).Elem()
+	fields := fieldsOf(stated.Type())
+	for _, info := range pawl.LimitInfos() {
+		i := fieldNamed(fields, string(info.Name))
+		if i < 0 || stated.FieldByIndex(fields[i].Index).IsNil() {
 			continue
 		}
-		if *n.from <= 0 {
-			return l, finding(CodeBadValue, "limits."+n.path, "without it there is no such limit; 0 rounds execute no call", "%d is not more than 0", *n.from)
-		}
-		*n.into = *n.from
-	}
-	if from.Time != nil {
-		l.Time = time.Duration(*from.Time)
-		if l.Time <= 0 {
-			return l, finding(CodeBadValue, "limits.time", "a time such as 90s or 10m; without it there is no limit", "%v is not more than 0", l.Time)
-		}
-	}
-	if n := from.Rounds; n != nil {
+		value := stated.FieldByIndex(fields[i].Index).Elem()
+		into := reflect.ValueOf(&l).Elem().FieldByName(strings.TrimPrefix(info.Setting, "Limits."))
 		switch {
-		case *n < 0:
-			return l, finding(CodeBadValue, "limits.rounds", "0 runs no call; left out, there are 20 rounds", "%d is less than 0", *n)
-		case *n == 0:
-			l.Rounds = pawl.NoRounds
-			l.AtLimit = pawl.AtLimitReturn
+		case value.IsZero() && info.None != 0:
+			into.SetInt(int64(info.None))
+		case isPositive(value):
+			into.Set(value.Convert(into.Type()))
 		default:
-			l.Rounds = *n
+			return l, badLimit(info, value)
 		}
 	}
-	if n := from.Corrections; n != nil {
-		l.Corrections = *n
-		if *n == 0 {
-			l.Corrections = -1
-		}
+
+	if n := from.Parallel; n != nil && *n <= 0 {
+		return l, finding(CodeBadValue, "limits.parallel", "without it there are 10", "%d is not more than 0", *n)
+	}
+	if l.Rounds == pawl.NoRounds {
+		l.AtLimit = pawl.AtLimitReturn
 	}
 	switch from.AtLimit {
 	case "answer":
@@ -239,27 +227,49 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 	case "return":
 		l.AtLimit = pawl.AtLimitReturn
 	}
-	l.Cost, err = b.cost(model)
-	return l, err
+	return l, b.priced(model)
 }
 
-// cost returns the limit on cost; 0 means no limit. A limit without a known price is an error here,
-// before anything is sent.
-func (b *builder) cost(model llm.Model) (float64, error) {
-	if b.agent.Limits.Cost == nil {
-		return 0, nil
+// isPositive reports whether a number is more than 0, and finite.
+func isPositive(v reflect.Value) bool {
+	if v.CanInt() {
+		return v.Int() > 0
 	}
-	limit := *b.agent.Limits.Cost
-	if !(limit > 0) || math.IsInf(limit, 0) {
-		return 0, finding(CodeBadValue, "limits.cost", "a number of US dollars, such as 0.50; without it there is no limit", "%v is not more than 0", limit)
+	return v.Float() > 0 && !math.IsInf(v.Float(), 0)
+}
+
+// badLimit returns the finding for a limit that is too small.
+func badLimit(info pawl.LimitInfo, v reflect.Value) error {
+	shown := v.Interface()
+	hint := "without it there is no such limit"
+	switch info.Unit {
+	case "TIME":
+		shown = time.Duration(v.Int())
+		hint = "a time such as 90s or 10m; without it there is no limit"
+	case "USD":
+		hint = "a number of US dollars, such as 0.50; without it there is no limit"
+	}
+
+	path := "limits." + string(info.Name)
+	if info.None != 0 {
+		return finding(CodeBadValue, path, info.Help, "%v is less than 0", shown)
+	}
+	return finding(CodeBadValue, path, hint, "%v is not more than 0", shown)
+}
+
+// priced returns an error for a limit on cost without a known price, before anything is sent.
+func (b *builder) priced(model llm.Model) error {
+	if b.agent.Limits.Cost == nil {
+		return nil
 	}
 	if p, ok := llm.As[llm.Pricer](model); ok {
 		if _, known := p.MaxCost(new(llm.Request)); known {
-			return limit, nil
+			return nil
 		}
 	}
 	named := b.agent.Model[0].Name
 	name, id, _ := strings.Cut(named, ":")
-	return 0, finding(CodeUnavailable, "limits.cost", fmt.Sprintf(`give it one in a catalogue of your own: [{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`,
-		name, id), "it cannot be enforced: the price of %s is not known", named)
+	hint := fmt.Sprintf(`give it one in a catalogue of your own: `+
+		`[{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`, name, id)
+	return finding(CodeUnavailable, "limits.cost", hint, "it cannot be enforced: the price of %s is not known", named)
 }

@@ -5,6 +5,7 @@ package assemble
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
@@ -173,23 +174,26 @@ func (f *DurableFlags) CheckID() error {
 
 // limitFlags limit a run. In a chat each turn is a run.
 type limitFlags struct {
-	MaxRounds *cli.Whole     `name:"max-rounds" placeholder:"N" help:"@limit_maxrounds"`
-	MaxCalls  *cli.Whole     `name:"max-calls" placeholder:"N" help:"@limit_maxcalls"`
-	MaxTokens *cli.Whole     `name:"max-tokens" placeholder:"N" help:"@limit_maxtokens"`
-	MaxCost   *float64       `name:"max-cost" placeholder:"USD" help:"@limit_maxcost"`
-	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"@limit_maxtime"`
+	MaxRounds *cli.Whole     `name:"max-rounds" placeholder:"N" help:"@limit_rounds"`
+	MaxCalls  *cli.Whole     `name:"max-calls" placeholder:"N" help:"@limit_calls"`
+	MaxTokens *cli.Whole     `name:"max-tokens" placeholder:"N" help:"@limit_tokens"`
+	MaxCost   *float64       `name:"max-cost" placeholder:"USD" help:"@limit_cost"`
+	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"@limit_time"`
 }
 
-// raised are the hints for a run that a limit has ended, by Result.Limit: the flag that sets a
-// higher limit.
-var raised = map[pawl.LimitName]string{
-	"rounds": "--max-rounds N allows more rounds, such as: pawl run --max-rounds 40 TASK",
-	"calls":  "--max-calls N allows more, such as: pawl run --max-calls 100 TASK",
-	"tokens": "--max-tokens N allows more, such as: pawl run --max-tokens 100000 TASK",
-	"cost":   "--max-cost USD allows more, such as: pawl run --max-cost 1.00 TASK",
-	"time":   "--max-time TIME allows more, such as: pawl run --max-time 10m TASK",
-	"output": "a shorter answer may fit; ask for one, or choose a model that writes more: pawl models list",
-	"window": "a model with a larger context window may do it: pawl models list",
+// raised returns the hint for a run that a limit ended: the flag that allows more, or what else may
+// help.
+func raised(name pawl.LimitName) string {
+	for _, limit := range pawl.LimitInfos() {
+		switch {
+		case limit.Name != name:
+		case limit.Flag != "":
+			return fmt.Sprintf("%s %s allows more, such as: pawl run %s %s TASK", limit.Flag, limit.Unit, limit.Flag, limit.Example)
+		case limit.Raise != "":
+			return limit.Raise + ": pawl models list"
+		}
+	}
+	return "the flags that set limits are listed by: pawl run --help"
 }
 
 // OutsideFlags name files that define tools: programs, HTTP requests and OpenAPI documents.

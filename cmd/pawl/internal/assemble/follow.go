@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,8 +127,7 @@ func Ended(res *pawl.Result, err error, file, saved string) error {
 			return cli.Fail(cli.StatusPending, fmt.Errorf("%s: %s", res.Cause, Keys(open)), goOn+
 				", and --answer KEY=TEXT for each call, or --max-rounds N to run them")
 		}
-		return cli.Fail(cli.StatusLimit, fmt.Errorf("limit: %s", res.Cause), cmp.Or(raised[res.Limit],
-			"the flags that set limits are listed by: pawl run --help"))
+		return cli.Fail(cli.StatusLimit, fmt.Errorf("limit: %s", res.Cause), raised(res.Limit))
 	case pawl.ClassCancelled:
 		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), goOn)
 	}

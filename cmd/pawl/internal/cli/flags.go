@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/pawl-go/pawl"
 )
 
 //go:embed flags.txt
@@ -26,7 +28,8 @@ type FlagText struct {
 	Values string // the values that the flag accepts, separated by commas; "" means all
 }
 
-// FlagTexts returns the texts of flags.txt by their name in a help tag, as in @store_db.
+// FlagTexts returns the texts of flags.txt by their name in a help tag, as in @store_db. Those of
+// limits, as in @limit_rounds, are in pawl.LimitInfos.
 var FlagTexts = sync.OnceValue(func() map[string]FlagText {
 	texts := map[string]FlagText{}
 	for _, part := range strings.Split(flagTexts, "\n\n[")[1:] {
@@ -42,6 +45,12 @@ var FlagTexts = sync.OnceValue(func() map[string]FlagText {
 		}
 		t.Help = strings.Join(strings.Fields(text), " ")
 		texts["@"+name] = t
+	}
+
+	for _, limit := range pawl.LimitInfos() {
+		if limit.Flag != "" {
+			texts["@limit_"+string(limit.Name)] = FlagText{Help: limit.Help, Sets: "limits." + string(limit.Name)}
+		}
 	}
 	return texts
 })
