@@ -3,6 +3,7 @@ package durable
 import (
 	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/internal/record"
 )
 
@@ -16,3 +17,7 @@ func Told(prev, body []byte, was ...[]byte) ([]byte, error) {
 	}
 	return b.After(prev)
 }
+
+// StateOf returns the state in a journal of a run that stopped with res. text is Event.Error of its
+// end.
+func StateOf(res *pawl.Result, text string) string { return stateOf(res, text) }

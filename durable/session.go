@@ -332,7 +332,7 @@ func (s *session) live() {
 	case !s.only:
 
 	// The run has ended here.
-	case end != nil && end.Stop == pawl.StopCancelled:
+	case end != nil && end.Stop.Class() == pawl.ClassCancelled:
 		s.cancel(pawl.ErrCancelled)
 	case end != nil && end.Limit == "time":
 		s.cancel(pawl.ErrTime)
@@ -496,15 +496,20 @@ func unknownOf(all []pawl.PendingCall) (n int) {
 	return n
 }
 
-// stateOf returns the state of a run after a stop.
+// stateOf returns the state of a run after a stop. text is Event.Error of its end.
 func stateOf(res *pawl.Result, text string) string {
-	switch {
-	case res.Stop == pawl.StopPending:
+	switch res.Stop.Class() {
+	case pawl.ClassWaiting:
 		return store.JournalWaiting
-	case res.Stop == pawl.StopFailed:
-		return store.JournalFailed
-	case res.Stop == pawl.StopCancelled && text != "":
-		return store.JournalOpen // the process ends, not the run
+	case pawl.ClassCancelled:
+		if text != "" {
+			return store.JournalOpen // the process ends, not the run
+		}
+	case pawl.ClassFailed:
+		// A resumed run would repeat itself again.
+		if res.Stop != pawl.StopStalled {
+			return store.JournalFailed
+		}
 	}
 	return store.JournalOver
 }

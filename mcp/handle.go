@@ -81,7 +81,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			return &sdk.CallToolResult{}, nil
 		case res == nil:
 			return failure(err.Error()), nil
-		case res.Stop != pawl.StopPending:
+		case res.Stop.Class() != pawl.ClassWaiting:
 			return b.answer(res, err), nil
 		}
 		if why := unaskable(r.ClientCapabilities(), res.Pending); why != "" {

@@ -114,14 +114,14 @@ func (h *host) task(ctx context.Context, id, kind string, caps *sdk.ClientCapabi
 	}
 	f := map[string]any{"resultType": kind, "taskId": id, "status": "working", "statusMessage": res.Cause,
 		"createdAt": created, "lastUpdatedAt": updated, "ttlMs": nil, "pollIntervalMs": 2000}
-	switch res.Stop {
-	case "":
-	case pawl.StopPending:
+	switch {
+	case res.Stop == "": // it runs
+	case res.Stop.Class() == pawl.ClassWaiting:
 		f["statusMessage"] = unaskable(caps, res.Pending)
 		if f["statusMessage"] == "" {
 			f["status"], f["inputRequests"] = "input_required", questionsOf(res.Pending)
 		}
-	case pawl.StopCancelled:
+	case res.Stop.Class() == pawl.ClassCancelled:
 		f["status"] = "cancelled"
 	default: // a failed run is the result of its call
 		b, _ := json.Marshal(h.agentAnswer("The agent", res, nil)) // invalid JSON fails below

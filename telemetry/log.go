@@ -92,7 +92,7 @@ func (w writer) event(ctx context.Context, e pawl.Event) {
 		w.write(ctx, slog.LevelWarn, "notice", append(set, w.words("text", e.Text)...))
 	case pawl.EventRunEnded:
 		level := slog.LevelInfo
-		if e.Result != nil && e.Result.Stop == pawl.StopFailed {
+		if e.Result != nil && e.Result.Stop.Class() == pawl.ClassFailed {
 			level = slog.LevelError
 		}
 		w.write(ctx, level, "run ended", append(set, w.endAttrs(e.Result)...))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/telemetry"
@@ -57,4 +59,35 @@ func TestLines(t *testing.T) {
 			t.Errorf("got -, want +\n%s", diff)
 		}
 	}
+}
+
+// ends is a run that only ends.
+type ends struct{ res *pawl.Result }
+
+func (e ends) Stream(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		yield(pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: e.res}, nil)
+	}
+}
+
+// The level of the end of a run follows the class of its stop reason.
+func TestLevelOfStops(t *testing.T) {
+	want := map[pawl.StopClass]string{
+		pawl.ClassAnswered:  "INFO",
+		pawl.ClassWaiting:   "INFO",
+		pawl.ClassLimited:   "INFO",
+		pawl.ClassCancelled: "INFO",
+		pawl.ClassFailed:    "ERROR",
+	}
+	runtest.Stops(t, want, nil, func(res *pawl.Result) string {
+		b := newBench(t, telemetry.Options{})
+		var out bytes.Buffer
+		for range b.Log(ends{res}, slog.New(slog.NewJSONHandler(&out, nil))).Stream(t.Context()) {
+		}
+		var line struct{ Level, Msg string }
+		if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Msg != "run ended" {
+			t.Fatalf("%v: %s", err, &out)
+		}
+		return line.Level
+	})
 }

@@ -226,7 +226,7 @@ func (tr *tree) ended(e pawl.Event) {
 	}
 	delete(tr.nodes, e.Run)
 	fault := ""
-	if e.Result != nil && e.Result.Stop == pawl.StopFailed {
+	if e.Result != nil && e.Result.Stop.Class() == pawl.ClassFailed {
 		fault = tr.fault[e.Run]
 		if fault == "" {
 			fault = other

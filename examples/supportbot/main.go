@@ -196,8 +196,8 @@ func (b *bot) pay(ctx context.Context, customer string, in refundIn) (string, er
 // keep appends the messages of a turn to its thread. A turn with a pending call, a failed request
 // or an interruption continues later. A replayed turn is there already, which is a conflict.
 func (b *bot) keep(t turn, res *pawl.Result) {
-	switch res.Stop {
-	case pawl.StopPending, pawl.StopFailed, pawl.StopCancelled:
+	switch res.Stop.Class() {
+	case pawl.ClassWaiting, pawl.ClassFailed, pawl.ClassCancelled:
 		return
 	}
 	err := b.db.AppendMessages(context.Background(), t.owner(), t.Thread, t.Before, res.Messages[t.Before:]...)

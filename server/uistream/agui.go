@@ -222,20 +222,22 @@ func (a *agui) encodeEnd(ev *pawl.Event) []object {
 	r := ev.Result
 	outcome := object{"type": "success"}
 	cause := cmp.Or(ev.Error, r.Cause, "the run stopped without an answer")
-	bad := r.Stop == pawl.StopFailed || r.Stop == pawl.StopStalled
+	class := r.Stop.Class()
 	if a.key != "run" {
-		return a.encodeNestedEnd(r.Stop, cause, bad)
+		return a.encodeNestedEnd(class, cause)
 	}
 
-	switch {
-	case bad:
-		return a.event("RUN_ERROR", "message", cause, "code", "model_failed")
-	case r.Stop == pawl.StopCancelled && a.options.Protocol == AGUI0:
-		return a.event("RUN_ERROR", "message", cause, "code", "cancelled")
-	case r.Stop == pawl.StopCancelled:
-		outcome["type"] = "cancelled"
-	case r.Stop == pawl.StopPending:
+	switch class {
+	case pawl.ClassAnswered, pawl.ClassLimited:
+	case pawl.ClassWaiting:
 		a.pending(r.Pending, outcome)
+	case pawl.ClassCancelled:
+		if a.options.Protocol == AGUI0 {
+			return a.event("RUN_ERROR", "message", cause, "code", "cancelled")
+		}
+		outcome["type"] = "cancelled"
+	default:
+		return a.event("RUN_ERROR", "message", cause, "code", "model_failed")
 	}
 
 	u := r.Spent.Usage
@@ -248,7 +250,7 @@ func (a *agui) encodeEnd(ev *pawl.Event) []object {
 	if r.Output != nil {
 		out[0]["result"] = r.Output
 	}
-	if r.Stop == pawl.StopLimit {
+	if class == pawl.ClassLimited {
 		about := object{"stop": r.Stop, "limit": r.Limit, "cause": r.Cause}
 		out = append(a.event("CUSTOM", "name", "pawl.stop", "value", about), out...)
 	}
@@ -256,13 +258,14 @@ func (a *agui) encodeEnd(ev *pawl.Event) []object {
 }
 
 // encodeNestedEnd encodes the end of a run that is nested in a call.
-func (a *agui) encodeNestedEnd(stop pawl.StopReason, cause string, bad bool) []object {
-	if bad || stop == pawl.StopCancelled {
-		return a.event("SUBAGENT_ERROR", "message", cause)
-	}
+func (a *agui) encodeNestedEnd(class pawl.StopClass, cause string) []object {
 	outcome := "success"
-	if stop == pawl.StopPending {
+	switch class {
+	case pawl.ClassAnswered, pawl.ClassLimited:
+	case pawl.ClassWaiting:
 		outcome = "suspended"
+	default:
+		return a.event("SUBAGENT_ERROR", "message", cause)
 	}
 	return a.event("SUBAGENT_FINISHED", "outcome", object{"type": outcome})
 }

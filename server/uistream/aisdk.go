@@ -208,7 +208,7 @@ func failureOf(x *pawl.Execution) string {
 // encodeEnd encodes the end of a run. After an error the client stops reading.
 func (a *aisdk) encodeEnd(f *frame) object {
 	r := f.event.Result
-	reason := "other"
+	reason := ""
 	switch r.Stop.Class() {
 	case pawl.ClassAnswered:
 		reason = "stop"
@@ -222,8 +222,7 @@ func (a *aisdk) encodeEnd(f *frame) object {
 		reason = "length"
 	case pawl.ClassCancelled:
 		return object{"type": "abort", "reason": r.Cause}
-	}
-	if r.Stop == pawl.StopFailed {
+	default:
 		return object{"type": "error", "errorText": cmp.Or(f.event.Error, r.Cause, "the run failed")}
 	}
 	about := object{"run": a.options.Run, "stop": r.Stop, "cause": r.Cause, "spent": r.Spent}

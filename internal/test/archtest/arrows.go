@@ -95,7 +95,7 @@ var arrows = []arrow{
 	{from: "internal/test/clustertest", to: []string{"internal/test/parts"}},
 	{from: "internal/test/browser", to: []string{"internal/test/machine", "internal/test/parts"}},
 	{from: "internal/test/edge"},
-	{from: "internal/test/runtest", to: []string{".", "llm", "script"},
+	{from: "internal/test/runtest", to: []string{".", "llm", "script", "internal/test/constants"},
 		modules: []string{"github.com/google/go-cmp"}},
 	{from: "internal/test/core"},
 	{from: "internal/test/buildcache"},

@@ -89,7 +89,7 @@ func (s *speech) add(ev *pawl.Event) {
 func (s *speech) finish(r *pawl.Result) {
 	byTool := r.Answer != nil && r.Answer.From == pawl.AnswerTool
 	switch {
-	case s.all.Len() == 0 && r.Stop != pawl.StopPending:
+	case s.all.Len() == 0 && r.Stop.Class() != pawl.ClassWaiting:
 		s.write(r.Text())
 	case byTool && r.Answer.Text != "":
 		s.write("\n\n" + r.Answer.Text) // after the words of its reply

@@ -186,11 +186,10 @@ func (t *turn) stopped(e pawl.Event, out *reply) error {
 		return nil
 	case pawl.ClassWaiting:
 		return t.pending(res.Pending, out)
+	case pawl.ClassCancelled:
+		return runs.Fault("model_failed", "the run stopped without an answer: "+cmp.Or(res.Cause, string(res.Stop)), "")
 	}
-	if res.Stop == pawl.StopFailed {
-		return runs.Fault("model_failed", "the run failed: "+cmp.Or(e.Error, res.Cause), "")
-	}
-	return runs.Fault("model_failed", "the run stopped without an answer: "+cmp.Or(res.Cause, string(res.Stop)), "")
+	return runs.Fault("model_failed", "the run failed: "+cmp.Or(e.Error, res.Cause, string(res.Stop)), "")
 }
 
 // pending converts the pending calls of a run for the client, which executes them. A call that

@@ -88,5 +88,5 @@ func isEnd(e pawl.Event) bool { return e.Run == "run" && e.Kind == pawl.EventRun
 
 // interrupted reports whether e, the end of a run, ends it only in this process.
 func interrupted(e pawl.Event) bool {
-	return e.Error != "" && e.Result != nil && e.Result.Stop == pawl.StopCancelled
+	return e.Error != "" && e.Result != nil && e.Result.Stop.Class() == pawl.ClassCancelled
 }

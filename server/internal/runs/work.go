@@ -79,7 +79,7 @@ func (h *hub) do(ctx context.Context, l *Live, e pawl.Event, err error, what act
 		h.fail(l, err)
 
 	case actionEnd:
-		l.pending.Store(e.Result != nil && e.Result.Stop == pawl.StopPending)
+		l.pending.Store(e.Result != nil && e.Result.Stop.Class() == pawl.ClassWaiting)
 		if l.job.forget { // before its client knows the end
 			h.erase(ctx, l)
 		}

@@ -1,6 +1,6 @@
 // A run as of some event: it takes events one after another and gives a tree of requests, calls and
 // nested runs. Nothing here touches the page.
-import { neverBegan } from "./states.js";
+import { classOf, neverBegan } from "./states.js";
 
 export const fragments = new Set(["text", "reasoning", "call_delta", "progress"]);
 
@@ -245,7 +245,7 @@ export function intervals(run, timeline, now) {
     last.set(n.run, Math.max(last.get(n.run) || 0, ms(s?.ended), n.kind === "call" && zero(n.execution?.ended) ? ms(n.execution.ended) : 0));
     let from = ms(s?.started) || (n.kind === "call" && x && zero(x.started) ? ms(x.started) : n.from || 0);
     let to = n.running ? now : (n.kind === "call" && x && zero(x.ended) ? ms(x.ended) : 0) || ms(s?.ended) || n.to || 0;
-    if (x && x.outcome === "pending" && run.end?.stop !== "cancelled") to = 0;
+    if (x && x.outcome === "pending" && !(run.end && classOf(run.end.stop) === "cancelled")) to = 0;
     // it started when the activity before it had ended
     if (n.kind === "request" && !s && last.get(n.run)) from = last.get(n.run);
     if (s?.copied) from = to = 0; // it happened in another run

@@ -6,6 +6,7 @@ import { intervals, usage } from "./fold.js";
 import { pretty } from "./json.js";
 import { Badge, Copy, Dialog, Empty, go, Icon, runLink, Skeleton, Stat, stateOf, Tabs, Time, Trouble, useTick } from "./parts.js";
 import { Question } from "./question.js";
+import { classOf } from "./states.js";
 import { say, useStore } from "./store.js";
 import { count, line, Long, money, moment, plain, plural, span, visible } from "./text.js";
 import { Ending, Transcript } from "./transcript.js";
@@ -118,7 +119,7 @@ export function RunPage({ id, query }) {
           ${shown.todo.length > 0 && html`<details class="card pad" open><summary>Todo: ${shown.todo.filter((x) => x?.state === "done").length} of ${shown.todo.length} done</summary><ul class="notices">${shown.todo.slice(0, 50).map((x) => html`<li><span class="chip">${visible(String(x?.state))}</span> ${visible(String(x?.text).slice(0, 200))}</li>`)}</ul></details>`}
           ${shown.notices.length > 0 && html`<details class="card pad"><summary>${plural(shown.notices.length, "notice")}</summary><ul class="notices">${shown.notices.slice(0, 200).map((x) => html`<li><span class="chip">${visible(x.code || "notice")}</span> ${visible(x.text || "")}</li>`)}</ul></details>`}
           ${shown.end && html`<${Ending} end=${shown.end} />`}
-          ${shown.end?.stop === "answer" && html`<${Answer} run=${shown} onMore=${() => setTab("transcript")} />`}</div>
+          ${shown.end && (shown.end.answer || classOf(shown.end.stop) === "answered") && html`<${Answer} run=${shown} onMore=${() => setTab("transcript")} />`}</div>
         ${node && html`<${Detail} n=${node} run=${shown} given=${w.given} t=${shownTimes.get(selected)} pending=${pending} watch=${w} onFork=${(n) => setAsk("fork:" + n)} onClose=${() => select(selected)} onReplay=${(n) => setAt(markOf(w, n))} />`}
       </div>`}
       ${tab === "transcript" && html`<${Transcript} run=${shown} given=${w.given} pending=${pending} watch=${w} onSelect=${(key) => (setTabState("timeline"), setSelected(key), remember("timeline", key))} />`}
@@ -156,9 +157,11 @@ function gapText(gaps) {
   return "Missed on the way, as they came too fast: " + [...lost].map(([k, v]) => v + " " + plain(k)).join(", ") + ". What was said is whole all the same: replies and results come in full.";
 }
 
+// Answer shows how the run answered. Runs of versions before 0.1 have it in their last reply only.
 function Answer({ run, onMore }) {
   const last = [...run.nodes.values()].filter((n) => n.kind === "request" && n.run === "run" && n.response).pop();
-  const text = (last?.response.message.parts || []).filter((p) => p.type === "text").map((p) => p.text).join("");
+  const said = (last?.response.message.parts || []).filter((p) => p.type === "text").map((p) => p.text).join("");
+  const text = run.end.answer ? run.end.answer.text : said;
   return text ? html`<div class="answer card pad"><h2>Answer</h2><p>${line(text, 600)}</p><button class="linkish" onClick=${onMore}>in the transcript</button></div>` : null;
 }
 

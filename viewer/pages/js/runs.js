@@ -2,7 +2,7 @@
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { serverNow } from "./api.js";
 import { Badge, Empty, go, Icon, runLink, Skeleton, stateOf, Time, useTick } from "./parts.js";
-import { toneOf } from "./states.js";
+import { classOf, toneOf } from "./states.js";
 import { useStore } from "./store.js";
 import { count, line, money, plain, plural, span, visible } from "./text.js";
 
@@ -10,7 +10,7 @@ const filters = [
   { id: "", title: "All", has: () => true },
   { id: "running", title: "Running", has: (r) => r.state === "running" },
   { id: "waiting", title: "Waiting", has: (r) => r.state === "waiting" },
-  { id: "failed", title: "Failed", has: (r) => r.state === "failed" || r.stop === "failed" },
+  { id: "failed", title: "Failed", has: (r) => r.state === "failed" || (!!r.stop && classOf(r.stop) === "failed") },
   { id: "over", title: "Done", has: (r) => r.state === "over" },
 ];
 

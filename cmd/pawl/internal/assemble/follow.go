@@ -70,16 +70,19 @@ func (s *Setup) Shown(open []OpenCall) []OpenCall {
 // PrintEnd prints the result of a run: the answer, or the open calls as one JSON object a line.
 // shown says that the answer was displayed as it arrived.
 func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, shown bool) error {
-	if len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
-		e := cli.JSONLines(sys.Out)
-		for _, o := range open {
-			if err := e.Encode(o); err != nil {
-				return err
-			}
-		}
-		return nil
+	class := res.Stop.Class()
+	handsBack := class == pawl.ClassWaiting || class == pawl.ClassLimited
+	if len(open) == 0 || !handsBack {
+		return PrintAnswer(sys, res, shown)
 	}
-	return PrintAnswer(sys, res, shown)
+
+	e := cli.JSONLines(sys.Out)
+	for _, o := range open {
+		if err := e.Encode(o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PrintAnswer prints the answer, unless it was displayed as it arrived.
@@ -89,8 +92,9 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 	case pawl.ClassAnswered, pawl.ClassLimited:
 		text = res.Text()
 	}
-	// the displayed text may not be JSON yet
-	if text == "" || shown && res.Stop != pawl.StopFinished && res.Output == nil {
+	// The display shows the text of replies: no result of a tool, and output before its repair.
+	displayed := shown && res.Output == nil && (res.Answer == nil || res.Answer.From == pawl.AnswerReply)
+	if text == "" || displayed {
 		return nil
 	}
 	if sys.OutTerm || !sys.Raw {

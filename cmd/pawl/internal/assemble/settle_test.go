@@ -1,11 +1,16 @@
 package assemble
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -94,4 +99,23 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// The exit status of a run follows the class of the stop reason.
+func TestEnded(t *testing.T) {
+	want := map[pawl.StopClass]string{
+		pawl.ClassAnswered:  "0",
+		pawl.ClassWaiting:   fmt.Sprint(cli.StatusPending),
+		pawl.ClassLimited:   fmt.Sprint(cli.StatusLimit),
+		pawl.ClassCancelled: fmt.Sprint(cli.StatusInterrupted),
+		pawl.ClassFailed:    fmt.Sprint(cli.StatusFailed),
+	}
+	runtest.Stops(t, want, nil, func(res *pawl.Result) string {
+		err := Ended(res, nil, "", "")
+		if err == nil {
+			return "0"
+		}
+		f, _ := errors.AsType[*cli.Failure](err)
+		return fmt.Sprint(f.Status)
+	})
 }

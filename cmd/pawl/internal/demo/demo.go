@@ -128,10 +128,10 @@ write files, the check of every call, and the answer to a wrong one.
 
 // ended returns the failure of the run. Nil means that it ended with an answer.
 func ended(res *pawl.Result, err error) error {
-	switch res.Stop {
-	case pawl.StopAnswer, pawl.StopFinished:
+	switch res.Stop.Class() {
+	case pawl.ClassAnswered:
 		return nil
-	case pawl.StopCancelled:
+	case pawl.ClassCancelled:
 		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), "")
 	}
 	return cli.Failed(cmp.Or(err, errors.New(res.Cause)))

@@ -228,13 +228,13 @@ func (r *RemoteRun) watch(ctx context.Context, runner *temporal.Runner, msgs []l
 		res, err := pawl.Collect(redact.Runner(runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
 			// each Stream starts with the first event
 			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded &&
-				e.Result.Stop != pawl.StopPending || !shown[name] {
+				e.Result.Stop.Class() != pawl.ClassWaiting || !shown[name] {
 				shown[name] = true
 				d.Show(e)
 			}
 		})
 		runner.From = nil // the next messages are answers
-		if ctx.Err() != nil && (res == nil || res.Stop == pawl.StopPending) {
+		if ctx.Err() != nil && (res == nil || res.Stop.Class() == pawl.ClassWaiting) {
 			return cli.Fail(cli.StatusInterrupted, errors.New("no longer watched: the run continues"),
 				r.Flags.Command("runs", "resume", r.ID)+" watches again, "+r.Flags.Command("runs", "cancel", r.ID)+
 					" cancels it")
@@ -242,7 +242,8 @@ func (r *RemoteRun) watch(ctx context.Context, runner *temporal.Runner, msgs []l
 		if res == nil {
 			return r.Flags.Failed(err)
 		}
-		if res.Stop == pawl.StopPending && !r.JSON && sys.InTerm && sys.ErrTerm {
+		waits := res.Stop.Class() == pawl.ClassWaiting
+		if waits && !r.JSON && sys.InTerm && sys.ErrTerm {
 			msgs = a.DecideOn(ctx, res.Pending, assemble.WhoSays(sys))
 			if len(msgs) > 0 {
 				continue
@@ -250,7 +251,7 @@ func (r *RemoteRun) watch(ctx context.Context, runner *temporal.Runner, msgs []l
 		}
 		open := assemble.WaitingCalls(res.Pending)
 		end := assemble.Ended(res, err, "", r.Save)
-		if res.Stop == pawl.StopPending {
+		if waits {
 			end = cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
 				assemble.Keys(open)), r.settling(open))
 		}

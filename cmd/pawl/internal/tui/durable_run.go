@@ -64,18 +64,21 @@ func (w *DurableRun) ended(res *pawl.Result, err error) error {
 	if known := w.Journal.Known(w.Runner.ID, err); known != nil {
 		return known // the cause of the stop
 	}
-	switch res.Stop {
-	case pawl.StopPending:
+	switch res.Stop.Class() {
+	case pawl.ClassWaiting:
 		open := assemble.WaitingCalls(res.Pending)
 		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
 			assemble.Keys(open)), w.Journal.Settling(id, open))
-	case pawl.StopCancelled:
+	case pawl.ClassCancelled:
 		if errors.Is(err, pawl.ErrCancelled) {
 			return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), "")
 		}
 		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), resume+" resumes it, "+
 			w.Journal.Command("runs", "cancel", id)+" cancels it")
-	case pawl.StopFailed:
+	case pawl.ClassFailed:
+		if res.Stop == pawl.StopStalled {
+			break // the run is over
+		}
 		var f *cli.Failure
 		if end := w.Journal.Failed(w.Runner.ID, err); err != nil && errors.As(end, &f) && f.Status == cli.StatusFailed {
 			f.Hint = strings.TrimPrefix(f.Hint+"; "+resume+" resumes it there", "; ")
