@@ -20,7 +20,7 @@ func TestDiff(t *testing.T) {
 	if _, err := durabletest.Drive(t.Context(), eng, "a", c, &world); err != nil {
 		t.Fatal(err)
 	}
-	if err := eng.Fork(t.Context(), "a", "b", 3, nil); err != nil {
+	if err := eng.Fork(t.Context(), durable.Fork{Run: "a", ID: "b", Steps: 3}); err != nil {
 		t.Fatal(err)
 	}
 	other := c.Agent(&world)

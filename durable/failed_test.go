@@ -157,7 +157,7 @@ func TestRaisedLimit(t *testing.T) {
 				!strings.Contains(err.Error(), "Fork it at step 1") {
 				t.Fatalf("raised limits: %v", err)
 			}
-			if err := eng.Fork(t.Context(), "r", "fork", over.Step, nil); err != nil {
+			if err := eng.Fork(t.Context(), durable.Fork{Run: "r", ID: "fork", Steps: over.Step}); err != nil {
 				t.Fatal(err)
 			}
 			if res, err := eng.Runner("fork", &raised).Run(t.Context()); err != nil || res.Text() != "full" {

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,30 +13,44 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Fork creates the run fork as a copy of the first steps of run id: that many replies, and the
-// outcomes of their calls. The copy continues from there when it is resumed, possibly with another
-// model, other tools or other instructions: copied requests are not compared. A Write that was
-// interrupted in the original has an unknown outcome in the fork too. o may be nil.
-func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOptions) error {
-	o = cmp.Or(o, new(ForkOptions))
-	h, err := e.history(ctx, scope(ctx), id)
+// Fork is a copy of the first steps of a run, which continues as another run.
+type Fork struct {
+	// Run is the ID of the original.
+	Run string
+	// ID is the ID of the copy.
+	ID string
+	// Steps is the number of replies that are copied, with the outcomes of their calls.
+	Steps int
+
+	// Meta replaces the original's Meta. Nil means no change.
+	Meta json.RawMessage
+	// Results returns a new result for an ended call, or false for no change. Nil means no change.
+	Results func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool)
+}
+
+// Fork creates the run f.ID as a copy of the first steps of run f.Run. The copy continues from there
+// when it is resumed, possibly with another model, other tools or other instructions: copied
+// requests are not compared. A Write that was interrupted in the original has an unknown outcome in
+// the copy too. The error is store.ErrConflict if the run f.ID exists.
+func (e *Engine) Fork(ctx context.Context, f Fork) error {
+	h, err := e.history(ctx, scope(ctx), f.Run)
 	if err != nil {
 		return err
 	}
 	started, n := h.Steps()
-	if steps < 0 || steps > n {
-		return fmt.Errorf("run %s has %d steps, not %d", id, n, steps)
+	if f.Steps < 0 || f.Steps > n {
+		return fmt.Errorf("run %s has %d steps, not %d", f.Run, n, f.Steps)
 	}
 
 	s := &session{engine: e}
-	origin := &record.Origin{Run: id, Steps: steps, Trace: h.Trace}
+	origin := &record.Origin{Run: f.Run, Steps: f.Steps, Trace: h.Trace}
 	first := []store.Record{}
 	for _, r := range h.Records {
-		if !copied(r, started+steps) {
+		if !copied(r, started+f.Steps) {
 			continue
 		}
 		c := store.Record{Key: r.Key, Kind: r.Kind, At: e.clock(), Body: r.Body}
-		if v := o.other(h, r, origin); v != nil {
+		if v := f.other(h, r, origin); v != nil {
 			c, err = s.record(r.Kind, r.Key, v)
 			if err != nil {
 				return err
@@ -51,7 +64,7 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	if err != nil {
 		return err
 	}
-	run := store.JournalRun{ID: fork, Agent: h.Begin.Agent, Task: taskOf(in.All()), State: store.JournalOpen}
+	run := store.JournalRun{ID: f.ID, Agent: h.Begin.Agent, Task: taskOf(in.All()), State: store.JournalOpen}
 	l, err := e.Journal.BeginJournal(ctx, scope(ctx), run, newOwner(), e.clock(), first...)
 	if err != nil {
 		return err
@@ -61,22 +74,14 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	return err
 }
 
-// ForkOptions change parts of a copy. The zero value and nil change nothing.
-type ForkOptions struct {
-	// Meta replaces the original's Meta. Nil means no change.
-	Meta json.RawMessage
-	// Results returns a new result for an ended call, or false for no change. Nil means no change.
-	Results func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool)
-}
-
 // other returns the replacement for the body of r, or the body itself.
-func (o *ForkOptions) other(h *record.History, r store.Record, from *record.Origin) any {
+func (f *Fork) other(h *record.History, r store.Record, from *record.Origin) any {
 	switch r.Kind {
 	case record.KindBegin:
 		body := *h.Begin
 		body.Marked = h.Marked()
-		if o.Meta != nil {
-			body.Meta = o.Meta
+		if f.Meta != nil {
+			body.Meta = f.Meta
 		}
 		body.ForkedFrom = from
 		return body
@@ -87,11 +92,11 @@ func (o *ForkOptions) other(h *record.History, r store.Record, from *record.Orig
 		body.Sent = nil // nothing to compare with
 		return body
 	case record.KindOutcome:
-		if o.Results == nil {
+		if f.Results == nil {
 			return nil
 		}
 		body := *h.Outcomes[llm.Key(r.Key)]
-		res, ok := o.Results(llm.Key(r.Key), body.Execution)
+		res, ok := f.Results(llm.Key(r.Key), body.Execution)
 		if !ok {
 			return nil
 		}

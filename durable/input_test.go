@@ -106,7 +106,7 @@ func TestFrom(t *testing.T) {
 	if _, err := eng.Runner("r", a).Run(t.Context(), llm.User("Count.")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("from no Result: %v", err)
 	}
-	if err := eng.Fork(t.Context(), "r", "f", 1, nil); err != nil {
+	if err := eng.Fork(t.Context(), durable.Fork{Run: "r", ID: "f", Steps: 1}); err != nil {
 		t.Fatal(err)
 	}
 	stop = func() {}
@@ -114,7 +114,7 @@ func TestFrom(t *testing.T) {
 	if res, err := eng.Runner("f", a).Run(t.Context()); err != nil || res.Text() != "counted to 7" || len(m.Requests())-before != 3 {
 		t.Errorf("a fork with one step of four: %+v, %v, %d requests", res, err, len(m.Requests())-before)
 	}
-	if err := eng.Fork(t.Context(), "r", "g", 5, nil); err == nil {
+	if err := eng.Fork(t.Context(), durable.Fork{Run: "r", ID: "g", Steps: 5}); err == nil {
 		t.Error("a fork behind the end")
 	}
 	if _, err := eng.Runner("w", observe.RunnerFunc(a.Stream)).Run(t.Context(), llm.User("x")); err != nil {

@@ -205,7 +205,7 @@ func kindRuns() []kindRun {
 				if _, err := runtest.Ended(eng.Runner(r.id, r.agent("", new([]string), nil, true)).Run(ctx)); err != nil {
 					t.Fatal(err)
 				}
-				if err := eng.Fork(ctx, r.id, "forked", 1, nil); err != nil {
+				if err := eng.Fork(ctx, durable.Fork{Run: r.id, ID: "forked", Steps: 1}); err != nil {
 					t.Fatal(err)
 				}
 				open, err := eng.Pending(ctx, r.id)

@@ -293,7 +293,7 @@ func TestReplayAndFork(t *testing.T) {
 	if _, err := eng.Replay(t.Context(), "r", other); !errors.Is(err, durable.ErrChanged) {
 		t.Errorf("other instructions: %v", err)
 	}
-	if err := eng.Fork(t.Context(), "r", "f", 2, nil); err != nil {
+	if err := eng.Fork(t.Context(), durable.Fork{Run: "r", ID: "f", Steps: 2}); err != nil {
 		t.Fatal(err)
 	}
 	other.Model = script.New(script.Say("never"), script.Say("never"), script.Say("another end"))
@@ -304,7 +304,7 @@ func TestReplayAndFork(t *testing.T) {
 	if a, b := asJSON(got.Messages[:5]), asJSON(res.Messages[:5]); a != b {
 		t.Errorf("the fork begins with %s, want %s", a, b)
 	}
-	if err := eng.Fork(t.Context(), "r", "g", 99, nil); err == nil {
+	if err := eng.Fork(t.Context(), durable.Fork{Run: "r", ID: "g", Steps: 99}); err == nil {
 		t.Error("a fork behind the end")
 	}
 	if _, err := eng.Verify(t.Context(), "f", nil); err != nil {

@@ -42,7 +42,7 @@ func TestRedactedRuns(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	other := &pawl.Tool{Name: "other", Effect: pawl.EffectRead, Run: login("").Run}
-	if err := eng.Fork(t.Context(), "r", "f", 1, nil); err != nil {
+	if err := eng.Fork(t.Context(), durable.Fork{Run: "r", ID: "f", Steps: 1}); err != nil {
 		t.Fatal(err)
 	}
 	// It does not know login.
@@ -173,7 +173,7 @@ func TestTraces(t *testing.T) {
 	if said := attempt("r", "second"); said == nil || said.Trace != "first" || said.Attempt != 2 || said.ForkedFrom != nil {
 		t.Errorf("the second follows %+v", said)
 	}
-	if err := eng.Fork(t.Context(), "r", "f", 1, nil); err != nil {
+	if err := eng.Fork(t.Context(), durable.Fork{Run: "r", ID: "f", Steps: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if said := attempt("f", "third"); said == nil || said.Trace != "" || said.ForkedFrom == nil ||

@@ -68,7 +68,7 @@ func TestTimeline(t *testing.T) {
 			t.Error(diff)
 		}
 		time.Sleep(time.Hour)
-		if err := eng.Fork(t.Context(), "r", "f", 1, nil); err != nil {
+		if err := eng.Fork(t.Context(), durable.Fork{Run: "r", ID: "f", Steps: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if tl, err = eng.Timeline(t.Context(), "f"); err != nil {

@@ -94,10 +94,16 @@ func TestForkWithOtherResults(t *testing.T) {
 	if _, err := first.Run(t.Context(), llm.DecisionMessage(w.Approve("alice"))); err != nil {
 		t.Fatal(err)
 	}
-	o := &durable.ForkOptions{Meta: []byte(`{"of":"r"}`), Results: func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) {
-		return llm.TextResult("refused"), key == "run/1/0" && x.Call.Name == "pay"
-	}}
-	if err := eng.Fork(t.Context(), "r", "f", 1, o); err != nil {
+	fork := durable.Fork{
+		Run:   "r",
+		ID:    "f",
+		Steps: 1,
+		Meta:  []byte(`{"of":"r"}`),
+		Results: func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) {
+			return llm.TextResult("refused"), key == "run/1/0" && x.Call.Name == "pay"
+		},
+	}
+	if err := eng.Fork(t.Context(), fork); err != nil {
 		t.Fatal(err)
 	}
 	if meta, err := eng.Meta(t.Context(), "f"); err != nil || string(meta) != `{"of":"r"}` {
@@ -113,7 +119,7 @@ func TestForkWithOtherResults(t *testing.T) {
 	if err != nil || p.Requests != 1 || p.Bytes != 1 {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if err := eng.Fork(t.Context(), "r", "g", 1, nil); err != nil {
+	if err := eng.Fork(t.Context(), durable.Fork{Run: "r", ID: "g", Steps: 1}); err != nil {
 		t.Fatal(err)
 	}
 	x, err := eng.Export(t.Context(), "g")

@@ -83,7 +83,7 @@ func (s *Service) Steer(ctx context.Context, c Caller, id string, msgs ...llm.Me
 
 // Fork starts the run to with the first steps of the run from.
 func (s *Service) Fork(ctx context.Context, c Caller, from, to string, steps int) error {
-	if err := s.engine.Fork(c.in(ctx), from, to, steps, nil); err != nil {
+	if err := s.engine.Fork(c.in(ctx), durable.Fork{Run: from, ID: to, Steps: steps}); err != nil {
 		return err
 	}
 	s.hub.notify(place{c.Scope, to})

@@ -173,20 +173,26 @@ func (c *runsForkCmd) Run(sys *cli.System) error {
 			return err
 		}
 		defer s.Close()
-		o := &durable.ForkOptions{Results: c.result}
-		o.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s)
+		fork := durable.Fork{
+			Run:     r.ID,
+			ID:      cmp.Or(c.Called, assemble.NewRunID()),
+			Steps:   c.At,
+			Results: c.result,
+		}
+		fork.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s)
 		if err != nil {
 			return err
 		}
-		id := cmp.Or(c.Called, assemble.NewRunID())
-		switch err := j.Fork(j.Scoped(ctx), r.ID, id, c.At, o); {
+
+		err = j.Fork(j.Scoped(ctx), fork)
+		switch {
 		case errors.Is(err, store.ErrConflict):
-			return cli.Usage("--as ANOTHER", "--as: there is a run %s", id)
+			return cli.Usage("--as ANOTHER", "--as: there is a run %s", fork.ID)
 		case err != nil:
 			return err
 		}
-		sys.Notice("to resume it: " + j.Command("runs", "resume", id))
-		_, err = fmt.Fprintln(sys.Out, id)
+		sys.Notice("to resume it: " + j.Command("runs", "resume", fork.ID))
+		_, err = fmt.Fprintln(sys.Out, fork.ID)
 		return err
 	})
 }
