@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -136,5 +137,48 @@ func TestStoryOfARunAtWork(t *testing.T) {
 	}
 	if !errors.Is(missing, store.ErrNotFound) {
 		t.Errorf("got %v", missing)
+	}
+}
+
+// A recorded cancellation that no process has read yet ends no replay: the records end before it
+// takes effect. When the run was resumed, the replays end as the run did.
+func TestReplayBeforeCancellation(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	var paid []string
+	a := paying(&paid, -1)
+	pending(t, eng, a)
+	if err := eng.Cancel(t.Context(), "r"); err != nil {
+		t.Fatal(err)
+	}
+
+	ended := func() (stop pawl.StopReason) {
+		for e, err := range eng.ReplayEvents("r", a).Stream(t.Context()) {
+			if err != nil {
+				if _, ok := errors.AsType[*pawl.StopError](err); !ok {
+					t.Errorf("the replay of events ends with %v", err)
+				}
+				continue
+			}
+			if e.Kind == pawl.EventRunEnded {
+				stop = e.Result.Stop
+			}
+		}
+		return stop
+	}
+	if p, err := eng.Replay(t.Context(), "r", a); err != nil || p.Requests != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if stop := ended(); stop != "" {
+		t.Errorf("the events end with %s before a process has read the cancellation", stop)
+	}
+
+	if res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context())); err != nil || res.Stop != pawl.StopCancelled {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if p, err := eng.Replay(t.Context(), "r", a); err != nil || p.Result == nil || p.Result.Stop != pawl.StopCancelled {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if stop := ended(); stop != pawl.StopCancelled {
+		t.Errorf("the events end with %q, want cancelled", stop)
 	}
 }

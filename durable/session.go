@@ -327,11 +327,12 @@ func (s *session) failed() error {
 func (s *session) live() {
 	end := s.h.End
 	switch {
-	case s.h.Cancelled:
-		s.cancel(pawl.ErrCancelled)
 	case !s.only:
+		if s.h.Cancelled {
+			s.cancel(pawl.ErrCancelled)
+		}
 
-	// The run has ended here.
+	// The run has ended here. A cancellation without an end has not reached it yet.
 	case end != nil && end.Stop.Class() == pawl.ClassCancelled:
 		s.cancel(pawl.ErrCancelled)
 	case end != nil && end.Limit == "time":
