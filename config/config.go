@@ -83,22 +83,20 @@ type File struct {
 // Load reads the file of this name. The error is Findings with all faults, and the File is nil
 // then. Nil options mean the defaults.
 func Load(name string, o *Options) (*File, error) {
-	if o == nil {
-		o = &Options{}
-	}
-	file, err := agentfile.Load(name, o.load())
-	if err != nil {
-		return nil, err
-	}
-	return &File{file: file, options: o.build()}, nil
+	return open(o, func(l *agentfile.LoadOptions) (*agentfile.File, error) { return agentfile.Load(name, l) })
 }
 
 // Parse reads the text of a file. Findings contain the name. The results are as of Load.
 func Parse(name string, text []byte, o *Options) (*File, error) {
+	return open(o, func(l *agentfile.LoadOptions) (*agentfile.File, error) { return agentfile.Parse(name, text, l) })
+}
+
+// open returns the file that read reads.
+func open(o *Options, read func(*agentfile.LoadOptions) (*agentfile.File, error)) (*File, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	file, err := agentfile.Parse(name, text, o.load())
+	file, err := read(o.load())
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +126,15 @@ func (f *File) Agents() []string {
 		names[i] = a.Name
 	}
 	return names
+}
+
+// Warnings returns the keys of all agents that have no effect, or another effect than they say. A
+// file with warnings works. Nil means none.
+func (f *File) Warnings() (all Findings) {
+	for _, a := range f.file.Agents {
+		all = append(all, a.Warnings()...)
+	}
+	return all
 }
 
 // YAML returns an agent as the file states it, with all its settings in the native keys. The name

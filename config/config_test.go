@@ -91,6 +91,34 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// A key without an effect is a warning of the file, and no fault.
+func TestWarnings(t *testing.T) {
+	const text = `
+apiVersion: agent.framework/v2
+kind: Agent
+metadata: {name: analyst, description: D}
+resources: {inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: gpt-5-mini}}]}
+spec:
+  planner:
+    type: ReActPlanner
+    config:
+      inference_gateway: llm
+`
+	file, err := config.Parse("analyst.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := file.Warnings()
+	if len(all) == 0 || all[0].Line != 4 || !strings.Contains(all[0].Error(), "warning: description and version are for people") {
+		t.Errorf("the warnings are %v", all)
+	}
+
+	none, err := config.Parse("a.yaml", []byte("agent: a\nmodel: script:testdata/hello.json\n"), nil)
+	if err != nil || none.Warnings() != nil {
+		t.Errorf("%v, the warnings are %v, want none", err, none.Warnings())
+	}
+}
+
 func TestFaults(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "agent.yaml")
 	if err := os.WriteFile(name, []byte("agent: a\nmodle: script:x.json\ntools: [flie]\n"), 0o600); err != nil {

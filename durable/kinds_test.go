@@ -1,22 +1,16 @@
 package durable_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"io"
 	"iter"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
@@ -275,81 +269,13 @@ func writeKinds(t *testing.T, path string) {
 			r.write(t, ctx, eng, r)
 		}
 	}
-	snapshot := filepath.Join(t.TempDir(), "snapshot.db")
-	raw, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	if _, err := raw.Exec("vacuum into ?", snapshot); err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	if _, err := z.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	once(t, path, packed.Bytes())
+	once(t, path, packed(t, file))
 }
 
 // openKinds unpacks the database, and returns an engine with the clock one hour later.
 func openKinds(t *testing.T) (context.Context, *sqlite.DB, *durable.Engine) {
 	t.Helper()
-	path := filepath.Join(kinds, "runs.db.gz")
-	if _, err := os.Stat(path); *update && os.IsNotExist(err) {
-		writeKinds(t, path)
-	}
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "runs.db")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sqlite.Open(file, &sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	eng := &durable.Engine{Journal: db}
-	eng.SetClock(func() time.Time { return released.Add(time.Hour) })
-	return store.WithScope(t.Context(), releaseScope), db, eng
-}
-
-// kindsGolden compares with a golden file, and with -update writes a file that does not exist.
-func kindsGolden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join(kinds, name)
-	if _, err := os.Stat(path); *update && os.IsNotExist(err) {
-		once(t, path, got)
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-then +now):\n%s", path, diff)
-	}
+	return openStored(t, filepath.Join(kinds, "runs.db.gz"), writeKinds)
 }
 
 // Each kind of record is read as its writer read it: exports, times, ledgers, questions and marks
@@ -427,7 +353,7 @@ func TestKindsAreReadAndReplayed(t *testing.T) {
 			t.Errorf("no run has a record of the kind %s", kind)
 		}
 	}
-	kindsGolden(t, "read.json", indent(t, seen))
+	storedGolden(t, filepath.Join(kinds, "read.json"), indent(t, seen))
 }
 
 // textOf returns the text of an error, or "".
@@ -475,5 +401,5 @@ func TestKindsAreResumed(t *testing.T) {
 		ends = append(ends, map[string]any{"run": r.id, "stop": res.Stop, "cause": res.Cause, "text": res.Text(), "messages": res.Messages,
 			"spent": res.Spent, "executed": done, "keys": keys})
 	}
-	kindsGolden(t, "resumed.json", indent(t, ends))
+	storedGolden(t, filepath.Join(kinds, "resumed.json"), indent(t, ends))
 }

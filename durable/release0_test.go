@@ -1,14 +1,10 @@
 package durable_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -17,8 +13,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
@@ -181,63 +175,12 @@ func writeRelease0(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 	}
-	snapshot := filepath.Join(t.TempDir(), "snapshot.db")
-	raw, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	if _, err := raw.Exec("vacuum into ?", snapshot); err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	if _, err := z.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	once(t, path, packed.Bytes())
+	once(t, path, packed(t, file))
 	once(t, filepath.Join(release0, "before.json"), indent(t, world.All()))
 }
 
 func second[T any](_ T, err error) error        { return err }
 func third[T, U any](_ T, _ U, err error) error { return err }
-
-// once writes a file if it does not exist.
-func once(t *testing.T, path string, b []byte) {
-	t.Helper()
-	if _, err := os.Stat(path); err == nil {
-		t.Fatalf("%s was written by release 0 and must not be written again", path)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// releasedGolden compares with a golden file, and with -update writes a file that does not exist.
-func releasedGolden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join(release0, name)
-	if _, err := os.Stat(path); *update && os.IsNotExist(err) {
-		once(t, path, got)
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-release 0 +now):\n%s", path, diff)
-	}
-}
 
 func indent(t *testing.T, v any) []byte {
 	t.Helper()
@@ -252,39 +195,7 @@ func indent(t *testing.T, v any) []byte {
 // release.
 func openRelease0(t *testing.T) (context.Context, *sqlite.DB, *durable.Engine) {
 	t.Helper()
-	path := filepath.Join(release0, "pawl.db.gz")
-	if _, err := os.Stat(path); *update && os.IsNotExist(err) {
-		writeRelease0(t, path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "pawl.db")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sqlite.Open(file, &sqlite.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	eng := &durable.Engine{Journal: db}
-	eng.SetClock(func() time.Time { return released.Add(time.Hour) })
-	return store.WithScope(t.Context(), releaseScope), db, eng
+	return openStored(t, filepath.Join(release0, "pawl.db.gz"), writeRelease0)
 }
 
 // The journals of release 0 are intact. Their exports are unchanged, their questions are still
@@ -333,7 +244,7 @@ func TestRelease0IsReadAndReplayed(t *testing.T) {
 			t.Errorf("%s: another agent replays it", r.id)
 		}
 	}
-	releasedGolden(t, "read.json", indent(t, seen))
+	storedGolden(t, filepath.Join(release0, "read.json"), indent(t, seen))
 }
 
 // A run of release 0 is resumed. Stored calls are not repeated, missing calls are executed once,
@@ -370,7 +281,7 @@ func TestRelease0IsResumed(t *testing.T) {
 		ends = append(ends, map[string]any{"run": r.id, "stop": res.Stop, "text": res.Text(),
 			"messages": res.Messages, "spent": res.Spent, "deliveries": world.All()})
 	}
-	releasedGolden(t, "resumed.json", indent(t, ends))
+	storedGolden(t, filepath.Join(release0, "resumed.json"), indent(t, ends))
 }
 
 // A run that starts anew without its journal repeats its write, and the comparison detects it.
@@ -483,6 +394,6 @@ func TestJournalFormStays(t *testing.T) {
 		}
 	})
 	for id, b := range got {
-		releasedGolden(t, fmt.Sprintf("journal_%s.json", id), b)
+		storedGolden(t, filepath.Join(release0, fmt.Sprintf("journal_%s.json"), id), b)
 	}
 }

@@ -57,7 +57,7 @@ func ways(t *testing.T, id string, db store.Threads) map[string]way {
 			if steps < 2 {
 				steps = 2 // the copy has the first step, which is the last one
 			}
-			if err := e.Fork(t.Context(), durable.Fork{Run: run, ID: "f"+run, Steps: steps/2}); err != nil {
+			if err := e.Fork(t.Context(), durable.Fork{Run: run, ID: "f" + run, Steps: steps / 2}); err != nil {
 				t.Fatal(err)
 			}
 			if begun+steps/2 < len(w.asked) {
