@@ -285,7 +285,7 @@ func (r *run) priced() bool {
 // unpriced is the error of a limit on cost without a price.
 func (r *run) unpriced() error {
 	model := "the agent's model"
-	if m, ok := llm.As[interface{ Name() string }](r.agent.Model); ok {
+	if m, ok := llm.As[llm.Namer](r.agent.Model); ok {
 		model = "the model " + m.Name()
 	}
 	return fmt.Errorf("the price of %s, or of one that may answer for it, is not known, so Limits.Cost cannot be kept: give it one with catalog.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead", model)

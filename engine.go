@@ -82,13 +82,18 @@ func engineIn(ctx context.Context) Engine {
 	return Engine{}
 }
 
+// executorWrapper is an Executor around another.
+type executorWrapper interface {
+	Unwrap() Executor
+}
+
 // parallelOf returns the Parallel that e is or wraps.
 func parallelOf(e Executor) (Parallel, bool) {
 	for {
 		switch x := e.(type) {
 		case Parallel:
 			return x, true
-		case interface{ Unwrap() Executor }:
+		case executorWrapper:
 			e = x.Unwrap()
 		default:
 			return Parallel{}, false

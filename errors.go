@@ -100,6 +100,27 @@ type ExecutionError interface {
 	FailedExecution() Execution
 }
 
+// LimitError is an error of a Model or of the middleware around it that ends the run with StopLimit:
+// a limit that only it knows was reached, such as the context window (history.Window).
+//
+// LimitReached returns Result.Limit and Result.Cause.
+type LimitError interface {
+	error
+	LimitReached() (name LimitName, cause string)
+}
+
+// FieldError is a mistake in a field of an agent: see Agent.Check.
+type FieldError struct {
+	Field string // such as Limits.Cost or Tools[2]
+	Err   error  // what is wrong, and what would be right
+}
+
+// Error returns the field and the mistake.
+func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
 // control is an error by which a tool or a middleware ends the run.
 type control struct {
 	ends   StopReason // StopFailed or StopFinished

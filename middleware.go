@@ -112,18 +112,13 @@ func wrapped(m llm.Model, ws []Middleware) (_ llm.Model, l layers, pricer llm.Pr
 			if w.Model != nil && err == nil {
 				m = w.Model(m)
 			}
-			l.tool, l.approved = around(w.Tool, l.tool), around(w.Approved, l.approved)
+			l.tool = around(w.Tool, l.tool)
+			l.approved = around(w.Approved, l.approved)
 		}
-		for inner, more := m, err == nil; more; {
-			if v := reflect.ValueOf(inner); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-				m, err = nil, noModel(i, len(ws), m == nil)
-				break
-			}
-			var u interface{ Unwrap() llm.Model }
-			u, more = inner.(interface{ Unwrap() llm.Model })
-			if more {
-				inner = u.Unwrap()
-			}
+
+		if err == nil && absent(m) {
+			err = noModel(i, len(ws), m == nil)
+			m = nil
 		}
 		if p, ok := llm.As[llm.Pricer](m); ok {
 			pricer = p
@@ -137,17 +132,29 @@ func wrapped(m llm.Model, ws []Middleware) (_ llm.Model, l layers, pricer llm.Pr
 	return m, l, pricer, err
 }
 
+// absent reports whether m is nil, holds a nil pointer, or wraps such a model.
+func absent(m llm.Model) bool {
+	for more := true; more; {
+		v := reflect.ValueOf(m)
+		if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return true
+		}
+		m, more = llm.Unwrap(m)
+	}
+	return false
+}
+
 // noModel is the fault of an agent whose model, or of its middleware i of n whose model, is nil or
 // wraps nil.
 func noModel(i, n int, none bool) error {
 	switch {
 	case i < n:
-		return &fault{fmt.Sprintf("Middleware[%d]", i),
+		return &FieldError{fmt.Sprintf("Middleware[%d]", i),
 			errors.New("its Model returned nil, or a model that wraps nil; return a model, such as the given one")}
 	case none:
-		return &fault{"Model", errors.New(`the agent has no model; set one, such as openai.New("gpt-5-mini", nil)`)}
+		return &FieldError{"Model", errors.New(`the agent has no model; set one, such as openai.New("gpt-5-mini", nil)`)}
 	}
-	return &fault{"Model", errors.New("the model, or the model that it wraps, is nil; set one, such as openai.New(\"gpt-5-mini\", nil)")}
+	return &FieldError{"Model", errors.New("the model, or the model that it wraps, is nil; set one, such as openai.New(\"gpt-5-mini\", nil)")}
 }
 
 // around returns outer around inner. nil wraps nothing.

@@ -84,26 +84,19 @@ func (a *Agent) inspect(ctx context.Context, in *inspection) (f faults) {
 	r := &run{agent: a, key: "check", res: &Result{}}
 	r.prepare(ctx, runOptions{check: in}, &f)
 	// a fallback checks all its models
-	if m, ok := llm.As[interface{ Check() error }](r.setup.model); ok {
+	if m, ok := llm.As[llm.Checker](r.setup.model); ok {
 		f.add("Model", m.Check())
 	}
 	return f
 }
 
-// fault is a mistake in a field of an agent.
-type fault struct {
-	field string
-	err   error
-}
-
-func (f *fault) Error() string { return f.field + ": " + f.err.Error() }
-func (f *fault) Unwrap() error { return f.err }
-
-// Field returns the field of the agent, such as Limits.Cost. Package config finds its key by it.
-func (f *fault) Field() string { return f.field }
-
 // faults are the mistakes in an agent.
 type faults []error
+
+// joined is an error of errors.Join.
+type joined interface {
+	Unwrap() []error
+}
 
 // add adds err, or each of the errors that it joins. nil adds nothing.
 func (f *faults) add(field string, err error) {
@@ -111,11 +104,11 @@ func (f *faults) add(field string, err error) {
 		return
 	}
 	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
+	if several, ok := err.(joined); ok {
+		all = several.Unwrap()
 	}
 	for _, err := range all {
-		*f = append(*f, &fault{field, err})
+		*f = append(*f, &FieldError{field, err})
 	}
 }
 

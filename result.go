@@ -351,10 +351,10 @@ func (r *run) broken(ctx context.Context, req *llm.Request, reply *llm.Response,
 	if ctx.Err() != nil {
 		return r.interrupted(ctx)
 	}
-	var over interface{ LimitReached() (name, cause string) }
-	if errors.As(err, &over) { // the error of a middleware
+	var over LimitError
+	if errors.As(err, &over) {
 		name, cause := over.LimitReached()
-		return r.limit(reached{LimitName(name), cause})
+		return r.limit(reached{name, cause})
 	}
 	return StopFailed, fmt.Errorf("%s: %w", req.Key, err)
 }

@@ -18,7 +18,7 @@ import (
 
 // nameOf returns the name of a model as "provider:name", or "" if it is unknown.
 func nameOf(m llm.Model) string {
-	if named, ok := llm.As[interface{ Name() string }](m); ok {
+	if named, ok := llm.As[llm.Namer](m); ok {
 		return named.Name()
 	}
 	return ""

@@ -59,9 +59,7 @@ func (w *windowed) planner(req *llm.Request) planner {
 		ledger:   &w.ledger,
 		provider: w.provider(req),
 	}
-	if m, ok := llm.As[interface {
-		Window(*llm.Request) (window, output int)
-	}](w.inner); ok {
+	if m, ok := llm.As[llm.Windower](w.inner); ok {
 		p.window, p.output = m.Window(req)
 	}
 	return p
@@ -70,10 +68,12 @@ func (w *windowed) planner(req *llm.Request) planner {
 // limitError ends a run whose window is too small for its work.
 type limitError struct{ text string }
 
+var _ pawl.LimitError = (*limitError)(nil)
+
 func (e *limitError) Error() string { return e.text }
 
 // LimitReached returns the cause of pawl.StopLimit.
-func (e *limitError) LimitReached() (name, cause string) { return "window", e.text }
+func (e *limitError) LimitReached() (name pawl.LimitName, cause string) { return "window", e.text }
 
 // maxRefusals is how often a shorter request follows a request that was refused as too long.
 const maxRefusals = 2

@@ -8,24 +8,15 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// compactor is a model whose provider shortens long conversations itself.
-type compactor interface {
-	// Compact returns req with the order to do so above tokens of input. ok is false if the model
-	// cannot.
-	Compact(req *llm.Request, tokens int) (r *llm.Request, ok bool)
-	// Compacted reports whether p is the provider's summary of what stands before it.
-	Compacted(p llm.Part) bool
-}
-
 const (
 	nativeHigh = 0.95 // High with Native, so that the provider comes first
 	nativeText = "[Earlier steps were put away. A summary of them follows.]"
 )
 
-// provider returns the model as a compactor. It is nil if its provider cannot, or must not,
+// provider returns the model as an llm.Compactor. It is nil if its provider cannot, or must not,
 // summarize.
-func (w *windowed) provider(req *llm.Request) compactor {
-	m, ok := llm.As[compactor](w.inner)
+func (w *windowed) provider(req *llm.Request) llm.Compactor {
+	m, ok := llm.As[llm.Compactor](w.inner)
 	if !ok || !w.options.Native {
 		return nil
 	}

@@ -38,6 +38,11 @@ type ToolSpec struct {
 	}
 }
 
+// validator is a tool that repairs its arguments itself.
+type validator interface {
+	Validate(args json.RawMessage) error
+}
+
 // Validate returns nil if a call with args would be executed: args fit Input, or can be repaired to
 // fit it. Otherwise the error names each field and the expected value, in words for the model.
 // Empty args count as {}.
@@ -51,7 +56,7 @@ func (s *ToolSpec) Validate(args json.RawMessage) error {
 		return fmt.Errorf("tool %s: input schema: %w", s.Name, c.err)
 	}
 	if _, _, refusal := c.schema.Arguments(context.Background(), s.Name, args, !s.NoRepair); refusal != "" {
-		tool, ok := s.Source.(interface{ Validate(json.RawMessage) error })
+		tool, ok := s.Source.(validator)
 		if ok && tool.Validate(args) == nil { // by its own repair
 			return nil
 		}

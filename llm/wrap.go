@@ -1,6 +1,49 @@
 package llm
 
-// wrap.go: As, which finds an ability of a Model through the wrappers around it.
+// wrap.go: the optional abilities of a Model, and As, which finds them through wrappers.
+
+// Namer is an optional ability of a Model. Name returns "provider:name", such as
+// "openai:gpt-5-mini", which errors and journals contain. "" means that the name is unknown.
+type Namer interface {
+	Name() string
+}
+
+// Checker is an optional ability of a Model. Check returns what is wrong with its options, such as
+// a missing key, and nil if a request can be sent. It sends nothing. Agent.Check calls it.
+type Checker interface {
+	Check() error
+}
+
+// Windower is an optional ability of a Model. Window returns the context window of the model that
+// answers req, and its longest reply, in tokens. 0 means unknown. history.Window reads it.
+type Windower interface {
+	Window(req *Request) (window, output int)
+}
+
+// Compactor is an optional ability of a Model: its provider shortens long conversations itself.
+// history.Window uses it.
+type Compactor interface {
+	// Compact returns req with the order to do so above that many tokens of input. ok is false if
+	// the provider cannot.
+	Compact(req *Request, tokens int) (r *Request, ok bool)
+	// Compacted reports whether p is the provider's summary of what precedes it.
+	Compacted(p Part) bool
+}
+
+// wrapper is a Model around another.
+type wrapper interface {
+	Unwrap() Model
+}
+
+// Unwrap returns the Model that m wraps. The result is false if m wraps none. The returned Model is
+// nil if m is broken.
+func Unwrap(m Model) (inner Model, ok bool) {
+	w, ok := m.(wrapper)
+	if !ok {
+		return nil, false
+	}
+	return w.Unwrap(), true
+}
 
 // As returns the first Model that is a T: m itself, then m.Unwrap(), and so on. It finds optional
 // abilities, such as OutputHolder and Pricer. The result is false if no Model is a T.
@@ -13,11 +56,7 @@ func As[T any](m Model) (T, bool) {
 		if t, ok := m.(T); ok {
 			return t, true
 		}
-		w, ok := m.(interface{ Unwrap() Model })
-		if !ok {
-			break
-		}
-		m = w.Unwrap()
+		m, _ = Unwrap(m)
 	}
 	var none T
 	return none, false

@@ -104,9 +104,14 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 	return failure(fmt.Sprintf("Cancelled: it asked more than %d times.", maxRounds)), nil
 }
 
+// canceler is a stored run. Cancel ends it for good.
+type canceler interface {
+	Cancel(ctx context.Context) error
+}
+
 // giveUp cancels a stored run that gets no answer. The returned text says why that failed.
 func giveUp(ctx context.Context, run pawl.Runner) string {
-	if durable, ok := run.(interface{ Cancel(context.Context) error }); ok {
+	if durable, ok := run.(canceler); ok {
 		if err := durable.Cancel(ctx); err != nil {
 			return " Its run could not be cancelled and is pending: " + err.Error()
 		}

@@ -70,8 +70,8 @@ func absent(m llm.Model) bool {
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return true
 	}
-	w, ok := m.(interface{ Unwrap() llm.Model })
-	return ok && absent(w.Unwrap())
+	inner, ok := llm.Unwrap(m)
+	return ok && absent(inner)
 }
 
 // elsewhere reports whether another provider may not have the error.
@@ -103,7 +103,7 @@ var (
 // Check returns the error of the first model if none of the models has valid options.
 func (m *models) Check() (first error) {
 	for _, one := range m.all {
-		c, ok := llm.As[interface{ Check() error }](one)
+		c, ok := llm.As[llm.Checker](one)
 		if !ok {
 			return nil
 		}
@@ -132,9 +132,7 @@ func (m *models) HoldsOutput(req *llm.Request) bool {
 // Window returns the context window and the longest reply of the model that is asked next.
 func (m *models) Window(req *llm.Request) (window, output int) {
 	i := int(m.last.Load())
-	if w, ok := llm.As[interface {
-		Window(*llm.Request) (window, output int)
-	}](m.all[i]); ok {
+	if w, ok := llm.As[llm.Windower](m.all[i]); ok {
 		return w.Window(forModel(req, i))
 	}
 	return 0, 0

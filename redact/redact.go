@@ -277,13 +277,19 @@ func (x *redaction) knownError(err error) (known, safe error) {
 	return nil, nil
 }
 
+// wrapping and joined are errors with others in them.
+type (
+	wrapping interface{ Unwrap() error }
+	joined   interface{ Unwrap() []error }
+)
+
 // within reports whether the text of an error in the tree of err contains a secret.
 func (x *redaction) within(err error) bool {
 	switch e := err.(type) {
-	case interface{ Unwrap() error }:
+	case wrapping:
 		inner := e.Unwrap()
 		return inner != nil && (x.find.Find(inner.Error()) || x.within(inner))
-	case interface{ Unwrap() []error }:
+	case joined:
 		return slices.ContainsFunc(e.Unwrap(), func(inner error) bool {
 			return inner != nil && (x.find.Find(inner.Error()) || x.within(inner))
 		})

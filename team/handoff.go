@@ -324,7 +324,7 @@ func (l *line) HoldsOutput(req *llm.Request) bool {
 // Check returns the faults of the models.
 func (l *line) Check() (err error) {
 	for _, m := range l.members {
-		if c, ok := llm.As[interface{ Check() error }](m.model); ok {
+		if c, ok := llm.As[llm.Checker](m.model); ok {
 			err = errors.Join(err, c.Check())
 		}
 	}

@@ -20,6 +20,17 @@ type dbCmd struct {
 	Restore dbRestoreCmd `cmd:"" help:"@db_restore"`
 }
 
+// backuper is a database that copies itself into a file.
+type backuper interface {
+	Backup(ctx context.Context, path string) error
+}
+
+// schedulePauser is a database with schedules. PauseSchedules pauses those that are due at now, and
+// returns their number.
+type schedulePauser interface {
+	PauseSchedules(ctx context.Context, now time.Time) (int64, error)
+}
+
 type dbBackupCmd struct {
 	File string `arg:"" name:"FILE" help:"The new file."`
 	assemble.StoreFlags
@@ -28,9 +39,7 @@ type dbBackupCmd struct {
 // Run writes the copy.
 func (c *dbBackupCmd) Run(sys *cli.System) error {
 	return c.WithRuns(sys, func(j *assemble.Journal) error {
-		db, ok := j.Journal.(interface {
-			Backup(ctx context.Context, path string) error
-		})
+		db, ok := j.Journal.(backuper)
 		if !ok {
 			return cli.Usage(`pg_dump --format=custom --schema=pawl --file=`+c.File+` "$ADDRESS"`,
 				"PostgreSQL has its own program for backups")
@@ -92,9 +101,7 @@ func (c *dbRestoreCmd) mark(sys *cli.System) error {
 			return cli.Fail(cli.StatusFailed, err, "not all runs are marked; start no process, and repeat the command")
 		}
 		var paused int64
-		if db, ok := j.Journal.(interface {
-			PauseSchedules(context.Context, time.Time) (int64, error)
-		}); ok {
+		if db, ok := j.Journal.(schedulePauser); ok {
 			paused, err = db.PauseSchedules(context.Background(), time.Now())
 			if err != nil {
 				return cli.Failed(err)

@@ -215,10 +215,15 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	return built, err
 }
 
+// joined is an error of errors.Join.
+type joined interface {
+	Unwrap() []error
+}
+
 // faults returns the findings for the error of pawl.Agent.Check. A missing key is left to the run,
 // because another machine may have it.
 func faults(err error) error {
-	many, ok := err.(interface{ Unwrap() []error })
+	many, ok := err.(joined)
 	if !ok {
 		return err
 	}
@@ -226,8 +231,8 @@ func faults(err error) error {
 	for _, one := range many.Unwrap() {
 		var path, inner string // of the agent, and of an agent among its tools
 		for e := one; e != nil; e = errors.Unwrap(e) {
-			if f, ok := e.(interface{ Field() string }); ok {
-				inner, _, _ = strings.Cut(strings.ToLower(f.Field()), "[")
+			if f, ok := e.(*pawl.FieldError); ok {
+				inner, _, _ = strings.Cut(strings.ToLower(f.Field), "[")
 				path = cmp.Or(path, inner)
 			}
 		}

@@ -3,6 +3,7 @@ package agentfile
 import (
 	"bytes"
 	"context"
+	"encoding"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -160,7 +161,7 @@ func written(v reflect.Value) *yaml.Node {
 		}
 	case outside.JSON:
 		return jsonNode(json.RawMessage(x))
-	case interface{ MarshalText() ([]byte, error) }:
+	case encoding.TextMarshaler:
 		if b, err := x.MarshalText(); err == nil {
 			return text(string(b))
 		}

@@ -55,12 +55,17 @@ func example(f reflect.StructField) string {
 	return "…"
 }
 
+// wanter is a type with a form of its own in a file. wanted describes the form.
+type wanter interface {
+	wanted() string
+}
+
 // wanted says in words what a value of type t is written as.
 func wanted(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if w, ok := reflect.New(t).Interface().(interface{ wanted() string }); ok {
+	if w, ok := reflect.New(t).Interface().(wanter); ok {
 		return w.wanted()
 	}
 	if k, ok := reflect.New(t).Interface().(agentframework.Keeper); ok {

@@ -101,7 +101,7 @@ func (p *priced) Check() error {
 	if err := p.price.check(); err != nil {
 		return fmt.Errorf("catalog.Price: %w", err)
 	}
-	if c, ok := llm.As[interface{ Check() error }](p.Model); ok {
+	if c, ok := llm.As[llm.Checker](p.Model); ok {
 		return c.Check()
 	}
 	return nil

@@ -81,7 +81,7 @@ var budgets = slices.Concat([]budget{
 	{"very wide", "lines of code over 160 columns", atMost(0).until(148), placesOver(ruleWide, 160)},
 	{"field", "exported fields of public packages without a comment", atMost(0).until(270), places(ruleField)},
 	{"letter", "fields of one letter in structs of more than three fields", atMost(0).until(50), places(ruleLetter)},
-	{"anonymous", "interfaces with methods and without a name", atMost(3).until(30), places(ruleAnonymous)},
+	{"anonymous", "interfaces with methods and without a name", atMost(3), places(ruleAnonymous)},
 	{"vague", "methods named " + strings.Join(vague, " "), atMost(25).until(65), places(ruleVague)},
 	{"largest file", "lines of code of a product file", atMost(500), largestFile},
 
@@ -108,8 +108,8 @@ var budgets = slices.Concat([]budget{
 		{"pawltest", atMost(14).until(22)},
 	}),
 	perPackage("names", "exported package-level names of a public package", atMost(45), exportedNames, []room{
-		{".", atMost(125)},
-		{"llm", atMost(80)},
+		{".", atMost(135)},
+		{"llm", atMost(85)},
 		{"store", atMost(75)},
 	}),
 )

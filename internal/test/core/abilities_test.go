@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -21,7 +22,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/provider/gemini"
+	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
@@ -32,15 +36,23 @@ import (
 	"github.com/pawl-go/pawl/tools/todo"
 )
 
-// able is a model that holds outputs to their schema, costs a dollar a request, embeds and can be
-// closed.
+// able is a model with all optional abilities of llm: it holds outputs to their schema, costs a
+// dollar a request, and has a name, options, a window and a way to shorten conversations. It embeds
+// and can be closed.
 type able struct{ *script.Model }
 
 func (*able) HoldsOutput(*llm.Request) bool                                   { return true }
 func (*able) MaxCost(*llm.Request) (float64, bool)                            { return 1, true }
 func (*able) Name() string                                                    { return "able" }
+func (*able) Check() error                                                    { return errAble }
+func (*able) Window(*llm.Request) (window, output int)                        { return 1_000_000, 1_000 }
+func (*able) Compact(r *llm.Request, _ int) (*llm.Request, bool)              { return r, true }
+func (*able) Compacted(llm.Part) bool                                         { return true }
 func (*able) Embed(context.Context, store.Use, []string) ([][]float32, error) { return nil, nil }
 func (*able) Close() error                                                    { return nil }
+
+// errAble is what able.Check finds.
+var errAble = errors.New("an option is wrong")
 
 func ableModel(turns ...script.Turn) *able               { return &able{script.New(turns...)} }
 func middle(m pawl.Middleware) func(llm.Model) llm.Model { return m.Model }
@@ -99,6 +111,18 @@ func TestAbilitiesPassWrappers(t *testing.T) {
 		if p, ok := llm.As[llm.Pricer](m); !ok || !priced(p) {
 			t.Errorf("%v: the price is unknown", order)
 		}
+		if n, ok := llm.As[llm.Namer](m); !ok || n.Name() != "able" {
+			t.Errorf("%v: the name is lost", order)
+		}
+		if c, ok := llm.As[llm.Checker](m); !ok || !errors.Is(c.Check(), errAble) {
+			t.Errorf("%v: the options are not checked", order)
+		}
+		if w, ok := llm.As[llm.Windower](m); !ok || window(w) != 1_000_000 {
+			t.Errorf("%v: the window is unknown", order)
+		}
+		if c, ok := llm.As[llm.Compactor](m); !ok || !c.Compacted(llm.Text{}) {
+			t.Errorf("%v: the provider cannot shorten", order)
+		}
 		if e, ok := llm.As[store.Embedder](m); !ok || e != bare {
 			t.Errorf("%v: the model does not embed", order)
 		}
@@ -137,6 +161,46 @@ func TestAbilitiesPassWrappers(t *testing.T) {
 	}
 	if n < 5860 {
 		t.Errorf("%d orders of %d wrappers: some are missing", n, len(names))
+	}
+}
+
+func window(w llm.Windower) int {
+	n, _ := w.Window(new(llm.Request))
+	return n
+}
+
+// The models of the providers have the optional abilities that errors, checks and windows need, and
+// a model from scratch has none.
+func TestAbilitiesOfProviders(t *testing.T) {
+	for name, m := range map[string]llm.Model{
+		"anthropic":   anthropic.New("m", nil),
+		"gemini":      gemini.New("m", nil),
+		"openai":      openai.New("m", nil),
+		"openai-chat": openai.NewChat("m", nil),
+	} {
+		if n, ok := m.(llm.Namer); !ok || !strings.HasSuffix(n.Name(), ":m") {
+			t.Errorf("%s: the model has no name", name)
+		}
+		if _, ok := m.(llm.Checker); !ok {
+			t.Errorf("%s: the options cannot be checked", name)
+		}
+		if _, ok := m.(llm.Windower); !ok {
+			t.Errorf("%s: the window is unknown", name)
+		}
+		if _, ok := m.(llm.Compactor); ok != (name != "gemini") {
+			t.Errorf("%s: a Compactor: %v", name, ok)
+		}
+	}
+
+	if _, ok := llm.As[llm.Namer](modelFunc(nil)); ok {
+		t.Error("a model without a name has one")
+	}
+	if inner, ok := llm.Unwrap(modelFunc(nil)); ok || inner != nil {
+		t.Error("a model that wraps none is unwrapped")
+	}
+	wrapped := catalog.Price{}.Of(modelFunc(nil))
+	if _, ok := llm.Unwrap(wrapped); !ok {
+		t.Error("a wrapper is not unwrapped")
 	}
 }
 

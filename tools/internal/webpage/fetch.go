@@ -247,6 +247,11 @@ func inflate(r io.Reader) io.Reader {
 	return flate.NewReader(all)
 }
 
+// refusal is an error of a transport that refuses an address (package netguard).
+type refusal interface {
+	Refusal() string
+}
+
 // explain describes an error of the transport. If the outer ctx has ended, its error is returned:
 // the fetch was cancelled and did not fail.
 func explain(ctx, within context.Context, err error, target *url.URL, timeout time.Duration) error {
@@ -262,7 +267,7 @@ func explain(ctx, within context.Context, err error, target *url.URL, timeout ti
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	var refused interface{ Refusal() string }
+	var refused refusal
 	if errors.As(err, &refused) {
 		return failed(err, "%s", refused.Refusal())
 	}

@@ -14,21 +14,26 @@ import (
 	"golang.org/x/term"
 )
 
+// Console is a terminal that a command holds.
+type Console interface {
+	Close()
+}
+
 // System is the environment of a command: streams, variables, terminal. Tests use their own.
 type System struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Env      func(string) string
-	InTerm   bool                 // whether In is a terminal
-	OutTerm  bool                 // whether Out is a terminal
-	ErrTerm  bool                 // whether Err is a terminal
-	Raw      bool                 // answers are written unchanged where Out is no terminal
-	Width    int                  // columns for text
-	InFile   *os.File             // In, if it is a file
-	ErrFile  *os.File             // Err, if it is a file
-	Console  interface{ Close() } // the terminal behind Err and Out; nil means plain streams
-	Under    *System              // the system without the console
-	name     string               // the command that started the program; "" means pawl
+	InTerm   bool     // whether In is a terminal
+	OutTerm  bool     // whether Out is a terminal
+	ErrTerm  bool     // whether Err is a terminal
+	Raw      bool     // answers are written unchanged where Out is no terminal
+	Width    int      // columns for text
+	InFile   *os.File // In, if it is a file
+	ErrFile  *os.File // Err, if it is a file
+	Console  Console  // the terminal behind Err and Out; nil means plain streams
+	Under    *System  // the system without the console
+	name     string   // the command that started the program; "" means pawl
 }
 
 // Self returns the command that started the program, for hints.
