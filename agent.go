@@ -136,13 +136,21 @@ func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) it
 
 // Collect reads the events of a run to its end, and returns its Result and its error as Agent.Run
 // does. each receives the events in their order; nil means none. The Result is nil if the run did
-// not start, or if its events end without run_ended, which is an error.
+// not start, or if its events end without run_ended, which is an error. A second run_ended is one
+// too.
 func Collect(stream iter.Seq2[Event, error], each func(Event)) (res *Result, err error) {
 	for e, err := range stream {
 		if err != nil {
 			return res, err
 		}
-		if e.Kind == EventRunEnded && !strings.Contains(string(e.Run), "/") {
+
+		ends := e.Kind == EventRunEnded && !strings.Contains(string(e.Run), "/")
+		switch {
+		case ends && res != nil:
+			return res, errors.New("the events contain the end of the run twice; run_ended is the last event")
+		case ends && e.Result == nil:
+			return nil, errors.New("the end of the run has no Result")
+		case ends:
 			res = e.Result
 		}
 		if each != nil {

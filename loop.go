@@ -78,7 +78,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 				break
 			}
 		}
-		if err := cmp.Or(r.reply.err, reply.Err()); err != nil {
+		if err := cmp.Or(r.reply.err, reply.Err(), unknownFinish(reply.Finish)); err != nil {
 			return r.broken(ctx, req, reply, err)
 		}
 		r.addReply(req, reply)

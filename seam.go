@@ -1,6 +1,6 @@
 package pawl
 
-// seam.go: the checks of what an Executor yields: each task has exactly one valid execution.
+// seam.go: the checks of what an Executor and a Model yield. llm.Response checks the parts of a reply.
 
 import (
 	"context"
@@ -172,4 +172,18 @@ func (t *Task) unexecuted(text string) Execution {
 	x.Result.CallID = t.Call.ID
 	x.Result.Key = t.Key
 	return x
+}
+
+// unknownFinish returns an error for a finish reason that is not on the list: a reply that ended for
+// an unknown reason must not count as an answer. An adapter maps it to llm.FinishReasonOther.
+func unknownFinish(f llm.FinishReason) error {
+	switch f {
+	case llm.FinishReasonStop, llm.FinishReasonLength, llm.FinishReasonToolCalls, llm.FinishReasonContentFilter,
+		llm.FinishReasonError, llm.FinishReasonOther:
+		return nil
+	}
+	return &llm.ProviderError{
+		Code:    llm.CodeStream,
+		Message: fmt.Sprintf("the model yielded the unknown finish reason %q", f),
+	}
 }

@@ -174,3 +174,87 @@ func TestExecutionWithoutResult(t *testing.T) {
 		t.Errorf("%v; the conversation has the faults %+v", err, llm.Check(res.Messages))
 	}
 }
+
+// A Model that breaks its contract answers nothing: the run fails, and executes none of the calls of
+// the reply.
+func TestModelFaults(t *testing.T) {
+	called := func(i int) llm.Delta {
+		return llm.Delta{Index: i, Part: llm.ToolCall{ID: "c1", Name: "a", Args: []byte(`{}`)}, Done: true}
+	}
+	said := func(i int) llm.Delta { return llm.Delta{Index: i, Part: llm.Text{Text: "It is paid."}, Done: true} }
+	end := llm.Delta{Finish: llm.FinishReasonStop}
+	for _, c := range []struct {
+		name   string
+		deltas []llm.Delta
+		fault  string // "" means none
+	}{
+		{"none", []llm.Delta{said(0), end}, ""},
+		{"no finish", []llm.Delta{said(0)}, "without a finish reason"},
+		{"nothing", nil, "without a finish reason"},
+		{"an unknown finish", []llm.Delta{said(0), {Finish: "done"}}, `unknown finish reason "done"`},
+		{"an unknown finish after a call", []llm.Delta{called(0), {Finish: "done"}}, `unknown finish reason "done"`},
+		{"a part after the end", []llm.Delta{said(0), end, called(1)}, "after the reply had ended"},
+		{"two ends", []llm.Delta{said(0), end, end}, "after the reply had ended"},
+		{"a part skipped", []llm.Delta{said(1), end}, "part 0 was next"},
+		{"a part of another kind", []llm.Delta{{Part: llm.Text{Text: "a"}}, called(0), end}, "changed from llm.Text"},
+		{"a result of a call", []llm.Delta{{Part: llm.ToolResult{CallID: "c1"}, Done: true}, end}, "cannot hold"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ran := 0
+			a := does("a", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+				ran++
+				return llm.TextResult("done"), nil
+			})
+			model := modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+				return func(yield func(llm.Delta, error) bool) {
+					for _, d := range c.deltas {
+						if !yield(d, nil) {
+							return
+						}
+					}
+				}
+			})
+			res, err := (&pawl.Agent{Model: model, Tools: []pawl.Toolset{a}}).Run(t.Context(), llm.User("go"))
+			switch {
+			case c.fault == "" && (err != nil || res.Text() != "It is paid."):
+				t.Errorf("%+v, %v", res, err)
+			case c.fault == "":
+			case err == nil || res.Stop != pawl.StopFailed || res.Answer != nil || ran > 0:
+				t.Errorf("%+v, %v, %d calls ran", res, err, ran)
+			case !strings.Contains(err.Error(), c.fault):
+				t.Errorf("the error is %q, want %q", err, c.fault)
+			}
+		})
+	}
+}
+
+// A Runner that breaks its contract has no plain answer: Collect reports an end without a Result,
+// two ends, and none.
+func TestRunnerFaults(t *testing.T) {
+	res := &pawl.Result{Stop: pawl.StopAnswer, Answer: &pawl.Answer{Text: "It is paid."}}
+	begin := pawl.Event{Kind: pawl.EventRunStarted, Run: "run"}
+	end := pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: res}
+	nested := pawl.Event{Kind: pawl.EventRunEnded, Run: "run/1/0/clerk", Result: res}
+	for _, c := range []struct {
+		name   string
+		events []pawl.Event
+		fault  string // "" means none
+	}{
+		{"none", []pawl.Event{begin, nested, end}, ""},
+		{"nothing", nil, "without the end"},
+		{"no end", []pawl.Event{begin, nested}, "without the end"},
+		{"two ends", []pawl.Event{begin, end, end}, "twice"},
+		{"no result", []pawl.Event{begin, {Kind: pawl.EventRunEnded, Run: "run"}}, "no Result"},
+	} {
+		_, err := pawl.Collect(func(yield func(pawl.Event, error) bool) {
+			for _, e := range c.events {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}, nil)
+		if (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+			t.Errorf("%s: the error is %v, want %q", c.name, err, c.fault)
+		}
+	}
+}

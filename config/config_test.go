@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/test/answertest"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -159,4 +161,42 @@ func TestSchema(t *testing.T) {
 	if s := string(config.Schema()); !strings.Contains(s, `"agent"`) {
 		t.Errorf("the schema does not name the key agent: %.200s", s)
 	}
+}
+
+// The agent of a file has the answer that a terminal tool gave.
+func TestAnswerOfATool(t *testing.T) {
+	answertest.PlayReport(t, "file", func(t *testing.T, task string) string {
+		dir := t.TempDir()
+		said := llm.Assistant(llm.ToolCall{ID: "c1", Name: "submit", Args: json.RawMessage(`{}`)})
+		if strings.Contains(task, "speak") {
+			said.Parts = append([]llm.Part{llm.Text{Text: "I submit it."}}, said.Parts...)
+		}
+		turns, err := json.Marshal(map[string]any{"turns": []any{map[string]any{"message": said, "finish": "tool_calls"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "turns.json"), turns, 0o600); err != nil {
+			t.Fatal(err)
+		}
+
+		submit := pawl.Func("submit", "Submits the report.", func(context.Context, struct{}) (string, error) {
+			return answertest.Report, nil
+		})
+		submit.Effect = pawl.EffectRead
+		file, err := config.Parse("a.yaml", []byte("agent: a\nmodel: script:turns.json\nterminal_tools: [submit]\n"),
+			&config.Options{Dir: dir, Tools: []pawl.Toolset{submit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		built, err := file.Build(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer built.Close()
+		res, err := built.Agent.Run(t.Context(), llm.User(task))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Text()
+	})
 }

@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/answertest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
@@ -415,4 +416,27 @@ func TestSessionsAreBounded(t *testing.T) {
 	if got := []int{ping(ids[0]), ping(ids[1]), ping(ids[2]), ping(last)}; !cmp.Equal(got, []int{200, 404, 200, 200}) {
 		t.Errorf("used, idle longest, next, new: %v", got)
 	}
+}
+
+// An agent that is a tool of a client has the answer that its own tool gave.
+func TestAnswerOfATool(t *testing.T) {
+	s := &mcp.Service{Name: "writers", Version: "1",
+		Agents: []mcp.Offer{{Agent: answertest.Writer(), Title: "The writer", Description: "Writes."}}}
+	h, err := s.Handler(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	t.Cleanup(web.Close)
+	transport := &sdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+
+	answertest.PlayReport(t, "MCP", func(t *testing.T, task string) string {
+		text, _ := ask(t, c, "writer", map[string]any{"task": task})
+		return text
+	})
 }

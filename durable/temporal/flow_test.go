@@ -19,6 +19,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/journal"
+	"github.com/pawl-go/pawl/internal/test/answertest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -341,17 +342,16 @@ func refusedAnswer(err error) bool {
 
 // A run that a tool ends has the result of the tool as its answer, although it has no Steps.
 func TestAnswerOfATool(t *testing.T) {
-	submit := pawl.Func("submit", "Submits.", func(context.Context, struct{}) (string, error) {
-		return "", pawl.FinishError(llm.TextResult("the report"))
+	answertest.PlayReport(t, "Temporal", func(t *testing.T, task string) string {
+		e := start(t, answertest.Writer())
+		out, err := e.run(input{Messages: []llm.Message{llm.User(task)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &pawl.Answer{Text: answertest.Report, From: pawl.AnswerTool, Key: "run/1/0"}
+		if diff := cmp.Diff(want, out.Result.Answer); diff != "" {
+			t.Errorf("the answer (-want +got):\n%s", diff)
+		}
+		return out.Result.Text()
 	})
-	submit.Effect = pawl.EffectRead
-	e := start(t, &pawl.Agent{Model: script.New(script.Call("submit", nil)), Tools: []pawl.Toolset{submit}})
-	out, err := e.run(input{Messages: ask})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &pawl.Answer{Text: "the report", From: pawl.AnswerTool, Key: "run/1/0"}
-	if diff := cmp.Diff(want, out.Result.Answer); diff != "" || out.Result.Text() != want.Text {
-		t.Errorf("the text is %q, the answer (-want +got):\n%s", out.Result.Text(), diff)
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/answertest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -12,5 +14,17 @@ func TestRunsOfAServerPassTheSuite(t *testing.T) {
 	pawltest.TestRunner(t, func(t *testing.T, a *pawl.Agent) pawl.Runner {
 		c, _ := serve(t, a, nil)
 		return c.Runner("r", "clerk")
+	})
+}
+
+// A run through a server has the answer that a tool gave.
+func TestAnswerOfATool(t *testing.T) {
+	answertest.PlayReport(t, "remote Runner", func(t *testing.T, task string) string {
+		c, _ := serve(t, answertest.Writer(), nil)
+		res, err := pawl.Collect(c.Runner("r", "writer").Stream(t.Context(), llm.User(task)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Answer.Text
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/answertest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
@@ -187,4 +188,19 @@ func TestStoredWithoutAnswer(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
+}
+
+// A run has the answer that a tool gave, whole and streamed.
+func TestAnswerOfATool(t *testing.T) {
+	answertest.PlayReport(t, "Go", func(t *testing.T, task string) string {
+		res, err := answertest.Writer().Run(t.Context(), llm.User(task))
+		if err != nil {
+			t.Fatal(err)
+		}
+		streamed, err := pawl.Collect(answertest.Writer().Stream(t.Context(), llm.User(task)), nil)
+		if err != nil || streamed.Text() != res.Text() {
+			t.Errorf("%v; the streamed run has the answer %q", err, streamed.Text())
+		}
+		return res.Text()
+	})
 }
