@@ -198,7 +198,7 @@ func TestCollect(t *testing.T) {
 func TestStopErrorNamesTheSetting(t *testing.T) {
 	for limit, want := range map[pawl.LimitName]string{"": "raise the limit", "rounds": "raise Limits.Rounds",
 		"calls": "raise Limits.Calls", "tokens": "raise Limits.Tokens", "cost": "raise Limits.Cost",
-		"time": "raise Limits.Time", "output": "raise Settings.MaxTokens", "\xff": "raise Limits."} {
+		"time": "raise Limits.Time", "output": "raise Settings.MaxTokens", "\xff": "raise the limit"} {
 		err := (&pawl.Result{Stop: pawl.StopLimit, Limit: limit}).Err()
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q in it", limit, err, want)
