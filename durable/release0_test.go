@@ -353,8 +353,14 @@ func TestRelease0KeepsTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	releasedGolden(t, "rest.json",
-		indent(t, map[string]any{"thread": thread, "messages": msgs, "hits": len(hits), "memories": memories, "schedules": schedules, "artifact": artifact.Text}))
+	storedGolden(t, filepath.Join(release0, "rest.json"), indent(t, map[string]any{
+		"thread":    thread,
+		"messages":  msgs,
+		"hits":      len(hits),
+		"memories":  memories,
+		"schedules": schedules,
+		"artifact":  artifact.Text,
+	}))
 }
 
 // oneByOne executes one call after another and then yields how all of them ended, so that the order
@@ -394,6 +400,6 @@ func TestJournalFormStays(t *testing.T) {
 		}
 	})
 	for id, b := range got {
-		storedGolden(t, filepath.Join(release0, fmt.Sprintf("journal_%s.json"), id), b)
+		storedGolden(t, filepath.Join(release0, fmt.Sprintf("journal_%s.json", id)), b)
 	}
 }

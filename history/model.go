@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history/internal/fold"
 	"github.com/pawl-go/pawl/llm"
 )

@@ -33,10 +33,10 @@ type planner struct {
 	options *WindowOptions
 	ledger  *fold.Ledger
 
-	window   int       // the context window that the model states, in tokens; 0 means unknown
-	output   int       // the longest reply of the model, in tokens; 0 means unknown
-	provider compactor // nil means that the model's provider cannot summarize, or must not
-	summary  int       // number of the last reply with a summary by provider; 0 means none
+	window   int           // the context window that the model states, in tokens; 0 means unknown
+	output   int           // the longest reply of the model, in tokens; 0 means unknown
+	provider llm.Compactor // nil means that the model's provider cannot summarize, or must not
+	summary  int           // number of the last reply with a summary by provider; 0 means none
 }
 
 // draft is a request in the state of a mark.

@@ -6,13 +6,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/llm"
 )
-
-// priced is a model with a known price, which a limit on cost needs.
-type priced struct{ llm.Model }
-
-func (priced) MaxCost(*llm.Request) (dollars float64, known bool) { return 0, true }
 
 // The keys of limits are the limits of pawl.LimitInfos, with the same texts, and two more.
 func TestLimitKeys(t *testing.T) {
