@@ -49,7 +49,7 @@ type Result struct {
 type Answer struct {
 	// The answer as text. With AnswerOutput it is JSON, equal to Result.Output.
 	Text string `json:"text"`
-	// Where the answer comes from.
+	// Where the answer comes from: "reply", "output" or "tool".
 	From AnswerSource `json:"from"`
 	// The call whose result is the answer, with AnswerTool. "" means none.
 	Key llm.Key `json:"key,omitzero"`

@@ -10,15 +10,20 @@ import (
 	"testing"
 )
 
-// The meaning of a field in the OpenAPI document is its comment in package api. Some fields have no
-// meaning in the document, since their names say all.
+// The meaning of a field in the OpenAPI document is its comment in package api or, for a type with
+// the prefix pawl, in the core. Some fields have no meaning in the document, since their names say
+// all.
 func TestFieldsMeanWhatTheirCommentsSay(t *testing.T) {
 	files, err := filepath.Glob("api/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("package api has %d files: %v", len(files), err)
 	}
 	compared := 0
-	for _, file := range files {
+	for _, file := range append(files, "../result.go") {
+		prefix := ""
+		if strings.HasPrefix(file, "..") {
+			prefix = "pawl."
+		}
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +44,7 @@ func TestFieldsMeanWhatTheirCommentsSay(t *testing.T) {
 				tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`")).Get("json")
 				key, _, _ := strings.Cut(tag, ",")
 				said := strings.Join(strings.Fields(field.Doc.Text()), " ")
-				meaning := meaningOf(spec.Name.Name, key)
+				meaning := meaningOf(prefix+spec.Name.Name, key)
 				if meaning == "" || spec.Name.Name == "Error" { // whose comments name their fields
 					continue
 				}

@@ -215,10 +215,13 @@ func meaning(t reflect.Type, key string, tag reflect.StructTag) string {
 	if does := tag.Get("doc"); does != "" {
 		return does
 	}
-	if t.PkgPath() != reflect.TypeFor[api.Run]().PkgPath() {
-		return ""
+	switch t.PkgPath() {
+	case reflect.TypeFor[api.Run]().PkgPath():
+		return meaningOf(t.Name(), key)
+	case reflect.TypeFor[pawl.Answer]().PkgPath():
+		return meaningOf("pawl."+t.Name(), key)
 	}
-	return meaningOf(t.Name(), key)
+	return ""
 }
 
 // meaningOf returns the meaning of a field in fields.txt. Empty means that it has none.

@@ -241,7 +241,7 @@ func isPositive(v reflect.Value) bool {
 // badLimit returns the finding for a limit that is too small.
 func badLimit(info pawl.LimitInfo, v reflect.Value) error {
 	shown := v.Interface()
-	hint := "without it there is no such limit"
+	hint := "without it there is no such limit; 0 rounds execute no call"
 	switch info.Unit {
 	case "TIME":
 		shown = time.Duration(v.Int())
