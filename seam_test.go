@@ -157,7 +157,7 @@ func TestExecutionOfNoTask(t *testing.T) {
 	}
 }
 
-// The result of a call names its call, whatever the Executor returned.
+// The result of a call names its call, also if the Executor returned none.
 func TestExecutionWithoutResult(t *testing.T) {
 	agent := &pawl.Agent{Model: script.New(script.Call("a", `{}`), script.Say("done")), Tools: []pawl.Toolset{says("a", "1")},
 		Executor: executorFunc(func(_ context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
@@ -175,8 +175,8 @@ func TestExecutionWithoutResult(t *testing.T) {
 	}
 }
 
-// A Model that breaks its contract answers nothing: the run fails, and executes none of the calls of
-// the reply.
+// A Model that breaks its contract answers nothing: the run fails, and executes none of the calls
+// of the reply.
 func TestModelFaults(t *testing.T) {
 	called := func(i int) llm.Delta {
 		return llm.Delta{Index: i, Part: llm.ToolCall{ID: "c1", Name: "a", Args: []byte(`{}`)}, Done: true}

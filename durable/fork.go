@@ -28,8 +28,8 @@ type Fork struct {
 	Results func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool)
 }
 
-// Fork creates the run f.ID as a copy of the first steps of run f.Run. The copy continues from there
-// when it is resumed, possibly with another model, other tools or other instructions: copied
+// Fork creates the run f.ID as a copy of the first steps of run f.Run. The copy continues from
+// there when it is resumed, possibly with another model, other tools or other instructions: copied
 // requests are not compared. A Write that was interrupted in the original has an unknown outcome in
 // the copy too. The error is store.ErrConflict if the run f.ID exists.
 func (e *Engine) Fork(ctx context.Context, f Fork) error {

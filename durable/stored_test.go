@@ -65,7 +65,9 @@ func packed(t *testing.T, file string) []byte {
 
 // openStored unpacks a database, and returns an engine with the clock one hour after it was
 // written. With -update it calls write for a database that does not exist.
-func openStored(t *testing.T, path string, write func(t *testing.T, path string)) (context.Context, *sqlite.DB, *durable.Engine) {
+func openStored(
+	t *testing.T, path string, write func(t *testing.T, path string),
+) (context.Context, *sqlite.DB, *durable.Engine) {
 	t.Helper()
 	if _, err := os.Stat(path); *update && os.IsNotExist(err) {
 		write(t, path)

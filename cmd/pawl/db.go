@@ -25,8 +25,8 @@ type backuper interface {
 	Backup(ctx context.Context, path string) error
 }
 
-// schedulePauser is a database with schedules. PauseSchedules pauses those that are due at now, and
-// returns their number.
+// schedulePauser is a database with schedules. PauseSchedules pauses the schedules that are due at
+// now, and returns their number.
 type schedulePauser interface {
 	PauseSchedules(ctx context.Context, now time.Time) (int64, error)
 }

@@ -33,8 +33,7 @@ func TestLimitKeys(t *testing.T) {
 	}
 }
 
-// Each key sets the field of its limit: a number as it is, and 0 as none where a limit has a value
-// for none.
+// Each key sets the field of its limit to its number, and to the value for none where 0 means none.
 func TestLimitValues(t *testing.T) {
 	limits := reflect.TypeFor[Limits]()
 	for _, info := range pawl.LimitInfos() {

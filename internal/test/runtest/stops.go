@@ -14,7 +14,7 @@ import (
 const laterReason = pawl.StopReason("of_a_later_version")
 
 // Stops asks show, which shows the end of a run, for every stop reason and for one of a later
-// version. Reasons of one class are shown alike, as want says, except for those of except.
+// version. Reasons of one class are shown alike, as want says, except for the reasons in except.
 func Stops(t *testing.T, want map[pawl.StopClass]string, except map[pawl.StopReason]string,
 	show func(*pawl.Result) string) {
 	t.Helper()

@@ -28,8 +28,8 @@ type FlagText struct {
 	Values string // the values that the flag accepts, separated by commas; "" means all
 }
 
-// FlagTexts returns the texts of flags.txt by their name in a help tag, as in @store_db. Those of
-// limits, as in @limit_rounds, are in pawl.LimitInfos.
+// FlagTexts returns the texts of flags.txt by their name in a help tag, as in @store_db. The texts
+// of limits, as in @limit_rounds, are in pawl.LimitInfos.
 var FlagTexts = sync.OnceValue(func() map[string]FlagText {
 	texts := map[string]FlagText{}
 	for _, part := range strings.Split(flagTexts, "\n\n[")[1:] {
