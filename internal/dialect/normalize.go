@@ -3,6 +3,8 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -222,14 +224,40 @@ func shaped(keyword string, v any) bool {
 		return isList
 	case slices.Contains(oneSchema, keyword):
 		return isObject || isBool || isText(v) || keyword == "items"
-	case strings.HasPrefix(keyword, "min"), strings.HasPrefix(keyword, "max"), strings.HasPrefix(keyword, "exclusiveM"), keyword == "multipleOf":
+	case slices.Contains(counts, keyword):
+		return isNumber && isCount(v)
+	case keyword == "multipleOf":
+		r, ok := rat(v)
+		return isNumber && (!ok || r.Sign() > 0)
+	case strings.HasPrefix(keyword, "min"), strings.HasPrefix(keyword, "max"), strings.HasPrefix(keyword, "exclusiveM"):
 		return isNumber || !slices.Contains(vocabulary, keyword)
-	case keyword == "uniqueItems":
+	case slices.Contains([]string{"uniqueItems", "deprecated", "readOnly", "writeOnly"}, keyword):
 		return isBool
-	case slices.Contains([]string{"title", "description", "pattern", "format", "$ref", "$dynamicRef", "$recursiveRef", "$schema", "contentEncoding", "contentMediaType"}, keyword):
+	case slices.Contains([]string{"title", "description", "pattern", "format", "$ref", "$dynamicRef", "$recursiveRef", "$schema", "contentEncoding", "contentMediaType", "$comment"}, keyword):
 		return isText(v)
+	case keyword == "$anchor", keyword == "$dynamicAnchor":
+		name, _ := v.(string)
+		return anchorName.MatchString(name)
+	case keyword == "$id":
+		address, _ := v.(string)
+		_, err := url.Parse(address)
+		return isText(v) && err == nil && !strings.Contains(address, " ")
+	case keyword == "examples":
+		return isList
 	}
 	return true
+}
+
+// anchorName matches the values of $anchor.
+var anchorName = regexp.MustCompile(`^[A-Za-z_][-A-Za-z0-9._]*$`)
+
+// counts are the keywords whose value is a number of things.
+var counts = strings.Fields("minLength maxLength minItems maxItems minContains maxContains minProperties maxProperties")
+
+// isCount reports whether v is a whole number that is not negative.
+func isCount(v any) bool {
+	r, ok := rat(v)
+	return !ok || r.IsInt() && r.Sign() >= 0
 }
 
 func isList(v any) bool { _, ok := v.([]any); return ok }
@@ -255,6 +283,9 @@ func (n *normalizer) required(o *object) {
 				n.change(o.ptr, "required: %s is not a list and is left out", clip(show(v), 40))
 			}
 			o.remove("required")
+		} else if list := o.list("required"); len(need) != len(list) {
+			n.change(o.ptr, "required: %s is read as the names in it", clip(show(list), 40))
+			o.set("required", anyList(need))
 		}
 	}
 	props := o.object("properties")
@@ -268,12 +299,16 @@ func (n *normalizer) required(o *object) {
 		}
 	}
 	if more {
-		list := make([]any, len(need))
-		for i, name := range need {
-			list[i] = name
-		}
-		o.set("required", list)
+		o.set("required", anyList(need))
 	}
+}
+
+func anyList(words []string) []any {
+	list := make([]any, len(words))
+	for i, w := range words {
+		list[i] = w
+	}
+	return list
 }
 
 // types converts a type that is not one of the seven types of JSON Schema, and nullable.
