@@ -70,6 +70,8 @@ type Tool struct {
 	// own repair.
 	Repair  func(args json.RawMessage) (json.RawMessage, error)
 	Address string // the server of the calls, which durable runs compare; "" means none or unknown
+	// Server is the name of the MCP server that has the tool, for rules (mcp:NAME). "" means none.
+	Server string
 	// MaxResult limits the bytes of text in a result. Longer text keeps its head and its tail. 0
 	// means 32 KiB, a negative number means no limit.
 	MaxResult int
@@ -240,7 +242,7 @@ func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run,
 		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
 		MaxResult: t.MaxResult, Pin: t.Pin, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline,
-		Concurrent: t.Concurrent, Repair: t.Repair, Address: t.Address, agent: t.agent}
+		Concurrent: t.Concurrent, Repair: t.Repair, Address: t.Address, Server: t.Server, agent: t.agent}
 }
 
 // Agent returns the agent of a tool that Agent.Tool returned, and nil for other tools. Do not

@@ -19,8 +19,9 @@
 // takes. The model receives each refusal with words about when or how to continue.
 // Guard checks texts of the user, the model and tools.
 //
-// In lists of tools, an entry is a name, a pattern (file_*, as in package path) or an effect
-// (effect:write), in Rules also with conditions on arguments. A plain name without a tool, and an
+// In lists of tools, an entry is a name, a pattern (file_*, as in package path), an effect
+// (effect:write) or an MCP server (mcp:files, for all its tools and no other), in Rules also with
+// conditions on arguments. A plain name without a tool, and an
 // invalid pattern, end a run before it begins: a misspelt rule would stop nothing.
 //
 // A middleware has state (turns, failures, results) that lasts from run to run, and may be used by
@@ -38,12 +39,19 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
-const effect = "effect:"
+// The beginnings of entries that are no names.
+const (
+	effect = "effect:"
+	server = "mcp:"
+)
 
 // matches reports whether entry is about t.
 func matches(entry string, t *pawl.Tool) bool {
 	if e, ok := strings.CutPrefix(entry, effect); ok {
 		return t.Effect.String() == e
+	}
+	if name, ok := strings.CutPrefix(entry, server); ok {
+		return name != "" && t.Server == name
 	}
 	ok, _ := path.Match(entry, t.Name)
 	return ok
@@ -54,9 +62,9 @@ func about(entries []string, t *pawl.Tool) bool {
 	return entries == nil || slices.ContainsFunc(entries, func(e string) bool { return matches(e, t) })
 }
 
-// plain reports whether entry is a tool's name, and neither a pattern nor an effect.
+// plain reports whether entry is a tool's name, and not a pattern, an effect or a server.
 func plain(entry string) bool {
-	return !strings.HasPrefix(entry, effect) && !strings.ContainsAny(entry, `*?[\`)
+	return !strings.HasPrefix(entry, effect) && !strings.HasPrefix(entry, server) && !strings.ContainsAny(entry, `*?[\`)
 }
 
 // check reports an entry that can be about nothing.
@@ -71,6 +79,8 @@ func check(who string, entries []string, tools []*pawl.Tool) error {
 			if err := known.UnmarshalText([]byte(name)); err != nil {
 				return fmt.Errorf("%s: %w", who, err)
 			}
+		case e == server:
+			return fmt.Errorf("%s: %q names no server; want mcp:NAME", who, e)
 		case plain(e):
 			if err := named(who, e, tools); err != nil {
 				return err
