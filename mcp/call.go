@@ -24,35 +24,59 @@ import (
 func (c *Client) runner(d Definition) pawl.ToolFunc {
 	digest := d.Digest()
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-		s, refusal, err := c.ready(ctx, d.Name, digest)
-		if err != nil {
-			return llm.ToolResult{}, notMade(ctx, c.server.Name, err)
-		}
-		if refusal != "" {
+		var res *sdk.CallToolResult
+		s, refusal, err := c.within(ctx, d.Name, digest, func(s *session) (err error) {
+			res, err = c.callTool(ctx, s, d.Name, call)
+			return err
+		})
+		switch {
+		case refusal != "":
 			c.notice(Refused, d.Name, refusal)
 			return llm.ErrorResult("Not run: " + refusal), nil
-		}
-		defer s.use.Done()
-
-		ctx, work := c.begin(ctx, call.Name)
-		defer c.end(work)
-		params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: d.Name, Arguments: json.RawMessage(call.Args)}
-		if len(call.Args) == 0 {
-			params.Arguments = json.RawMessage("{}")
-		}
-		params.SetProgressToken(work.token)
-
-		heard := s.repairer.watch(work.token)
-		res, err := s.conn.CallTool(ctx, params)
-		work.heard(ctx, heard())
-		if err != nil {
+		case err != nil:
 			return c.failure(ctx, s, err)
 		}
 		return c.result(ctx, &d, res), nil
 	}
 }
 
-// notMade returns the error of a call that was never sent to the server.
+// callTool sends a call.
+func (c *Client) callTool(ctx context.Context, s *session, name string, call llm.ToolCall) (*sdk.CallToolResult, error) {
+	ctx, work := c.begin(ctx, call.Name)
+	defer c.end(work)
+	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: json.RawMessage(call.Args)}
+	if len(call.Args) == 0 {
+		params.Arguments = json.RawMessage("{}")
+	}
+	params.SetProgressToken(work.token)
+
+	heard := s.repairer.watch(work.token)
+	res, err := s.conn.CallTool(ctx, params)
+	work.heard(ctx, heard())
+	return res, err
+}
+
+// within calls do with a connection, and once more with a new one if the server no longer has the
+// session: it has then not processed the request. A nil session means that do was not called. See
+// ready for the refusal.
+func (c *Client) within(ctx context.Context, name, digest string, do func(s *session) error) (*session, string, error) {
+	for again := false; ; again = true {
+		s, refusal, err := c.ready(ctx, name, digest)
+		if err != nil || refusal != "" {
+			return nil, refusal, err
+		}
+
+		err = do(s)
+		s.use.Done()
+		if again || certaintyOf(err) != expired || ctx.Err() != nil {
+			return s, "", err
+		}
+		c.drop(s)
+	}
+}
+
+// notMade returns the error of a call that was never sent to the server, or that the server refused
+// before any work.
 func notMade(ctx context.Context, server string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -69,10 +93,7 @@ func (c *Client) ready(ctx context.Context, name, digest string) (*session, stri
 	}
 	defer c.release()
 
-	s, err := c.connect(ctx)
-	if err == nil {
-		err = c.list(ctx, s)
-	}
+	s, err := c.up(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -182,18 +203,32 @@ func (c *Client) progress(_ context.Context, r *sdk.ProgressNotificationClientRe
 	}
 }
 
-// failure returns the result of a call that ended without one.
+// failure returns the result of a call that ended without one. A nil s means that it was not sent.
 func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolResult, error) {
+	if s == nil {
+		return llm.ToolResult{}, notMade(ctx, c.server.Name, err)
+	}
 	if ctx.Err() != nil {
 		s.cancels.add(1)
 		return llm.ToolResult{}, context.Cause(ctx)
 	}
+
 	var said *jsonrpc.Error
-	if errors.As(err, &said) && !lost(err) {
-		return llm.ErrorResult(fmt.Sprintf("The MCP server %s refused the call: %s (code %d)", c.server.Name, clip(clean(said.Message), 2000), said.Code)), nil
+	text := clip(clean(err.Error()), 500)
+	if errors.As(err, &said) {
+		text = clip(clean(said.Message), 2000)
+	}
+	switch certaintyOf(err) {
+	case answered:
+		return llm.ErrorResult(fmt.Sprintf("The MCP server %s refused the call: %s (code %d)", c.server.Name, text, said.Code)), nil
+	case notSent:
+		c.drop(s) // the next run learns whether the server is away
+		return llm.ToolResult{}, notMade(ctx, c.server.Name, errors.New(text))
+	case refused, expired:
+		return llm.ToolResult{}, pawl.RetryableError(fmt.Errorf("the call was not made: the MCP server %s refused it before any work: %s", c.server.Name, text))
 	}
 	if !lost(err) && s.alive() {
-		return llm.ErrorResult(fmt.Sprintf("The MCP server %s gave no result that can be read: %s. What the call does may have happened.", c.server.Name, clip(clean(err.Error()), 500))), nil
+		return llm.ErrorResult(fmt.Sprintf("The MCP server %s gave no result that can be read: %s. What the call does may have happened.", c.server.Name, text)), nil
 	}
 	c.drop(s)
 	if words := s.proc.waitWords(ctx); words != "" {
@@ -227,23 +262,29 @@ func lost(err error) bool {
 	}
 	return errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, errTooLong)
+		errors.Is(err, io.ErrClosedPipe)
 }
 
 // drop closes an unusable connection, so that the next call makes another one.
 func (c *Client) drop(s *session) {
 	c.turn <- struct{}{}
 	defer c.release()
-	if c.live == s {
-		c.live = nil
-		if s.proc != nil {
-			s.proc.Close() // ends all its other calls
-		}
-		// calls over HTTP that are in progress may still get their replies; the next call does not
-		// wait for them
-		c.closing.Go(func() {
-			s.use.Wait()
-			_ = guard.Call(s.close)
-		})
+	c.abandon(s)
+}
+
+// abandon is drop for a caller that holds the turn.
+func (c *Client) abandon(s *session) {
+	if c.live != s {
+		return
 	}
+	c.live = nil
+	if s.proc != nil {
+		s.proc.Close() // ends all its other calls
+	}
+	// calls over HTTP that are in progress may still get their replies; the next call does not
+	// wait for them
+	c.closing.Go(func() {
+		s.use.Wait()
+		_ = guard.Call(s.close)
+	})
 }

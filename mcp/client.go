@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,9 @@ type Options struct {
 	// OtherTools lists the names of the other tools of the agent. A tool of this server that has
 	// one of these names, or mentions one, is not offered.
 	OtherTools []string
+	// OtherServers lists the other servers of the agent. A tool of this server whose name could be
+	// the name of one of theirs gets part of a hash in its name.
+	OtherServers []Server
 	// Notice receives the verdict on anything of the server that was not simply accepted. It may be
 	// called concurrently. Nil means that notices are dropped.
 	Notice func(Notice)
@@ -33,6 +37,8 @@ type Options struct {
 	// redirected. Nil means that no login is possible.
 	Login  func(ctx context.Context, url string) (string, error)
 	Getenv func(name string) string // nil means os.Getenv
+
+	dial func(ctx context.Context, network, addr string) (net.Conn, error) // nil means a net.Dialer
 }
 
 // Notice reports something that a server sent and that was not simply accepted.
@@ -62,6 +68,10 @@ func (o *Options) getenv(name string) string {
 // Client is an MCP server as a Toolset. It starts the server, or connects to it, when its tools are
 // first requested, and again after the connection was lost. It is safe for concurrent use. Close it
 // after use.
+//
+// A server that cannot be reached when its tools are first requested is an error, or has no tools if
+// it is optional. A server that was up before has no tools while it is away: a run begins without
+// them, Notice says so once, and the connection is tried again with growing pauses.
 type Client struct {
 	server Server
 	opts   Options
@@ -77,15 +87,19 @@ type Client struct {
 	failed  error // error of the last start, and when it may be repeated
 	until   time.Time
 	pause   time.Duration
+	ended   chan struct{} // closed by the first Close
 
-	mu sync.Mutex
+	mu       sync.Mutex
+	wasUp    bool     // its tools were listed at least once
+	attempt  *attempt // to reach a server that is away, in the background; nil means none
+	isClosed bool     // no attempt begins
 	// tools created before, by digest and name: a tool keeps its compiled schema
 	tools    map[string]*pawl.Tool
 	more     map[string]*pawl.Tool // for resources and prompts
 	calls    map[string]*atWork    // calls by progress token
 	token    int
 	reported map[string]bool // notices about tools that were already sent
-	missing  string          // why an optional server could not be reached the last time
+	missing  string          // why the server could not be reached the last time
 	asked    int
 	sampled  int // requests of the server for the model
 }
@@ -128,6 +142,7 @@ func New(s Server, o *Options) (*Client, error) {
 		more:     map[string]*pawl.Tool{},
 		calls:    map[string]*atWork{},
 		reported: map[string]bool{},
+		ended:    make(chan struct{}),
 	}
 	c.notice = func(v Verdict, tool, text string) {
 		if c.opts.Notice != nil {
@@ -174,38 +189,22 @@ var _ pawl.Toolset = (*Client)(nil)
 // Tools returns the tools that are offered. The list is requested again after the server has
 // announced a change, and after it was restarted.
 func (c *Client) Tools(ctx context.Context) ([]*pawl.Tool, error) {
-	live, err := c.current(ctx)
+	live, err := c.reach(ctx)
 	if err != nil {
-		if c.server.Optional && ctx.Err() == nil {
-			if c.missed(err.Error()) {
-				c.notice(Ignored, "", "it cannot be reached and is left out: "+err.Error())
-			}
-			return nil, nil
-		}
-		return nil, err
+		return nil, c.without(ctx, err)
 	}
-	c.missed("")
+	if c.missed("") {
+		c.notice(Accepted, "", "it can be reached again")
+	}
 
 	var tools []*pawl.Tool
 	for _, l := range live.listed {
 		if l.Tool != nil {
 			tools = append(tools, l.Tool)
 		}
-		if l.Verdict != Accepted {
-			c.reportOnce(l)
-		}
+		c.reportOnce(l)
 	}
 	return append(tools, c.extras(live)...), nil
-}
-
-// missed records why the server cannot be reached (empty means that it can) and reports whether the
-// reason is new.
-func (c *Client) missed(why string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	news := c.missing != why
-	c.missing = why
-	return news
 }
 
 // reportOnce sends a notice about a tool that was not simply accepted, once.
@@ -215,8 +214,14 @@ func (c *Client) reportOnce(l Listed) {
 	reported := c.reported[key]
 	c.reported[key] = true
 	c.mu.Unlock()
-	if !reported {
+	if reported {
+		return
+	}
+	if l.Verdict != Accepted {
 		c.notice(l.Verdict, l.Name, l.Why)
+	}
+	for _, text := range l.Ignored {
+		c.notice(Ignored, l.Name, text)
 	}
 }
 
@@ -235,8 +240,11 @@ func (c *Client) Locked() (tools []*pawl.Tool, ok bool) {
 	if !c.opts.Lock.Has(c.server) {
 		return nil, false
 	}
-	p := c.opts.Lock.Servers[c.server.Name]
-	for _, l := range c.server.inspect(p.Tools, &c.opts, c.runner) {
+	var pinned []Listed
+	for _, d := range c.opts.Lock.Servers[c.server.Name].Tools {
+		pinned = append(pinned, Listed{Definition: d})
+	}
+	for _, l := range c.server.inspect(pinned, &c.opts, c.runner) {
 		if l.Tool != nil {
 			tools = append(tools, l.Tool)
 		}
@@ -257,10 +265,7 @@ func (c *Client) current(ctx context.Context) (*view, error) {
 	}
 	defer c.release()
 
-	s, err := c.connect(ctx)
-	if err == nil {
-		err = c.list(ctx, s)
-	}
+	s, err := c.up(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("mcp server %s: %w", c.server.Name, err)
 	}
@@ -282,6 +287,13 @@ func (c *Client) release() { <-c.turn }
 // Close ends the connection, and the program with all processes that it started. The Client cannot
 // be used afterwards.
 func (c *Client) Close() error {
+	c.mu.Lock()
+	if !c.isClosed {
+		c.isClosed = true
+		close(c.ended)
+	}
+	c.mu.Unlock()
+
 	c.turn <- struct{}{}
 	defer c.release()
 	c.closed = true
@@ -333,13 +345,40 @@ func (c *Client) stale(conn *sdk.ClientSession) {
 	}()
 }
 
+// up returns the connection with its list, and creates them if needed. The caller holds the turn.
+func (c *Client) up(ctx context.Context) (*session, error) {
+	// After a failure, callers get its error for a while, so that a server that cannot start is not
+	// started constantly.
+	if c.failed != nil && time.Now().Before(c.until) {
+		return nil, c.failed
+	}
+
+	s, err := c.connect(ctx)
+	if err == nil {
+		s, err = c.list(ctx, s)
+	}
+	switch {
+	case err == nil:
+		c.failed = nil
+		c.pause = 0
+		c.mu.Lock()
+		c.wasUp = true
+		c.mu.Unlock()
+	case ctx.Err() == nil && !c.closed:
+		c.pause = min(max(2*c.pause, 250*time.Millisecond), 30*time.Second)
+		c.failed = err
+		c.until = time.Now().Add(c.pause)
+	}
+	return s, err
+}
+
 // connect returns the connection and creates it if needed. The caller holds the turn.
 func (c *Client) connect(ctx context.Context) (*session, error) {
 	if c.closed {
 		return nil, errors.New("it is closed")
 	}
 	if s := c.live; s != nil {
-		if !closed(s.gone) {
+		if s.alive() {
 			return s, nil
 		}
 		c.live = nil
@@ -347,23 +386,10 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 		c.notice(Ended, "", "the connection was lost; it is opened again")
 	}
 
-	// After a failed start, callers get its error for a while, so that a server that cannot start
-	// is not started constantly.
-	if c.failed != nil && time.Now().Before(c.until) {
-		return nil, c.failed
-	}
 	s, err := c.dial(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			c.pause = min(max(2*c.pause, 250*time.Millisecond), 30*time.Second)
-			c.failed = err
-			c.until = time.Now().Add(c.pause)
-		}
 		return nil, err
 	}
-
-	c.failed = nil
-	c.pause = 0
 	c.live = s
 	return s, nil
 }

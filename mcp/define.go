@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonform"
@@ -57,6 +59,69 @@ func (d *Definition) effect(trust bool) pawl.Effect {
 	return pawl.EffectWrite
 }
 
+// decode reads a tool as a server lists it. Only its name is required: a member of another type
+// than the protocol's is left out, and l.Ignored says so. ok is false for a tool without a name.
+func decode(raw json.RawMessage) (l Listed, ok bool) {
+	var m map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &m) // without members, it has no name
+	if json.Unmarshal(m["name"], &l.Name) != nil || l.Name == "" {
+		l.Name = ""
+		l.Verdict = Quarantined
+		l.Why = "its form is not part of the protocol: it has no name"
+		return l, false
+	}
+
+	ignored := func(member string, value json.RawMessage) {
+		l.Ignored = append(l.Ignored, fmt.Sprintf("its member %s is not of the protocol's type and is not read: %s",
+			member, clip(show(string(value)), 80)))
+	}
+	for _, text := range []struct {
+		member string
+		to     *string
+	}{{"title", &l.Title}, {"description", &l.Description}} {
+		value := m[text.member]
+		if len(value) > 0 && json.Unmarshal(value, text.to) != nil {
+			ignored(text.member, value)
+		}
+	}
+
+	l.Input = m["inputSchema"]
+	l.Output = m["outputSchema"]
+	l.Annotations = hintsOf(m["annotations"], ignored)
+	return l, true
+}
+
+// hintsOf returns annotations without the hints that are not of the protocol's type.
+func hintsOf(raw json.RawMessage, ignored func(string, json.RawMessage)) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return raw
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil {
+		ignored("annotations", raw)
+		return nil
+	}
+
+	whole := len(m)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		var err error
+		switch name {
+		case "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint":
+			err = json.Unmarshal(m[name], new(bool))
+		case "title":
+			err = json.Unmarshal(m[name], new(string))
+		}
+		if err != nil {
+			ignored("annotations."+name, m[name])
+			delete(m, name)
+		}
+	}
+	if len(m) == whole {
+		return raw
+	}
+	return asJSON(m)
+}
+
 // canonical returns one form of equal JSON.
 func canonical(b json.RawMessage) []byte { return jsonform.Canonical(b) }
 
@@ -85,14 +150,13 @@ func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
 		env.Tools = env.Result.Tools
 	}
 
-	m := new(repairer)
-	all, err := json.Marshal(env.Tools)
-	if err != nil {
-		return nil, err
-	}
-	var defs []Definition
-	if err := json.Unmarshal(m.list(all), &defs); err != nil {
-		return nil, err
+	var tools, bad []Listed
+	for _, raw := range env.Tools {
+		if l, ok := decode(raw); ok {
+			tools = append(tools, l)
+		} else {
+			bad = append(bad, l)
+		}
 	}
 
 	none := func(Definition) pawl.ToolFunc {
@@ -100,5 +164,5 @@ func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
 			return llm.ErrorResult("The tool was only looked at and cannot be called."), nil
 		}
 	}
-	return append(s.inspect(defs, o, none), m.rejected()...), nil
+	return append(s.inspect(tools, o, none), bad...), nil
 }

@@ -18,7 +18,7 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 	caps := v.caps
 	var tools []*pawl.Tool
 	add := func(name, description, schema string, run pawl.ToolFunc) {
-		as, _ := mapped(c.server.NamePrefix(), name)
+		as := c.server.distinct([]string{name}, c.opts.OtherServers)[0]
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if t := c.more[as]; t != nil {
@@ -26,7 +26,7 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 			return
 		}
 		t := &pawl.Tool{Name: as, Description: description, Input: json.RawMessage(schema), Effect: pawl.EffectRead,
-			Timeout: c.server.callTime(), Run: run}
+			Timeout: c.server.callTime(), Server: c.server.Name, Run: run}
 		if !c.server.Trust {
 			t.Effect = pawl.EffectWrite // the effect of reading is unknown there
 		}
@@ -61,7 +61,7 @@ func (c *Client) listResources(ctx context.Context, s *session, _ struct{}) (llm
 	}
 	for r, err := range s.conn.Resources(ctx, nil) {
 		if err != nil {
-			return c.failure(ctx, s, err)
+			return llm.ToolResult{}, err
 		}
 		if !entry(r.URI, r.Name, r.MIMEType, r.Description) {
 			break
@@ -89,7 +89,7 @@ func listing(text string, n int) llm.ToolResult {
 func (c *Client) readResource(ctx context.Context, s *session, q sdk.ReadResourceParams) (llm.ToolResult, error) {
 	res, err := s.conn.ReadResource(ctx, &sdk.ReadResourceParams{URI: q.URI})
 	if err != nil {
-		return c.failure(ctx, s, err)
+		return llm.ToolResult{}, err
 	}
 	out := llm.ToolResult{}
 	for _, r := range res.Contents {
@@ -103,7 +103,7 @@ func (c *Client) listPrompts(ctx context.Context, s *session, _ struct{}) (llm.T
 	n := 0
 	for p, err := range s.conn.Prompts(ctx, nil) {
 		if err != nil {
-			return c.failure(ctx, s, err)
+			return llm.ToolResult{}, err
 		}
 		fmt.Fprintf(&b, "%s: %s\n", clean(p.Name), clip(clean(p.Description), 300))
 		for _, a := range p.Arguments {
@@ -124,7 +124,7 @@ func (c *Client) listPrompts(ctx context.Context, s *session, _ struct{}) (llm.T
 func (c *Client) readPrompt(ctx context.Context, s *session, q sdk.GetPromptParams) (out llm.ToolResult, err error) {
 	res, err := s.conn.GetPrompt(ctx, &sdk.GetPromptParams{Name: q.Name, Arguments: q.Arguments})
 	if err != nil {
-		return c.failure(ctx, s, err)
+		return llm.ToolResult{}, err
 	}
 	for _, m := range res.Messages {
 		out.Parts = append(out.Parts, llm.Text{Text: string(m.Role) + ":\n"})
@@ -141,13 +141,16 @@ func over[T any](c *Client, do func(context.Context, *session, T) (llm.ToolResul
 		if err := json.Unmarshal(call.Args, &args); err != nil {
 			return llm.ToolResult{}, err
 		}
-		s, _, err := c.ready(ctx, "", "")
+		var res llm.ToolResult
+		s, _, err := c.within(ctx, "", "", func(s *session) (err error) {
+			_, work := c.begin(ctx, "")
+			defer c.end(work)
+			res, err = do(ctx, s, args)
+			return err
+		})
 		if err != nil {
-			return llm.ToolResult{}, notMade(ctx, c.server.Name, err)
+			return c.failure(ctx, s, err)
 		}
-		defer s.use.Done()
-		_, work := c.begin(ctx, "")
-		defer c.end(work)
-		return do(ctx, s, args)
+		return res, nil
 	}
 }

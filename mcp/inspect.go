@@ -47,11 +47,14 @@ const (
 // Listed is a tool of a server with its verdict.
 type Listed struct {
 	Definition
-	As      string     `json:"as,omitempty"`      // the model's name for it
-	Verdict Verdict    `json:"verdict"`           // Accepted, Cleaned and Cut are offered
-	Why     string     `json:"why,omitempty"`     // reason, for a person
-	Changes []string   `json:"changes,omitempty"` // rewritten parts of its schema
-	Tool    *pawl.Tool `json:"-"`                 // nil means that it is not offered
+	As      string   `json:"as,omitempty"`      // the model's name for it
+	Verdict Verdict  `json:"verdict"`           // Accepted, Cleaned and Cut are offered
+	Why     string   `json:"why,omitempty"`     // reason, for a person
+	Changes []string `json:"changes,omitempty"` // rewritten parts of its schema
+	// Parts that are not read, such as an annotation of another type, or a pattern that cannot be
+	// checked here. The tool is offered without them.
+	Ignored []string   `json:"ignored,omitempty"`
+	Tool    *pawl.Tool `json:"-"` // nil means that it is not offered
 }
 
 // own lists names that pawl uses itself.
@@ -60,33 +63,34 @@ var own = []string{
 	"decision_extraction", "decision_validation",
 }
 
-// inspect examines definitions and decides which become tools. run returns the function that
-// executes the calls of one.
-func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) pawl.ToolFunc) []Listed {
-	if len(defs) > maxTools {
-		defs = defs[:maxTools]
+// inspect examines tools as they were decoded, and decides which are offered. run returns the
+// function that executes the calls of one.
+func (s *Server) inspect(tools []Listed, o *Options, run func(Definition) pawl.ToolFunc) []Listed {
+	if len(tools) > maxTools {
+		tools = tools[:maxTools]
 	}
-	names := make([]string, len(defs))
-	for i, d := range defs {
-		names[i] = d.Name
+	names := make([]string, len(tools))
+	for i, l := range tools {
+		names[i] = l.Name
 	}
 	foreign := slices.DeleteFunc(slices.Clone(o.OtherTools), func(n string) bool { return slices.Contains(names, n) })
 
-	out := make([]Listed, 0, len(defs))
+	out := make([]Listed, 0, len(tools))
 	seen := map[string]bool{}
-	for i, as := range distinct(s.NamePrefix(), names) {
-		d := defs[i]
-		if !s.wanted(d.Name) {
+	for i, as := range s.distinct(names, o.OtherServers) {
+		l := tools[i]
+		if !s.wanted(l.Name) {
 			continue
 		}
-		l := Listed{Definition: d, As: as, Verdict: Accepted}
-		if seen[d.Name] {
+		l.As = as
+		l.Verdict = Accepted
+		if seen[l.Name] {
 			l.Verdict = Quarantined
 			l.Why = "the server lists two tools of this name"
 		} else {
 			s.judge(&l, o, foreign, run)
 		}
-		seen[d.Name] = true
+		seen[l.Name] = true
 		out = append(out, l)
 	}
 	return out
@@ -108,6 +112,7 @@ func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definit
 		Timeout:     s.callTime(),
 		Concurrent:  s.Concurrent,
 		Address:     s.identity(),
+		Server:      s.Name,
 	}
 
 	// A text is suspicious only if neither the lock nor the operator vouches for it.
@@ -187,6 +192,13 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 		}
 		for _, c := range changes {
 			l.Changes = append(l.Changes, c.String())
+		}
+		input, unchecked, err := dialect.Unchecked(input, foreignPattern)
+		if err != nil {
+			return Quarantined, "its schema: " + err.Error()
+		}
+		for _, c := range unchecked {
+			l.Ignored = append(l.Ignored, c.String())
 		}
 		t.Input = input
 	}

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,35 +12,54 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// list updates the tools of s. The caller holds the turn.
-func (c *Client) list(ctx context.Context, s *session) error {
+// list updates the tools of s, and returns s or the session that took its place. The caller holds
+// the turn.
+func (c *Client) list(ctx context.Context, s *session) (*session, error) {
 	if s.fresh {
-		return nil
+		return s, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.startTime(), errSlow)
 	defer cancel()
 
-	var defs []Definition
-	var bad []Listed
+	err := c.listOnce(ctx, s)
+	if err == nil || ctx.Err() != nil {
+		return s, c.listError(ctx, err)
+	}
+
+	// A session may have ended since the last call, with nothing that said so.
+	if certaintyOf(err) != expired && !lost(err) && s.alive() {
+		return s, c.listError(ctx, err)
+	}
+	c.abandon(s)
+	fresh, err := c.connect(ctx)
+	if err != nil {
+		return s, err
+	}
+	return fresh, c.listError(ctx, c.listOnce(ctx, fresh))
+}
+
+// listOnce requests the list of s.
+func (c *Client) listOnce(ctx context.Context, s *session) error {
+	var tools, bad []Listed
 	if caps := s.conn.InitializeResult().Capabilities; caps != nil && caps.Tools != nil {
 		s.repairer.rejected() // of an earlier list
 		var err error
-		defs, err = c.definitions(ctx, s)
+		tools, err = c.listedBy(ctx, s)
 		if err != nil {
-			return c.listError(ctx, err)
+			return err
 		}
 		bad = s.repairer.rejected()
 	}
 
-	s.listed = append(c.server.inspect(defs, &c.opts, c.runner), bad...)
+	s.listed = append(c.server.inspect(tools, &c.opts, c.runner), bad...)
 	c.keep(s.listed)
 	s.fresh = true
 	return nil
 }
 
-// definitions returns the server's tools, page by page, up to maxTools.
-func (c *Client) definitions(ctx context.Context, s *session) ([]Definition, error) {
-	var defs []Definition
+// listedBy returns the server's tools, page by page, up to maxTools.
+func (c *Client) listedBy(ctx context.Context, s *session) ([]Listed, error) {
+	var tools []Listed
 	seen := map[string]bool{}
 	for cursor := ""; ; {
 		res, err := s.conn.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
@@ -49,24 +67,26 @@ func (c *Client) definitions(ctx context.Context, s *session) ([]Definition, err
 			return nil, err
 		}
 		for _, t := range res.Tools {
-			defs = append(defs, s.definition(t))
+			tools = append(tools, s.listedAs(t))
 		}
 
 		cursor = res.NextCursor
 		switch {
 		case cursor == "":
-			return defs, nil
-		case seen[cursor] || len(defs) >= maxTools:
-			c.notice(Cut, "", fmt.Sprintf("its list of tools does not end; %d are used", min(len(defs), maxTools)))
-			return defs, nil
+			return tools, nil
+		case seen[cursor] || len(tools) >= maxTools:
+			c.notice(Cut, "", fmt.Sprintf("its list of tools does not end; %d are used", min(len(tools), maxTools)))
+			return tools, nil
 		}
 		seen[cursor] = true
 	}
 }
 
-// listError returns the error of a list that could not be fetched.
-
+// listError returns the error of a list that could not be fetched, or nil.
 func (c *Client) listError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return fmt.Errorf("it did not list its tools within %v", c.server.startTime())
 	}
@@ -92,14 +112,19 @@ func (c *Client) keep(listed []Listed) {
 	c.tools = now
 }
 
-// definition returns the server's definition of t, with the bytes that the server sent.
-func (s *session) definition(t *sdk.Tool) Definition {
-	var d Definition
-	if raw := s.repairer.tool(t.Name); raw != nil && json.Unmarshal(raw, &d) == nil {
-		return d
+// listedAs returns t as the server sent it.
+func (s *session) listedAs(t *sdk.Tool) Listed {
+	if l, ok := s.repairer.tool(t.Name); ok {
+		return l
 	}
-	return Definition{Name: t.Name, Title: t.Title, Description: t.Description, Input: asJSON(t.InputSchema),
-		Output: asJSON(t.OutputSchema), Annotations: asJSON(t.Annotations)}
+	return Listed{Definition: Definition{
+		Name:        t.Name,
+		Title:       t.Title,
+		Description: t.Description,
+		Input:       asJSON(t.InputSchema),
+		Output:      asJSON(t.OutputSchema),
+		Annotations: asJSON(t.Annotations),
+	}}
 }
 
 // Names returns the names of tools, for Options.OtherTools.

@@ -1,33 +1,73 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/pawl-go/pawl/mcp/internal/wire"
 )
 
 // maxMessage is the maximum size of a server's message.
 const maxMessage = 8 << 20
 
-var errTooLong = errors.New("the server sent a message of more than 8 MiB")
-
 // structuredKey is the name under which the exact bytes of a structured result pass the SDK, which
 // reads numbers as floating point.
 const structuredKey = "pawl/structured"
 
-// repairer processes the messages of a server before the SDK does. The SDK decodes a list of tools
-// as one value, so one malformed tool would lose them all, and it drops the original bytes. A
-// repairer decodes each tool separately and stores its bytes. It is safe for concurrent use.
+// repairer processes the messages of a server before the SDK does. The SDK ends the connection at a
+// message of another form, decodes a list of tools as one value, so that one malformed tool would
+// lose them all, and drops the original bytes. It is safe for concurrent use.
 type repairer struct {
-	mu  sync.Mutex
-	raw map[string]json.RawMessage // tools as sent, by name
-	bad []Listed                   // tools that cannot be decoded
-	on  map[string]int             // progress notifications received, by token
+	requests wire.Requests
+
+	mu    sync.Mutex
+	tools map[string]Listed // tools of the last list, by name
+	bad   []Listed          // tools that cannot be decoded
+	on    map[string]int    // progress notifications received, by token
+}
+
+// reader returns how messages are read. from says where they come from.
+func (m *repairer) reader(from wire.Source) wire.Reader {
+	return wire.Reader{
+		Most: maxMessage,
+		Repair: func(b []byte) ([]byte, error) {
+			out, err := m.requests.Repair(b, from)
+			if err != nil {
+				return nil, err
+			}
+			return m.message(out), nil
+		},
+		Bad: func(_ int, text string) []byte {
+			if text != wire.TooLong {
+				return nil
+			}
+			id := from.For
+			if id == nil {
+				id = m.requests.Only()
+			}
+			if id == nil {
+				return nil
+			}
+			m.requests.Done(id)
+			return wire.Error(id, wire.CodeUnread, "its reply has more than 8 MiB")
+		},
+	}
+}
+
+// recorded is a writer of messages to a server.
+type recorded struct {
+	io.WriteCloser
+	requests *wire.Requests
+}
+
+// Write writes one message.
+func (r *recorded) Write(message []byte) (int, error) {
+	r.requests.Sent(message)
+	return r.WriteCloser.Write(message)
 }
 
 // progress counts progress notifications: the SDK delivers them through a queue, in which a result
@@ -75,48 +115,47 @@ func (m *repairer) rejected() []Listed {
 	return bad
 }
 
-// tool returns a tool as sent. Nil means that it was not sent.
-func (m *repairer) tool(name string) json.RawMessage {
+// tool returns a tool of the last list.
+func (m *repairer) tool(name string) (Listed, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.raw[name]
+	l, ok := m.tools[name]
+	return l, ok
+}
+
+// marks are the members of results that are repaired. A message without them is not decoded.
+var marks = [][]byte{
+	[]byte(`"tools"`), []byte(`"structuredContent"`), []byte(`"_meta"`), []byte(`"capabilities"`), []byte(`"nextCursor"`),
 }
 
 // message returns the message in a form that the SDK can decode.
 func (m *repairer) message(b []byte) []byte {
-	// Most messages need no repair, and are not decoded.
-	tools := bytes.Contains(b, []byte(`"tools"`))
-	structured := bytes.Contains(b, []byte(`"structuredContent"`))
-	if !tools && !structured {
-		if bytes.Contains(b, []byte(`"notifications/progress"`)) {
-			m.progress(b)
-		}
+	if bytes.Contains(b, []byte(`"notifications/progress"`)) {
+		m.progress(b)
+	}
+	if !slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(b, mark) }) {
 		return b
 	}
-
 	var env map[string]json.RawMessage
 	var result map[string]json.RawMessage
 	if json.Unmarshal(b, &env) != nil || json.Unmarshal(env["result"], &result) != nil || result == nil {
 		return b
 	}
 
-	changed := false
+	was := maps.Clone(result)
 	if list, ok := result["tools"]; ok {
 		result["tools"] = m.list(list)
-		changed = true
 	}
+	plainMembers(result)
 
 	// The SDK decodes numbers as floats. The metadata carries the exact text past it.
 	if exact, ok := result["structuredContent"]; ok && string(exact) != "null" {
-		var meta map[string]any
-		if json.Unmarshal(result["_meta"], &meta) != nil || meta == nil {
-			meta = map[string]any{}
-		}
+		meta := map[string]any{}
+		_ = json.Unmarshal(result["_meta"], &meta) // an object, or missing
 		meta[structuredKey] = string(exact)
 		result["_meta"], _ = json.Marshal(meta)
-		changed = true
 	}
-	if !changed {
+	if maps.EqualFunc(was, result, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) }) {
 		return b
 	}
 
@@ -128,108 +167,67 @@ func (m *repairer) message(b []byte) []byte {
 	return out
 }
 
-// list returns the tools that can be decoded, and stores all.
+// plainMembers removes the members of a result that have another type than the protocol's, and
+// converts what programs write in another form: [] for {}, and a number for a text.
+func plainMembers(result map[string]json.RawMessage) {
+	if meta, ok := result["_meta"]; ok && meta[0] != '{' {
+		delete(result, "_meta")
+	}
+	if cursor, ok := result["nextCursor"]; ok && cursor[0] != '"' {
+		delete(result, "nextCursor")
+		var n json.Number
+		if json.Unmarshal(cursor, &n) == nil && n != "" {
+			result["nextCursor"] = asJSON(n.String())
+		}
+	}
+
+	if caps, ok := result["capabilities"]; ok {
+		var all map[string]any
+		if json.Unmarshal(caps, &all) != nil {
+			all = map[string]any{}
+		}
+		for name, v := range all {
+			if list, ok := v.([]any); ok && len(list) == 0 {
+				all[name] = map[string]any{}
+			}
+		}
+		result["capabilities"] = asJSON(all)
+	}
+}
+
+// list returns the tools that can be decoded, reduced to what the SDK uses, and stores all.
 func (m *repairer) list(list json.RawMessage) json.RawMessage {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {
-		return list
+		return list // the SDK's error names it
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.raw == nil {
-		m.raw = map[string]json.RawMessage{}
+	if m.tools == nil {
+		m.tools = map[string]Listed{}
 	}
-	good := make([]json.RawMessage, 0, len(all))
+
+	type reduced struct {
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"inputSchema,omitempty"`
+	}
+	good := make([]reduced, 0, len(all))
 	here := map[string]bool{}
 	for _, raw := range all {
-		var t sdk.Tool
-		if err := json.Unmarshal(raw, &t); err != nil || t.Name == "" {
-			var name struct{ Name any }
-			_ = json.Unmarshal(raw, &name)
-			text, _ := name.Name.(string)
-			m.bad = append(m.bad, Listed{Definition: Definition{Name: clip(text, 128)}, Verdict: Quarantined, Why: "its form is not part of the protocol"})
+		l, ok := decode(raw)
+		if !ok {
+			m.bad = append(m.bad, l)
 			continue
 		}
-		if !here[t.Name] { // of two with the same name, the model gets the first
-			m.raw[t.Name], here[t.Name] = raw, true
+		if !here[l.Name] { // of two with the same name, the model gets the first
+			here[l.Name] = true
+			m.tools[l.Name] = l
 		}
-		good = append(good, raw)
+		good = append(good, reduced{l.Name, l.Input})
 	}
 	out, err := json.Marshal(good)
 	if err != nil {
 		return list
 	}
 	return out
-}
-
-// lines reads a stream of messages, one per line, and returns each in a form that the SDK can
-// decode. Lines that are not messages (a greeting, a log) are left out. Data of server-sent events
-// is a line with a prefix.
-type lines struct {
-	r     *bufio.Reader
-	close io.Closer
-	m     *repairer
-	sse   bool
-	rest  []byte
-	err   error
-}
-
-func (m *repairer) lines(r io.ReadCloser, sse bool) *lines {
-	return &lines{r: bufio.NewReaderSize(r, 64<<10), close: r, m: m, sse: sse}
-}
-
-// Close closes the underlying stream.
-func (l *lines) Close() error { return l.close.Close() }
-
-// Read returns the next bytes of the repaired stream.
-func (l *lines) Read(p []byte) (int, error) {
-	for len(l.rest) == 0 {
-		if l.err != nil {
-			return 0, l.err
-		}
-		var line []byte
-		line, l.err = l.line()
-		l.rest = l.repaired(line)
-	}
-	n := copy(p, l.rest)
-	l.rest = l.rest[n:]
-	return n, nil
-}
-
-func (l *lines) repaired(line []byte) []byte {
-	body := bytes.TrimSpace(line)
-	if l.sse {
-		if data, ok := bytes.CutPrefix(body, []byte("data:")); ok {
-			data = bytes.TrimSpace(data)
-			if out := l.m.message(data); len(out) != len(data) || !bytes.Equal(out, data) {
-				return append(append([]byte("data: "), out...), '\n')
-			}
-		}
-		return line
-	}
-
-	// A program may log to its standard output. A line that is not a message is skipped.
-	isMessage := len(body) > 0 && (body[0] == '{' || body[0] == '[')
-	if !isMessage || !json.Valid(body) {
-		return nil
-	}
-	return append(append([]byte(nil), l.m.message(body)...), '\n')
-}
-
-// line reads one line of limited length.
-func (l *lines) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := l.r.ReadSlice('\n')
-		if len(line) == 0 && err == nil {
-			return append([]byte(nil), part...), nil
-		}
-		if len(line)+len(part) > maxMessage {
-			return nil, errTooLong
-		}
-		line = append(line, part...)
-		if err != bufio.ErrBufferFull {
-			return line, err
-		}
-	}
 }

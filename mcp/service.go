@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/mcp/internal/wire"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/redact"
 )
@@ -162,7 +163,11 @@ func (h *host) add(t *pawl.Tool, title string, call func(json.RawMessage) begun)
 		def.OutputSchema = t.Output
 	}
 	h.sdk.AddTool(def, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return h.handle(ctx, r, call(r.Params.Arguments))
+		args := r.Params.Arguments
+		if string(args) == "null" { // programs write it for no arguments
+			args = nil
+		}
+		return h.handle(ctx, r, call(args))
 	})
 	return nil
 }
@@ -191,13 +196,29 @@ func annotations(e pawl.Effect) *sdk.ToolAnnotations {
 	return &sdk.ToolAnnotations{ReadOnlyHint: reads, IdempotentHint: reads || e == pawl.EffectIdempotent}
 }
 
-// ServeStdio serves one client over in and out until in ends or ctx ends.
+// ServeStdio serves one client over in and out until in ends or ctx ends. A line that is no message
+// is answered with an error, as JSON-RPC requires, and does not end the connection.
 func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	h, err := s.host(ctx)
 	if err != nil {
 		return err
 	}
-	err = h.sdk.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxBody})
+
+	written := &wholeLines{out: out}
+	var requests wire.Requests
+	read := wire.Reader{
+		Most:   maxBody,
+		Repair: func(b []byte) ([]byte, error) { return requests.Repair(b, wire.Source{}) },
+		Bad: func(code int, text string) []byte {
+			_, _ = written.Write(append(wire.Error(nil, code, text), '\n')) // the SDK sees it too
+			return nil
+		},
+	}
+	err = h.sdk.Run(ctx, &sdk.IOTransport{
+		Reader:        read.Lines(io.NopCloser(in)),
+		Writer:        &recorded{written, &requests},
+		MaxLineLength: 2 * maxBody,
+	})
 	// the client has disconnected
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil {
 		return nil
@@ -205,9 +226,21 @@ func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) e
 	return err
 }
 
-type nopCloser struct{ io.Writer }
+// wholeLines writes to out one Write at a time. Closing it has no effect.
+type wholeLines struct {
+	mu  sync.Mutex
+	out io.Writer
+}
 
-func (nopCloser) Close() error { return nil }
+// Write writes b.
+func (w *wholeLines) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(b)
+}
+
+// Close does nothing.
+func (w *wholeLines) Close() error { return nil }
 
 // approver decides which calls need the approval of a person.
 func (s *Service) approver() pawl.Middleware {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-go/pawl/mcp/internal/wire"
 )
 
 // given lists the variables that every program gets, because few programs start without them. All
@@ -97,7 +99,11 @@ func (p *process) Close() error {
 
 // transport returns the SDK transport for the program.
 func (p *process) transport(out io.ReadCloser, m *repairer) sdk.Transport {
-	return &sdk.IOTransport{Reader: m.lines(out, false), Writer: p, MaxLineLength: 2 * maxMessage}
+	return &sdk.IOTransport{
+		Reader:        m.reader(wire.Source{}).Lines(out),
+		Writer:        &recorded{p, &m.requests},
+		MaxLineLength: 2 * maxMessage,
+	}
 }
 
 // tail stores the last bytes written to it.

@@ -58,8 +58,10 @@ func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.L
 	if err != nil {
 		return assemble.Misconfigured(err)
 	}
-	for _, s := range a.MCP() {
-		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, Getenv: sys.Env})
+	list := a.MCP()
+	for _, s := range list {
+		others := slices.DeleteFunc(slices.Clone(list), func(other mcp.Server) bool { return other.Name == s.Name })
+		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, OtherServers: others, Getenv: sys.Env})
 		if err != nil {
 			return cli.Usage("", "--mcp: %v", err)
 		}

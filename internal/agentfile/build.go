@@ -259,10 +259,7 @@ func (b *builder) approval() []pawl.Middleware {
 		approve = b.opts.Inner
 	}
 	if approve == nil {
-		r := b.agent.Rules()
-		r.Flow = b.agent.flow(b.unseen)
-		r.Deny, r.Ask, r.Allow = perhaps(r.Deny, b.unseen), perhaps(r.Ask, b.unseen), perhaps(r.Allow, b.unseen)
-		return []pawl.Middleware{r.Middleware()}
+		return []pawl.Middleware{b.agent.Rules().Middleware()}
 	}
 	r := b.agent.Rules()
 	return []pawl.Middleware{approve(r), {Tool: r.Middleware().Tool}}

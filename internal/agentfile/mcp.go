@@ -115,8 +115,9 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 	for _, s := range list {
 		path := "mcp_servers." + s.Name
 		b.private(s)
-		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, Getenv: b.env, Ask: b.opts.Ask,
-			Notice: func(n mcp.Notice) { b.tell(n.String()) }})
+		others := slices.DeleteFunc(slices.Clone(list), func(other mcp.Server) bool { return other.Name == s.Name })
+		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, OtherServers: others, Getenv: b.env,
+			Ask: b.opts.Ask, Notice: func(n mcp.Notice) { b.tell(n.String()) }})
 		if err != nil {
 			return nil, finding(CodeBadServer, path, "docs/yaml.md has the keys", "%v", err)
 		}
@@ -143,6 +144,29 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 	return sets, nil
 }
 
+// firsts is the tools of MCP servers, without a tool that has the name of an earlier one. A server
+// may list such a tool at any time, and it must not end the runs of the others.
+type firsts []pawl.Toolset
+
+// Tools returns the tools of all servers.
+func (f firsts) Tools(ctx context.Context) ([]*pawl.Tool, error) {
+	var all []*pawl.Tool
+	seen := map[string]bool{}
+	for _, set := range f {
+		tools, err := set.Tools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tools {
+			if !seen[t.Name] {
+				all = append(all, t)
+			}
+			seen[t.Name] = true
+		}
+	}
+	return all, nil
+}
+
 // private hides what a server is given under a name that says that it is a secret.
 func (b *builder) private(s mcp.Server) {
 	names := slices.DeleteFunc(slices.Clone(s.Env), func(e string) bool { return strings.Contains(e, "=") || !keyLike(e) })
@@ -163,12 +187,10 @@ func begins(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// optional returns the name prefixes of the tools of optional servers.
-func (a *Agent) optional() (prefixes []string) {
+// remote returns the name prefixes of the tools of MCP servers, which may be away when a run begins.
+func (a *Agent) remote() (prefixes []string) {
 	for _, s := range a.MCP() {
-		if s.Optional {
-			prefixes = append(prefixes, s.NamePrefix())
-		}
+		prefixes = append(prefixes, s.NamePrefix())
 	}
 	return prefixes
 }
@@ -187,7 +209,7 @@ func perhaps(entries, prefixes []string) []string {
 }
 
 // searched returns the tools behind tool_search, if that is wanted.
-func searched(tools pawl.Toolsets, when string) pawl.Toolset {
+func searched(tools pawl.Toolset, when string) pawl.Toolset {
 	switch when {
 	case "on":
 		return find.OnDemand(tools, &find.Options{Least: 1})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -21,7 +22,7 @@ import (
 
 // Rules returns what a says about approval.
 func (a *Agent) Rules() policy.Rules {
-	missing := a.optional()
+	missing := a.remote()
 	r := policy.Rules{Deny: perhaps(a.Approve.Deny, missing), Ask: perhaps(a.Approve.Ask, missing),
 		Allow: perhaps(a.Approve.Allow, missing), AskByDefault: []string{"execute_code"}, Flow: a.flow(missing)}
 	switch a.Approve.Else {
@@ -102,8 +103,15 @@ type entries struct {
 	names []string
 }
 
-// about finds an entry that is about none of the tools: a name, a pattern or an effect.
+// about finds an entry that is about none of the tools: a name, a pattern, an effect or a server.
 func (b *builder) about(entry, path string, tools []*pawl.Tool) Findings {
+	name, _, _ := strings.Cut(entry, "(")
+	if name, ok := strings.CutPrefix(name, "mcp:"); ok && name != "" {
+		if _, known := b.agent.Servers[name]; !known {
+			hint := nearest.Hint(name, slices.Sorted(maps.Keys(b.agent.Servers)))
+			return Findings{finding(CodeUnknownServer, path, hint, "no server in mcp_servers is named %q", cut(name))}
+		}
+	}
 	err := policy.Rules{Deny: []string{entry}}.Check(tools)
 	if err == nil || b.mayBe(entry) {
 		return nil
@@ -119,15 +127,15 @@ func (b *builder) policies() (layers []pawl.Middleware, err error) {
 		if r.Every <= 0 {
 			return nil, finding(CodeBadValue, index("rates", i)+".every", "a time such as 1s", "it is not more than 0")
 		}
-		layers = append(layers, policy.Rate{Tools: perhaps(r.Tools, b.unseen), Every: time.Duration(r.Every),
+		layers = append(layers, policy.Rate{Tools: perhaps(r.Tools, b.agent.remote()), Every: time.Duration(r.Every),
 			Burst: value(r.Burst), Wait: time.Duration(r.Wait)}.Middleware())
 	}
 	if c := a.Breaker; c != nil {
-		layers = append(layers, policy.Breaker{Tools: perhaps(c.Tools, b.unseen), Failures: value(c.Failures),
+		layers = append(layers, policy.Breaker{Tools: perhaps(c.Tools, b.agent.remote()), Failures: value(c.Failures),
 			Pause: time.Duration(c.Pause)}.Middleware())
 	}
 	if c := a.Cache; c != nil {
-		layers = append(layers, policy.Cache{Tools: perhaps(c.Tools, b.unseen), Bytes: value(c.Bytes),
+		layers = append(layers, policy.Cache{Tools: perhaps(c.Tools, b.agent.remote()), Bytes: value(c.Bytes),
 			Age: time.Duration(c.Age)}.Middleware())
 	}
 	return layers, nil

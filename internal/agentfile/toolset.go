@@ -77,7 +77,7 @@ func (b *builder) unlike(ctx context.Context, sets []Set) error {
 // flat returns the sets without their names. The sets of MCP servers become one, with tools on
 // demand.
 func (b *builder) flat(sets []Set) (all []pawl.Toolset) {
-	var found pawl.Toolsets
+	var found firsts
 	for _, s := range sets {
 		if served, ok := s.Tools.(served); ok {
 			found = append(found, served.Toolset)
@@ -97,7 +97,7 @@ func (b *builder) around(all []pawl.Toolset) []pawl.Toolset {
 	if len(a.Timeouts) > 0 {
 		times := policy.Timeouts{}
 		for name, d := range a.Timeouts {
-			times[perhaps([]string{name}, b.unseen)[0]] = time.Duration(d)
+			times[perhaps([]string{name}, b.agent.remote())[0]] = time.Duration(d)
 		}
 		all = []pawl.Toolset{times.Over(all...)}
 	}

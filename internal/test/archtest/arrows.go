@@ -136,7 +136,9 @@ var arrows = []arrow{
 	{from: "tools/...", to: join(shared, ".", "llm", "sandbox", "sandbox/proxy", "store")},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", to: []string{"internal/text"}, modules: []string{"golang.org/x/sys"}},
-	{from: "mcp", to: join(low, ".", "llm", "policy", "internal/jsonform", "redact", "internal/netguard", "internal/gate", "internal/schema"),
+	{from: "mcp/internal/wire"},
+	{from: "mcp", to: join(low, ".", "llm", "policy", "internal/jsonform", "redact", "internal/netguard", "internal/gate", "internal/schema",
+		"mcp/internal/wire"),
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{".", "llm", "internal/conversation", "internal/jsonform", "internal/nearest", "internal/text"}},
 	{from: "store", to: []string{".", "llm", "artifact"}},
@@ -183,6 +185,9 @@ var arrows = []arrow{
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},
 	{from: "pawltest/hostile", to: []string{".", "llm", "script", "leak", "pawltest", "internal/runerr"}},
 	{from: "pawltest/hostile/cmd/hostile", to: []string{"llm", "provider", "pawltest", "pawltest/hostile"}},
+	{from: "pawltest/hostilemcp", to: []string{".", "llm", "script", "mcp", "pawltest"}},
+	// a client written by hand, for comparison
+	{from: "pawltest/hostilemcp/internal/plain", modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "pawltest/cmd/wire", to: []string{".", "llm", "provider", "internal/jsonform"}, modules: []string{jsonModule}},
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
 	{from: "pawltest", to: []string{".", "llm", "policy", "script", "internal/sse"}, modules: []string{jsonModule}},

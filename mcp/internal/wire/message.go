@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+)
+
+// Source says where a message was read.
+type Source struct {
+	// For is the request whose HTTP response contains the message. Nil means none. A reply without
+	// an ID belongs to it.
+	For json.RawMessage
+	// Sole means that the response contains nothing else. Every reply belongs to For, whatever its
+	// ID is.
+	Sole bool
+}
+
+// Repair returns a message of the other side in a form that the SDK accepts. The error says why it
+// is not delivered.
+func (q *Requests) Repair(b []byte, from Source) ([]byte, error) {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(b, &m) != nil || m == nil {
+		return nil, errInvalid
+	}
+
+	// A log in JSON may have a method and an ID as well, and has no version.
+	if _, ok := m["jsonrpc"]; !ok {
+		return nil, errInvalid
+	}
+	was := maps.Clone(m)
+	m["jsonrpc"] = json.RawMessage(`"2.0"`)
+
+	var err error
+	if method, ok := m["method"]; ok && !isNull(method) {
+		err = repairRequest(m)
+	} else {
+		delete(m, "method")
+		err = q.repairReply(m, from)
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	same := func(x, y json.RawMessage) bool { return string(x) == string(y) }
+	if maps.EqualFunc(was, m, same) {
+		return b, nil
+	}
+	return json.Marshal(m)
+}
+
+// repairRequest repairs a request or a notification.
+func repairRequest(m map[string]json.RawMessage) error {
+	if kind(m["method"]) != '"' {
+		return errInvalid
+	}
+	if isNull(m["params"]) {
+		delete(m, "params")
+	}
+
+	switch kind(m["id"]) {
+	case 'n', 0:
+		delete(m, "id")
+	case '"', '0':
+	default:
+		return errInvalid
+	}
+	return nil
+}
+
+// repairReply repairs a reply, and ends the wait for it.
+func (q *Requests) repairReply(m map[string]json.RawMessage, from Source) error {
+	_, hasResult := m["result"]
+	if isNull(m["error"]) {
+		delete(m, "error")
+	}
+	_, failed := m["error"]
+	if !hasResult && !failed && kind(m["id"]) == 0 {
+		return errInvalid
+	}
+
+	id := q.waiting(m["id"])
+	switch {
+	case id != nil:
+	case from.Sole:
+		id = from.For
+	case isNull(m["id"]) && failed && from.For != nil:
+		id = from.For
+	case isNull(m["id"]) && failed:
+		id = q.Only()
+	}
+	if id == nil {
+		return errUnasked
+	}
+	q.Done(id)
+	m["id"] = id
+
+	switch {
+	case failed:
+		delete(m, "result")
+		m["error"] = repairError(m["error"])
+	case !hasResult:
+		m["error"] = repairError(json.RawMessage(`"the reply has neither a result nor an error"`))
+	}
+	return nil
+}
+
+// repairError returns an error object with a code and a text.
+func repairError(raw json.RawMessage) json.RawMessage {
+	var e struct {
+		Code    any             `json:"code"`
+		Message any             `json:"message"`
+		Data    json.RawMessage `json:"data,omitempty"`
+	}
+	if json.Unmarshal(raw, &e) != nil {
+		e.Message = nil
+	}
+
+	text, isText := e.Message.(string)
+	if !isText {
+		text = strings.Trim(string(raw), `"`)
+	}
+	code, isNumber := e.Code.(float64)
+	own := code >= CodeUnread && code <= CodeExpired
+	if !isNumber || code != float64(int32(code)) || own {
+		code = codeInternal
+	}
+	e.Code = int(code)
+	e.Message = text
+	out, _ := json.Marshal(e) // Data was decoded from JSON
+	return out
+}
+
+// kind returns the kind of a JSON value: its first byte, '0' for numbers, 0 for none.
+func kind(b json.RawMessage) byte {
+	switch {
+	case len(b) == 0:
+		return 0
+	case b[0] == '-' || b[0] >= '0' && b[0] <= '9':
+		return '0'
+	}
+	return b[0]
+}
+
+// isNull reports whether a member is missing or null.
+func isNull(b json.RawMessage) bool { return kind(b) == 0 || kind(b) == 'n' }
