@@ -33,7 +33,7 @@ docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./cmd/pawl -run 'TestCLI|TestMistakesPage|TestDemoRecording' -update
 	go test ./internal/agentfile -run 'TestPage|TestFrameworkRows' -update
 	go test ./mcp -run 'TestConformance|TestInspector|TestPoisoned|TestCorpus|TestRequestBytes' -update
-	go test ./pawltest/hostile -run TestPage -update
+	go test ./pawltest/hostile ./pawltest/hostilemcp -run TestPage -update
 	go test ./server -run TestHTTPPage -update
 
 site: ## make the web site of the documents, with its search, in the folder site
