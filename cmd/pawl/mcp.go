@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
@@ -109,7 +110,7 @@ func (c *mcpListCmd) Run(sys *cli.System) error {
 	}
 	return cli.List(sys.Out, false, tools, "SERVER|TOOL|VERDICT|WHY, OR WHAT IT DOES", func(l listed) []any {
 		return []any{l.server, cli.Line(l.As, 64), l.Verdict,
-			cli.Line(cmp.Or(l.Why, cli.FirstSentence(l.Description, 60)), 120)}
+			cli.Line(cmp.Or(l.Why, strings.Join(l.Ignored, "; "), cli.FirstSentence(l.Description, 60)), 120)}
 	})
 }
 
