@@ -84,8 +84,8 @@ func (c *Client) without(ctx context.Context, err error) error {
 		return err
 	}
 
-	switch news := c.missed(err.Error()); {
-	case !news:
+	switch {
+	case !c.missed(err.Error()):
 	case wasUp:
 		c.notice(Ended, "", "it cannot be reached, and its tools are missing until it can: "+err.Error())
 	default:
@@ -94,8 +94,8 @@ func (c *Client) without(ctx context.Context, err error) error {
 	return nil
 }
 
-// missed records why the server cannot be reached (empty means that it can). It reports whether that
-// is news: the first failure after a success, and the first success after a failure.
+// missed records why the server cannot be reached (empty means that it can). It reports whether
+// that is news: the first failure after a success, and the first success after a failure.
 func (c *Client) missed(why string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

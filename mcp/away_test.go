@@ -25,8 +25,8 @@ func (n *notices) add(one mcp.Notice) {
 	n.all = append(n.all, one.String())
 }
 
-// A server that was up and is away costs its tools and no run: one notice says so, and one that it
-// is back. A server that was never up is an error.
+// A server that was up and is away costs its tools and no run: a notice says so, and another says
+// that it is back. A server that was never up is an error.
 func TestAway(t *testing.T) {
 	s := testServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s },

@@ -41,7 +41,8 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 }
 
 // callTool sends a call.
-func (c *Client) callTool(ctx context.Context, s *session, name string, call llm.ToolCall) (*sdk.CallToolResult, error) {
+func (c *Client) callTool(ctx context.Context, s *session, name string,
+	call llm.ToolCall) (*sdk.CallToolResult, error) {
 	ctx, work := c.begin(ctx, call.Name)
 	defer c.end(work)
 	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: json.RawMessage(call.Args)}
@@ -209,7 +210,7 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 		return llm.ToolResult{}, notMade(ctx, c.server.Name, err)
 	}
 	if ctx.Err() != nil {
-		s.cancels.add(1)
+		s.cancels.Add(1)
 		return llm.ToolResult{}, context.Cause(ctx)
 	}
 

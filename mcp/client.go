@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/guard"
+	"github.com/pawl-go/pawl/mcp/internal/transport"
 )
 
 // Options are the options of New. Nil and the zero value decline every question, pin nothing, and
@@ -37,8 +37,6 @@ type Options struct {
 	// redirected. Nil means that no login is possible.
 	Login  func(ctx context.Context, url string) (string, error)
 	Getenv func(name string) string // nil means os.Getenv
-
-	dial func(ctx context.Context, network, addr string) (net.Conn, error) // nil means a net.Dialer
 }
 
 // Notice reports something that a server sent and that was not simply accepted.
@@ -69,9 +67,9 @@ func (o *Options) getenv(name string) string {
 // first requested, and again after the connection was lost. It is safe for concurrent use. Close it
 // after use.
 //
-// A server that cannot be reached when its tools are first requested is an error, or has no tools if
-// it is optional. A server that was up before has no tools while it is away: a run begins without
-// them, Notice says so once, and the connection is tried again with growing pauses.
+// A server that cannot be reached when its tools are first requested is an error, or has no tools
+// if it is optional. A server that was up before has no tools while it is away: a run begins
+// without them, Notice says so once, and the connection is tried again with growing pauses.
 type Client struct {
 	server Server
 	opts   Options
@@ -126,7 +124,7 @@ type session struct {
 	fresh    bool          // listed is up to date
 	gone     chan struct{} // closed when the connection is lost
 
-	cancels cancels // for HTTP
+	cancels transport.Cancels // for HTTP
 }
 
 // New checks s and returns a Client for it without starting it. o may be nil.
@@ -319,7 +317,7 @@ func (s *session) close() {
 		s.proc.Close()
 		<-done
 	} else {
-		s.cancels.wait(s.gone)
+		s.cancels.Wait(s.gone)
 		s.conn.Close()
 	}
 	s.cancel()

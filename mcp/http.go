@@ -4,15 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/mcp/internal/transport"
 	"github.com/pawl-go/pawl/mcp/internal/wire"
 )
 
@@ -21,7 +30,7 @@ type web struct {
 	server *Server
 	home   *url.URL
 	guard  *netguard.Guard
-	tokens *tokens // nil means that the server gets no token
+	tokens *transport.Tokens // nil means that the server gets no token
 }
 
 // web checks the address and its settings. It sends nothing.
@@ -36,12 +45,13 @@ func (s *Server) web(o *Options) (*web, error) {
 		allow = append(append([]string{}, allow...), home.Host)
 	}
 	w := &web{server: s, home: home}
-	w.guard, err = netguard.New(netguard.Options{Allow: allow, Dial: o.dial})
+	w.guard, err = netguard.New(netguard.Options{Allow: allow})
 	if err != nil {
 		return nil, fmt.Errorf("mcp server %q: %w", s.Name, err)
 	}
 	if s.OAuth != nil {
-		w.tokens, err = s.OAuth.tokens(o, w.guard)
+		handler := func(client *http.Client) (auth.OAuthHandler, error) { return s.OAuth.handler(o, client) }
+		w.tokens, err = transport.NewTokens(o.Login == nil, w.guard, handler)
 		if err != nil {
 			return nil, fmt.Errorf("mcp server %q: oauth: %w", s.Name, err)
 		}
@@ -50,24 +60,13 @@ func (s *Server) web(o *Options) (*web, error) {
 }
 
 // transport returns the SDK transport for the server.
-func (w *web) transport(m *repairer, sent *cancels) sdk.Transport {
-	client := &http.Client{Transport: &carrier{web: w, m: m, cancels: sent}, CheckRedirect: stay}
+func (w *web) transport(m *repairer, sent *transport.Cancels) sdk.Transport {
+	client := &http.Client{Transport: &carrier{web: w, m: m, cancels: sent}, CheckRedirect: transport.Stay}
 	if w.server.Transport == "sse" {
 		return &sdk.SSEClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage}
 	}
 	return &sdk.StreamableClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage,
 		MaxRetries: 2}
-}
-
-// stay follows redirects on the same host only, because headers and calls are meant for that host.
-func stay(req *http.Request, via []*http.Request) error {
-	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
-		return fmt.Errorf("a redirect to another host (%s) is not followed", req.URL.Host)
-	}
-	if len(via) > 3 {
-		return errors.New("there are too many redirects")
-	}
-	return nil
 }
 
 // carrier adds the server's headers and token, enforces the guard, and repairs and limits the
@@ -76,7 +75,7 @@ func stay(req *http.Request, via []*http.Request) error {
 type carrier struct {
 	web     *web
 	m       *repairer
-	cancels *cancels
+	cancels *transport.Cancels
 }
 
 // RoundTrip sends one request.
@@ -86,8 +85,8 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != c.web.home.Host || r.URL.Scheme != c.web.home.Scheme {
 		return nil, &wire.NotDone{Err: fmt.Errorf("the server names another host (%s), which is refused", r.URL.Host)}
 	}
-	if isCancel(r) {
-		defer c.cancels.add(-1)
+	if transport.IsCancel(r) {
+		defer c.cancels.Add(-1)
 	}
 	r = r.Clone(r.Context())
 	for k, v := range c.web.server.Headers {
@@ -99,7 +98,8 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.Method == http.MethodPost:
 		return c.post(r)
 	case r.Method == http.MethodGet && !resumes && c.web.server.Transport != "sse":
-		return c.listen(r)
+		l := transport.Listener{Send: c.send, Events: c.m.reader(wire.Source{}).Events}
+		return l.Listen(r), nil
 	case r.Method == http.MethodDelete:
 		// A DELETE ends a session. A server that does not respond must not block it.
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -121,7 +121,7 @@ func (c *carrier) send(r *http.Request) (*http.Response, error) {
 		return c.sendOnce(r)
 	}
 
-	token, err := t.current(r.Context())
+	token, err := t.Current(r.Context())
 	if err != nil {
 		return nil, &wire.NotDone{Err: err}
 	}
@@ -130,7 +130,7 @@ func (c *carrier) send(r *http.Request) (*http.Response, error) {
 		return res, err
 	}
 
-	token, err = t.renew(r, res, token)
+	token, err = t.Renew(r, res, token)
 	if err != nil {
 		return nil, &wire.NotDone{Err: err}
 	}
@@ -164,4 +164,234 @@ func (c *carrier) sendOnce(r *http.Request) (*http.Response, error) {
 		return nil, &wire.NotDone{Err: err}
 	}
 	return res, err
+}
+
+// post sends a message and returns the response in a form that does not end the connection.
+func (c *carrier) post(r *http.Request) (*http.Response, error) {
+	head := c.sending(r)
+	res, err := c.send(r)
+	if err != nil {
+		c.m.requests.Done(head.ID)
+		return nil, err
+	}
+
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	succeeded := res.StatusCode >= 200 && res.StatusCode < 300
+	if head.Method != "initialize" {
+		// The SDK ends the connection if a later response names another session.
+		res.Header.Del(sessionHeader)
+	}
+	switch {
+	case head.Method == "" || head.ID == nil:
+		// A notification and a reply get no reply. That the server refuses one harms no other.
+		_ = res.Body.Close()
+		return transport.Response(r, http.StatusAccepted, "", nil), nil
+	case follows(r, res):
+		return res, nil
+	case kind == "text/event-stream" && succeeded:
+		return c.events(res, wire.Source{For: head.ID}), nil
+	case c.web.server.Transport == "sse":
+		return c.accepted(res)
+	}
+
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxMessage+1))
+	_ = res.Body.Close()
+	if err != nil {
+		c.m.requests.Done(head.ID)
+		return nil, err
+	}
+	reply := c.reply(r, res, body, head)
+	if reply == nil {
+		// The SDK reads the status of the first requests, to choose a version of the protocol.
+		same := transport.Response(r, res.StatusCode, "", body)
+		same.Header = res.Header
+		return same, nil
+	}
+	out := transport.Response(r, http.StatusOK, "application/json", reply)
+	if id := res.Header.Get(sessionHeader); id != "" {
+		out.Header.Set(sessionHeader, id)
+	}
+	return out, nil
+}
+
+const sessionHeader = "Mcp-Session-Id"
+
+// sending records the message of a request.
+func (c *carrier) sending(r *http.Request) wire.Head {
+	if r.GetBody == nil {
+		return wire.Head{}
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return wire.Head{}
+	}
+	defer body.Close()
+	message, err := io.ReadAll(body)
+	if err != nil {
+		return wire.Head{}
+	}
+	c.m.requests.Sent(message)
+	return wire.HeadOf(message)
+}
+
+// follows reports whether a response is a redirect that the client follows with the same request.
+func follows(r *http.Request, res *http.Response) bool {
+	if res.StatusCode != http.StatusTemporaryRedirect && res.StatusCode != http.StatusPermanentRedirect {
+		return false
+	}
+	to, err := res.Location()
+	return err == nil && to.Host == r.URL.Host && to.Scheme == r.URL.Scheme
+}
+
+// events returns a response whose events are repaired. from is the source of its messages.
+func (c *carrier) events(res *http.Response, from wire.Source) *http.Response {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if kind == "text/event-stream" {
+		res.Body = c.m.reader(from).Events(res.Body)
+	}
+	return res
+}
+
+// accepted returns the response to a message of a server whose replies are in another stream.
+func (c *carrier) accepted(res *http.Response) (*http.Response, error) {
+	if res.StatusCode < 300 {
+		return res, nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // it only helps to judge
+	_ = res.Body.Close()
+	err := errors.New(res.Status)
+	if transport.Verdict(res.StatusCode, false, body) == wire.CodeUnread {
+		return nil, err
+	}
+	return nil, &wire.NotDone{Err: err}
+}
+
+// begins are the requests whose status the SDK reads, to choose a version of the protocol.
+var begins = []string{"initialize", "server/discover", "subscriptions/listen"}
+
+// reply returns the reply to a request, or an error reply in its place. Nil means that the response
+// is passed on.
+func (c *carrier) reply(r *http.Request, res *http.Response, body []byte, head wire.Head) []byte {
+	session := r.Header.Get(sessionHeader) != ""
+	failed := res.StatusCode < 200 || res.StatusCode >= 300
+	code := transport.Verdict(res.StatusCode, session, body)
+
+	var reply []byte
+	if len(body) <= maxMessage && code != wire.CodeExpired {
+		reply = c.m.reader(wire.Source{For: head.ID, Sole: true}).Body(body)
+	}
+	c.m.requests.Done(head.ID)
+	switch {
+	case slices.Contains(begins, head.Method) && (failed || reply == nil):
+		return nil
+	case reply != nil:
+		return reply
+	case failed:
+		return wire.Error(head.ID, code, res.Status)
+	case len(body) > maxMessage:
+		return wire.Error(head.ID, wire.CodeUnread, "its reply has more than 8 MiB")
+	}
+	return wire.Error(head.ID, wire.CodeUnread, "its response holds no reply: "+res.Status)
+}
+
+// certainty says what is known about a request that has no result.
+type certainty int
+
+const (
+	unknown  certainty = iota // it was sent, and may have been executed
+	notSent                   // it was not sent
+	refused                   // the server refused it before any work
+	expired                   // the server no longer has the session, and did not process it
+	answered                  // the server executed it, or says why not
+)
+
+// certaintyOf judges the error of a request.
+func certaintyOf(err error) certainty {
+	var said *jsonrpc.Error
+	var undone *wire.NotDone
+	switch {
+	case errors.As(err, &undone):
+		return notSent
+	case errors.Is(err, sdk.ErrSessionMissing):
+		return expired
+	case lost(err), !errors.As(err, &said):
+		return unknown
+	}
+	switch said.Code {
+	case wire.CodeExpired:
+		return expired
+	case wire.CodeRefused:
+		return refused
+	case wire.CodeUnread:
+		return unknown
+	}
+	return answered
+}
+
+// handler returns the handler that obtains tokens.
+func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, error) {
+	var known *oauthex.ClientCredentials
+	document := strings.HasPrefix(a.ClientID, "https://")
+	if a.ClientID != "" && !document {
+		known = &oauthex.ClientCredentials{ClientID: a.ClientID}
+		if a.SecretEnv != "" {
+			secret := o.getenv(a.SecretEnv)
+			if secret == "" {
+				return nil, fmt.Errorf("the variable %s is empty", a.SecretEnv)
+			}
+			known.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: secret}
+		}
+	}
+
+	// Without a person, the program itself is the user.
+	if o.Login == nil {
+		if known == nil || known.ClientSecretAuth == nil {
+			return nil, errors.New("no person can log in here, and there is no client_id with secret_env")
+		}
+		return extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{
+			Credentials: known,
+			HTTPClient:  client,
+		})
+	}
+
+	if a.Redirect == "" {
+		return nil, errors.New("a login needs redirect, the address that it leads back to")
+	}
+	c := &auth.AuthorizationCodeHandlerConfig{
+		PreregisteredClient:      known,
+		RedirectURL:              a.Redirect,
+		Client:                   client,
+		AuthorizationCodeFetcher: o.authorize,
+	}
+	if document {
+		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: a.ClientID}
+	}
+	if known == nil {
+		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{
+			Metadata: &oauthex.ClientRegistrationMetadata{
+				ClientName:              "pawl",
+				RedirectURIs:            []string{a.Redirect},
+				TokenEndpointAuthMethod: "none",
+			},
+		}
+	}
+	return auth.NewAuthorizationCodeHandler(c)
+}
+
+// authorize lets a person log in, and returns what the login page sent back.
+func (o *Options) authorize(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+	back, err := o.Login(ctx, args.URL)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(back)
+	if err != nil {
+		return nil, fmt.Errorf("the address that the login led back to: %w", err)
+	}
+
+	q := u.Query()
+	if e := q.Get("error"); e != "" {
+		return nil, fmt.Errorf("the login was refused: %s", clean(clip(e+" "+q.Get("error_description"), 300)))
+	}
+	return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
 }

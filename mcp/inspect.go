@@ -193,7 +193,7 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 		for _, c := range changes {
 			l.Changes = append(l.Changes, c.String())
 		}
-		input, unchecked, err := dialect.Unchecked(input, foreignPattern)
+		input, unchecked, err := dialect.Unchecked(input, dialect.ForeignPattern)
 		if err != nil {
 			return Quarantined, "its schema: " + err.Error()
 		}

@@ -48,8 +48,8 @@ func digest(text string) string {
 
 // distinct returns the model's names for the tools of s, in order. No name depends on the order of
 // a list, and none can be the name of a tool of the other servers: a tool b_c of the server a gets
-// part of a hash after the prefix if there is a server a_b. Neither does it begin with the prefix of
-// a_b, so that a rule about a_b_* does not include it.
+// part of a hash after the prefix if there is a server a_b. The name then does not begin with the
+// prefix of a_b either, so that a rule about a_b_* does not include it.
 func (s *Server) distinct(names []string, others []Server) []string {
 	prefix := s.NamePrefix()
 	out := distinct(prefix, names)

@@ -49,7 +49,7 @@ func TestNamesOfServers(t *testing.T) {
 		})
 	}
 
-	// Without another server in the way, a name stays as it is.
+	// Without another server in the way, a name stays unchanged.
 	for _, l := range inspected(t, mcp.Server{Name: "a", Command: "x"}, []mcp.Server{{Name: "b"}, {Name: "ab"}}, "b_c") {
 		if l.As != "a_b_c" {
 			t.Errorf("got %s", l.As)

@@ -187,7 +187,8 @@ func begins(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// remote returns the name prefixes of the tools of MCP servers, which may be away when a run begins.
+// remote returns the name prefixes of the tools of MCP servers, which may be away when a run
+// begins.
 func (a *Agent) remote() (prefixes []string) {
 	for _, s := range a.MCP() {
 		prefixes = append(prefixes, s.NamePrefix())

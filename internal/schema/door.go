@@ -142,13 +142,6 @@ func exponent(number string) (digits, exp int, ok bool) {
 	return i, exp, err == nil
 }
 
-// Pattern returns why a regular expression cannot be used: RE2, the syntax of package regexp, does
-// not have it. Nil means that it can.
-func Pattern(expr string) error {
-	_, err := programSize(expr)
-	return err
-}
-
 // programSize returns the number of instructions of a pattern, or nearly so.
 func programSize(expr string) (int, error) {
 	if len(expr) > maxProgram {

@@ -8,8 +8,8 @@
 // A Behaviour is a server with one tool, note, and a fault: in its results, its sessions, its
 // tokens, its lines on standard output, or its lists. A play is a run in which the model calls the
 // tool a few times, and a second turn of the same conversation. A behaviour is met if both runs end
-// with an answer, if the tool ran as often as wanted, and if the model read what it needs, and that a
-// call may have happened only where that is true.
+// with an answer, if the tool ran as often as wanted, and if the model read what it needs. A result
+// says that its call may have happened only where that is true.
 //
 // A program that plays behaviours of processes calls ServeProcess first.
 package hostilemcp

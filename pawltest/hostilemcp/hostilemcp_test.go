@@ -89,8 +89,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// The control fails where a client needs more than the SDK, and meets the rest: the kit can tell
-// them apart.
+// The control fails where a client needs more than the SDK, and meets the rest.
 func TestControl(t *testing.T) {
 	rows, err := controlRows()
 	if err != nil {

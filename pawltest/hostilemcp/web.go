@@ -23,7 +23,8 @@ type exchange struct {
 	*http.Request
 	f *fake
 	m message
-	n int // requests of this method so far, with this one: of MCP, or of HTTP if there is no message
+	// Requests of this method so far, with this one: of MCP, or of HTTP if there is no message.
+	n int
 }
 
 // ServeHTTP answers a request.
@@ -47,7 +48,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.n = f.web.requests[key]
 	f.mu.Unlock()
 
-	switch hook := f.b.fault.web; {
+	hook := f.b.fault.web
+	switch {
 	case hook != nil && hook(x):
 	case r.URL.Path != "/mcp":
 		x.authorization()

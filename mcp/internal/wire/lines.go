@@ -12,7 +12,7 @@ import (
 type Reader struct {
 	// Most is the maximum size of a message in bytes. A longer one is skipped.
 	Most int
-	// Repair returns a message as it is delivered. An error means that it is not delivered.
+	// Repair returns the message to deliver. An error means that none is delivered.
 	Repair func(message []byte) ([]byte, error)
 	// Bad is called for each part that is no message, with a code of JSON-RPC and a reason. It
 	// returns a message to deliver in its place, or nil. A nil Bad skips such parts.
@@ -208,7 +208,7 @@ func (l *lines) Read(p []byte) (int, error) {
 // beginning is the number of bytes that are kept of a line above the limit.
 const beginning = 64
 
-// readLine reads a line. Of one that has more than most bytes it returns the beginning, and fits is
+// readLine reads a line. If the line has more than most bytes, it returns the beginning, and fits is
 // false.
 func readLine(r *bufio.Reader, most int) (line []byte, fits bool, err error) {
 	fits = true

@@ -11,8 +11,7 @@ type Source struct {
 	// For is the request whose HTTP response contains the message. Nil means none. A reply without
 	// an ID belongs to it.
 	For json.RawMessage
-	// Sole means that the response contains nothing else. Every reply belongs to For, whatever its
-	// ID is.
+	// Sole means that the response contains nothing else. Every reply belongs to For, with any ID.
 	Sole bool
 }
 

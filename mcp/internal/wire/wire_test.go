@@ -95,7 +95,8 @@ func TestErrorWithoutID(t *testing.T) {
 	if got, err := open(3, 4).Repair([]byte(failed), wire.Source{}); err == nil {
 		t.Errorf("two: got %s", got)
 	}
-	if got, err := open(3, 4).Repair([]byte(failed), wire.Source{For: []byte("4")}); err != nil || !strings.Contains(string(got), `"id":4`) {
+	got, err := open(3, 4).Repair([]byte(failed), wire.Source{For: []byte("4")})
+	if err != nil || !strings.Contains(string(got), `"id":4`) {
 		t.Errorf("in the response to one: got %s, %v", got, err)
 	}
 }
@@ -158,7 +159,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The body of a response is the reply to its request, whatever ID it has.
+// The body of a response is the reply to its request, with any ID.
 func TestBody(t *testing.T) {
 	for in, want := range map[string]string{
 		ok3:                                      ok3,

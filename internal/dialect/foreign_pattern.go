@@ -1,21 +1,21 @@
-package mcp
+package dialect
 
 import (
+	"regexp/syntax"
 	"strconv"
 	"strings"
-
-	"github.com/pawl-go/pawl/internal/schema"
 )
 
-// maxRepeats is the maximum number of repetitions that a regular expression can ask for. With more
-// it is made to exhaust its reader.
+// maxRepeats is the number of nested repetitions from which on a regular expression would exhaust
+// its reader.
 const maxRepeats = 1_000_000
 
-// foreignPattern returns why a pattern of a server cannot be checked here: RE2 has no lookaround, no
-// reference to a group, and no count above 1000. It returns nil for one that can be checked, and
-// for one that is made to do harm, which the compiler of schemas refuses.
-func foreignPattern(expr string) error {
-	err := schema.Pattern(expr)
+// ForeignPattern returns why a pattern of another program cannot be checked here: RE2 has no
+// lookaround, no reference to a group, and no count above 1000. It returns nil for a pattern that
+// can be checked, and for a pattern that would exhaust its reader, which the compiler of schemas
+// refuses.
+func ForeignPattern(expr string) error {
+	_, err := syntax.Parse(expr, syntax.Perl)
 	if err == nil || repeats(expr) >= maxRepeats {
 		return nil
 	}
@@ -46,7 +46,7 @@ func repeats(expr string) int {
 				top--
 			}
 		case '{':
-			last = min(last*count(expr[i:]), maxRepeats)
+			last = min(last*largestCount(expr[i:]), maxRepeats)
 		default:
 			last = 1
 		}
@@ -70,8 +70,8 @@ func endOfClass(expr string, i int) int {
 	return i
 }
 
-// count returns the largest number of a count such as {2,5}, or 1.
-func count(expr string) int {
+// largestCount returns the largest number of a count such as {2,5}, or 1.
+func largestCount(expr string) int {
 	inner, _, _ := strings.Cut(expr[1:], "}")
 	from, to, _ := strings.Cut(inner, ",")
 	most := 1

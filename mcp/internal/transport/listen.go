@@ -1,4 +1,4 @@
-package mcp
+package transport
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/guard"
-	"github.com/pawl-go/pawl/mcp/internal/wire"
 )
 
 // listenTime is the maximum time until the stream of unsolicited messages begins.
@@ -26,15 +25,21 @@ type opening struct {
 	again bool           // it may exist later
 }
 
-// listen opens that stream. Some servers respond only when they have a message, and the SDK waits
-// for the response. After listenTime, listen therefore returns a response, and the stream follows
-// when it begins. The SDK also ends the connection, with all calls in progress, if the stream ends
-// a few times, as proxies let it end. It therefore gets one stream that ends with the session.
-func (c *carrier) listen(r *http.Request) (*http.Response, error) {
+// Listener opens the stream of unsolicited messages, and opens it again when it ends.
+type Listener struct {
+	Send   func(r *http.Request) (*http.Response, error)
+	Events func(r io.ReadCloser) io.ReadCloser // returns a stream with repaired messages
+}
+
+// Listen opens the stream. Some servers respond only when they have a message, and the SDK waits for
+// the response. After listenTime, Listen therefore returns a response, and the stream follows when
+// it begins. The SDK also ends the connection, with all calls in progress, if the stream ends a few
+// times, as proxies let it end. It therefore gets one stream that ends with the session.
+func (l Listener) Listen(r *http.Request) *http.Response {
 	ctx, cancel := context.WithCancel(r.Context())
 	r = r.WithContext(ctx)
 	came := make(chan opening, 1)
-	go func() { came <- c.opened(r) }()
+	go func() { came <- l.opened(r) }()
 
 	wait := time.NewTimer(listenTime)
 	defer wait.Stop()
@@ -42,7 +47,7 @@ func (c *carrier) listen(r *http.Request) (*http.Response, error) {
 	case o := <-came:
 		if o.res == nil && !o.again {
 			cancel()
-			return made(r, http.StatusMethodNotAllowed, "", nil), nil
+			return Response(r, http.StatusMethodNotAllowed, "", nil)
 		}
 		came <- o
 	case <-wait.C:
@@ -50,22 +55,22 @@ func (c *carrier) listen(r *http.Request) (*http.Response, error) {
 
 	out, in := io.Pipe()
 	go func() {
-		_ = guard.Call(func() { c.follow(r, <-came, in) })
+		_ = guard.Call(func() { l.follow(r, <-came, in) })
 		// A stream that never began does not end, because the SDK would request it again.
 		<-ctx.Done()
 		in.Close()
 	}()
-	res := made(r, http.StatusOK, "text/event-stream", nil)
+	res := Response(r, http.StatusOK, "text/event-stream", nil)
 	res.ContentLength = -1
 	res.Body = &ends{out, cancel}
-	return res, nil
+	return res
 }
 
 // opened requests the stream.
-func (c *carrier) opened(r *http.Request) (o opening) {
+func (l Listener) opened(r *http.Request) (o opening) {
 	var res *http.Response
 	var err error
-	panicked := guard.Call(func() { res, err = c.send(r) })
+	panicked := guard.Call(func() { res, err = l.Send(r) })
 	if panicked != nil || err != nil {
 		return opening{again: panicked == nil}
 	}
@@ -80,12 +85,12 @@ func (c *carrier) opened(r *http.Request) (o opening) {
 
 // follow copies the stream to out, and opens it again when it ends, until the context of r ends or
 // the server does not have it.
-func (c *carrier) follow(r *http.Request, o opening, out io.Writer) {
+func (l Listener) follow(r *http.Request, o opening, out io.Writer) {
 	pause := minListenPause
 	for o.again {
 		begun := time.Now()
 		if o.res != nil {
-			events := c.events(o.res, wire.Source{}).Body
+			events := l.Events(o.res.Body)
 			_, _ = io.Copy(out, events) // the stream is opened again
 			_ = events.Close()
 		}
@@ -99,7 +104,7 @@ func (c *carrier) follow(r *http.Request, o opening, out io.Writer) {
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, maxListenPause)
-		o = c.opened(r.Clone(r.Context()))
+		o = l.opened(r.Clone(r.Context()))
 	}
 }
 

@@ -1,4 +1,4 @@
-package mcp
+package transport
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// cancels counts the cancelled calls of a session, and the cancellations that the server has
+// Cancels counts the cancelled calls of a session, and the cancellations that the server has
 // received. The SDK sends a cancellation on its own goroutine after the call has returned, so a
 // session closed at once would leave the server working. It is safe for concurrent use.
-type cancels struct {
+type Cancels struct {
 	mu    sync.Mutex
 	owed  int
 	moved chan struct{} // closed when owed has changed; nil means that nothing waits
@@ -21,7 +21,8 @@ type cancels struct {
 // the cancellations.
 const tellTime = 2 * time.Second
 
-func (c *cancels) add(n int) {
+// Add adds n to the number of cancellations that the server has not received.
+func (c *Cancels) Add(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.owed += n
@@ -31,9 +32,9 @@ func (c *cancels) add(n int) {
 	}
 }
 
-// wait returns when the server has received all cancellations, when gone is closed, or after
+// Wait returns when the server has received all cancellations, when gone is closed, or after
 // tellTime.
-func (c *cancels) wait(gone <-chan struct{}) {
+func (c *Cancels) Wait(gone <-chan struct{}) {
 	over := time.NewTimer(tellTime)
 	defer over.Stop()
 	for {
@@ -57,8 +58,8 @@ func (c *cancels) wait(gone <-chan struct{}) {
 	}
 }
 
-// isCancel reports whether a request sends a cancellation to the server.
-func isCancel(r *http.Request) bool {
+// IsCancel reports whether a request sends a cancellation to the server.
+func IsCancel(r *http.Request) bool {
 	if r.Method != http.MethodPost || r.GetBody == nil {
 		return false
 	}
