@@ -10,8 +10,8 @@ import (
 	"github.com/pawl-go/pawl/internal/schema"
 )
 
-// A schema with an expression that RE2 does not have becomes a schema that accepts the same and more,
-// and names the expression to the model.
+// A schema with an expression that RE2 does not have becomes a schema that accepts the same and
+// more, and names the expression to the model.
 func TestUnchecked(t *testing.T) {
 	const ahead = `^(?!-)x$`
 	quoted, _ := json.Marshal(ahead)

@@ -31,10 +31,10 @@ type Listener struct {
 	Events func(r io.ReadCloser) io.ReadCloser // returns a stream with repaired messages
 }
 
-// Listen opens the stream. Some servers respond only when they have a message, and the SDK waits for
-// the response. After listenTime, Listen therefore returns a response, and the stream follows when
-// it begins. The SDK also ends the connection, with all calls in progress, if the stream ends a few
-// times, as proxies let it end. It therefore gets one stream that ends with the session.
+// Listen opens the stream. Some servers respond only when they have a message, and the SDK waits
+// for the response. After listenTime, Listen therefore returns a response, and the stream follows
+// when it begins. The SDK also ends the connection, with all calls in progress, if the stream ends
+// a few times, as proxies let it end. It therefore gets one stream that ends with the session.
 func (l Listener) Listen(r *http.Request) *http.Response {
 	ctx, cancel := context.WithCancel(r.Context())
 	r = r.WithContext(ctx)

@@ -208,8 +208,8 @@ func (l *lines) Read(p []byte) (int, error) {
 // beginning is the number of bytes that are kept of a line above the limit.
 const beginning = 64
 
-// readLine reads a line. If the line has more than most bytes, it returns the beginning, and fits is
-// false.
+// readLine reads a line. If the line has more than most bytes, it returns the beginning, and fits
+// is false.
 func readLine(r *bufio.Reader, most int) (line []byte, fits bool, err error) {
 	fits = true
 	for {
