@@ -15,7 +15,7 @@ import (
 
 // activities is the activities of a worker.
 type activities struct {
-	w           *Worker
+	worker      *Worker
 	transcripts transcripts
 }
 
@@ -55,7 +55,7 @@ type callInput struct {
 
 // node returns the agent at path.
 func (a *activities) node(root, path string) (*node, error) {
-	t := a.w.tree(root)
+	t := a.worker.tree(root)
 	if t == nil {
 		return nil, fmt.Errorf("this worker has no agent %q", root)
 	}
@@ -68,63 +68,92 @@ func (a *activities) node(root, path string) (*node, error) {
 
 // describe returns the definition of an agent.
 func (a *activities) describe(ctx context.Context, root string) (map[string]agentDef, error) {
-	ctx, alive := alive(ctx, a.w.engine.Client)
-	defer alive.end()
+	ctx, alive := alive(ctx, a.worker.engine.Client)
+	defer alive.close()
 	n, err := a.node(root, "")
 	if err != nil {
 		return nil, err
 	}
-	return a.w.tree(n.root).describe(ctx)
+	return a.worker.tree(n.root).describe(ctx)
 }
 
 // model sends a request to a model, or fetches the reply that its provider computes for a worker
 // that was lost.
 func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, error) {
-	ctx, alive := alive(ctx, a.w.engine.Client)
-	defer alive.end()
+	ctx, alive := alive(ctx, a.worker.engine.Client)
+	defer alive.close()
 	ctx = llm.KeepReply(ctx, alive.replaced)
 	ctx, done := a.until(ctx)
 	defer done()
+
 	n, err := a.node(in.Agent, in.Path)
 	if err != nil {
 		return modelOutput{}, err
 	}
-	msgs, head, err := a.transcripts.add(ctx, in.Head, in.New)
+	req, out, err := a.request(ctx, &in)
 	if err != nil {
 		return modelOutput{}, err
 	}
-	out := modelOutput{Head: head}
-	defs, err := a.tools(ctx, &in, &out)
-	if err != nil {
-		return modelOutput{}, err
-	}
-	req := &llm.Request{Key: in.Key, Messages: msgs, Choice: in.Choice, Output: in.Output, Settings: in.Settings,
-		Turn: in.Turn, Edited: in.Edited, Whole: true}
-	for i := range defs {
-		req.Tools = append(req.Tools, defs[i].tool().Spec())
-	}
+
+	// The last heartbeat of a lost worker names the reply that the provider computes.
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &req.Background); err != nil {
 			return modelOutput{}, err
 		}
 		alive.computes(req.Background)
 	}
+
 	m, _ := new(pawl.Engine).InnerModel(n.agent)
 	resp, err := complete(ctx, m, req, alive)
 	switch {
-	case err != nil && stopping(ctx):
+	case err == nil:
+		out.Response = resp
+	case stopping(ctx):
 		return modelOutput{}, err // another worker sends the request again
-	case err != nil:
-		out.Error, out.Usage, out.Requests = err.Error(), resp.Usage, resp.Requests
-		var failed pawl.ExecutionError
-		if errors.As(err, &failed) {
-			x := failed.FailedExecution()
-			out.Failed = &x
-		}
-		return out, nil
+	default:
+		out.fail(resp, err)
 	}
-	out.Response = resp
 	return out, nil
+}
+
+// request returns the request of in. The output has the references that the next request uses.
+func (a *activities) request(ctx context.Context, in *modelInput) (*llm.Request, modelOutput, error) {
+	msgs, head, err := a.transcripts.add(ctx, in.Head, in.New)
+	if err != nil {
+		return nil, modelOutput{}, err
+	}
+	out := modelOutput{Head: head}
+	defs, err := a.tools(ctx, in, &out)
+	if err != nil {
+		return nil, modelOutput{}, err
+	}
+
+	req := &llm.Request{
+		Key:      in.Key,
+		Messages: msgs,
+		Choice:   in.Choice,
+		Output:   in.Output,
+		Settings: in.Settings,
+		Turn:     in.Turn,
+		Edited:   in.Edited,
+		Whole:    true,
+	}
+	for i := range defs {
+		req.Tools = append(req.Tools, defs[i].tool().Spec())
+	}
+	return req, out, nil
+}
+
+// fail records that a request ended with err. resp has the usage until then.
+func (out *modelOutput) fail(resp *llm.Response, err error) {
+	out.Error = err.Error()
+	out.Usage = resp.Usage
+	out.Requests = resp.Requests
+	var failed pawl.ExecutionError
+	if errors.As(err, &failed) {
+		x := failed.FailedExecution()
+		out.Failed = &x
+	}
 }
 
 // complete returns the whole reply to req.
@@ -154,6 +183,7 @@ func (a *activities) tools(ctx context.Context, in *modelInput, out *modelOutput
 		}
 		return defs, err
 	}
+
 	if len(in.Tools) == 0 {
 		return nil, nil
 	}
@@ -167,19 +197,27 @@ func (a *activities) tools(ctx context.Context, in *modelInput, out *modelOutput
 
 // call executes a call, or finds that it is pending.
 func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, error) {
-	info := activity.GetInfo(ctx)
-	ctx, alive := alive(ctx, a.w.engine.Client)
-	defer alive.end()
+	run := activity.GetInfo(ctx).WorkflowExecution
+	ctx, alive := alive(ctx, a.worker.engine.Client)
+	defer alive.close()
 	ctx, done := a.until(ctx)
 	defer done()
+
 	n, err := a.node(in.Agent, in.Path)
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notStarted, err)
 	}
-	room, leave := a.w.slotsOf(info.WorkflowExecution.ID)
+	room, leave := a.worker.slotsOf(run.ID)
 	defer leave()
-	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID,
-		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin, slots: room}
+	back := &callback{
+		client:   a.worker.engine.Client,
+		workflow: run.ID,
+		run:      run.RunID,
+		outer:    in.Task.Key,
+		begin:    alive.begin,
+		slots:    room,
+	}
+
 	engine := back.engine(in.Run)
 	load := ctx
 	engine.Conversation = func() []llm.Message {
@@ -190,21 +228,29 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notStarted, err)
 	}
+
 	for e := range (pawl.Parallel{}).Execute(ctx, []pawl.Task{t}) {
 		if x := e.Execution; x != nil && x.Key == t.Key {
-			if back.refused != nil {
-				return *x, sdk.NewApplicationError("it could not be recorded that the call begins: "+back.refused.Error(), again)
-			}
-			if stopping(ctx) && (x.Outcome == pawl.OutcomeCancelled || x.Outcome == pawl.OutcomeUnknown) {
-				if x.Attempts <= t.Attempt {
-					return *x, sdk.NewApplicationError("the worker was stopped before the call began", again)
-				}
-				return *x, errors.New("the worker was stopped")
-			}
-			return *x, nil
+			return *x, unfinished(ctx, back, t, x)
 		}
 	}
 	return pawl.Execution{}, errors.New("the call did not end")
+}
+
+// unfinished returns why x is not the outcome of the call t, but the state in which this worker
+// leaves it. nil means that it is the outcome.
+func unfinished(ctx context.Context, back *callback, t pawl.Task, x *pawl.Execution) error {
+	switch {
+	case back.refused != nil:
+		return sdk.NewApplicationError("it could not be recorded that the call begins: "+back.refused.Error(), again)
+	case !stopping(ctx):
+		return nil
+	case x.Outcome != pawl.OutcomeCancelled && x.Outcome != pawl.OutcomeUnknown:
+		return nil
+	case x.Attempts <= t.Attempt:
+		return sdk.NewApplicationError("the worker was stopped before the call began", again)
+	}
+	return errors.New("the worker was stopped")
 }
 
 // The error types of calls that did not start: no worker can execute them, or the worker was

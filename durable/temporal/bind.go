@@ -46,28 +46,46 @@ func (f *flow) bind(a *pawl.Agent, _ llm.Key) *pawl.Agent {
 	if n == nil { // an agent passed to Run that is no tool of the agent
 		return &pawl.Agent{Name: a.Name, Model: &model{err: noNode(a)}}
 	}
+
 	d := f.defs[n.path]
-	b := &pawl.Agent{Name: d.Name, Instructions: d.Instructions, Choice: d.Choice, Output: d.Output,
-		Limits: d.Limits, Settings: d.Settings}
-	x := &executor{f: f, n: n, remote: map[*pawl.Tool]*toolDef{}, inOrder: d.StopOnBlock}
-	for i := range d.Tools {
-		def := &d.Tools[i]
-		tool := def.tool()
-		if in := n.inline[def.Name]; def.Inline && in != nil {
-			tool.Run, tool.Timeout, tool.Repair = in.Run, -1, in.Repair
-		} else {
-			x.remote[tool] = def
-		}
-		b.Tools = append(b.Tools, tool)
+	outermost := f.roots == 0
+	f.roots++
+	m := &model{flow: f, node: n, root: outermost}
+	x := &executor{flow: f, node: n, remote: map[*pawl.Tool]*toolDef{}, inOrder: d.StopOnBlock, model: m}
+	b := &pawl.Agent{
+		Name:         d.Name,
+		Instructions: d.Instructions,
+		Choice:       d.Choice,
+		Output:       d.Output,
+		Limits:       d.Limits,
+		Settings:     d.Settings,
+		Model:        m,
+		Executor:     x,
 	}
-	x.model = &model{f: f, n: n, root: f.roots == 0}
-	b.Model = x.model
-	b.Executor = x
-	if f.roots == 0 && b.Limits.Time > 0 {
+	for i := range d.Tools {
+		b.Tools = append(b.Tools, x.bind(&d.Tools[i]))
+	}
+
+	// The time of a run counts from the start of its first history.
+	if outermost && b.Limits.Time > 0 {
 		b.Limits.Time = max(b.Limits.Time-workflow.Now(f.root).Sub(f.in.Began), time.Nanosecond)
 	}
-	f.roots++
 	return b
+}
+
+// bind returns the tool of the definition def. It runs in the workflow if it may, and otherwise by
+// an activity.
+func (x *executor) bind(def *toolDef) *pawl.Tool {
+	tool := def.tool()
+	own := x.node.inline[def.Name]
+	if !def.Inline || own == nil {
+		x.remote[tool] = def
+		return tool
+	}
+	tool.Run = own.Run
+	tool.Timeout = -1
+	tool.Repair = own.Repair
+	return tool
 }
 
 // after ends a run's time with a timer of the workflow.
@@ -99,8 +117,8 @@ func (f *flow) wait(ctx context.Context, ready <-chan struct{}) {
 
 // model sends requests by an activity. It serves one run.
 type model struct {
-	f     *flow
-	n     *node
+	flow  *flow
+	node  *node
 	root  bool  // of the outermost run
 	err   error // the reason why there is no model
 	sent  []sentMessage
@@ -111,8 +129,8 @@ type model struct {
 
 // head is a stored conversation and its number of messages.
 type head struct {
-	n      int
-	digest string
+	messages int
+	digest   string
 }
 
 // head returns the digest of the conversation that the last request had. Empty means that there was
@@ -139,20 +157,20 @@ var (
 
 // MaxCost returns the answer of the real model, which only calculates.
 func (m *model) MaxCost(req *llm.Request) (float64, bool) {
-	if m.n == nil || m.n.pricer == nil {
+	if m.node == nil || m.node.pricer == nil {
 		return 0, false
 	}
-	return m.n.pricer.MaxCost(req)
+	return m.node.pricer.MaxCost(req)
 }
 
 // HoldsOutput returns the answer of the real model.
 func (m *model) HoldsOutput(req *llm.Request) bool {
-	if m.n == nil {
+	if m.node == nil {
 		return false
 	}
-	h, ok := llm.As[llm.OutputHolder](m.n.model)
+	h, ok := llm.As[llm.OutputHolder](m.node.model)
 	if !ok { // a middleware without Unwrap
-		h, ok = llm.As[llm.OutputHolder](m.n.agent.Model)
+		h, ok = llm.As[llm.OutputHolder](m.node.agent.Model)
 	}
 	return ok && h.HoldsOutput(req)
 }
@@ -177,17 +195,22 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 
 // ask returns the reply to req. With an error of the model, the reply has its usage alone.
 func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	f := m.f
+	f := m.flow
 	switch {
 	case m.err != nil:
 		return nil, m.err
 	case m.root && f.full():
 		return nil, errContinue
 	}
+
 	in := m.input(req)
-	wctx := workflow.WithActivityOptions(within(ctx),
-		workflow.ActivityOptions{StartToCloseTimeout: time.Hour, HeartbeatTimeout: f.w.engine.heartbeat(),
-			WaitForCancellation: true, RetryPolicy: retries(tries), Summary: string(req.Key)})
+	wctx := workflow.WithActivityOptions(within(ctx), workflow.ActivityOptions{
+		StartToCloseTimeout: time.Hour,
+		HeartbeatTimeout:    f.worker.engine.heartbeat(),
+		WaitForCancellation: true,
+		RetryPolicy:         retries(tries),
+		Summary:             string(req.Key),
+	})
 	var out modelOutput
 	f.busy++
 	err := workflow.ExecuteActivity(wctx, activityModel, in).Get(wctx, &out)
@@ -198,38 +221,43 @@ func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	case err != nil:
 		return nil, worded(err)
 	}
-	m.heads, m.tools = append(m.heads, head{len(req.Messages), out.Head}), out.ToolsRef
-	switch {
-	case out.Failed != nil:
-		return &llm.Response{Usage: out.Usage, Requests: out.Requests}, &failedModel{out.Error, *out.Failed}
-	case out.Error != "":
-		return &llm.Response{Usage: out.Usage, Requests: out.Requests}, errors.New(out.Error)
+
+	m.heads = append(m.heads, head{len(req.Messages), out.Head})
+	m.tools = out.ToolsRef
+	if out.Failed != nil || out.Error != "" {
+		return &llm.Response{Usage: out.Usage, Requests: out.Requests}, out.failure()
 	}
 	f.record.Replies = append(f.record.Replies, journal.ExportedReply{Key: req.Key, Response: *out.Response})
 	return out.Response, nil
 }
 
+// failure returns the error of the model.
+func (out *modelOutput) failure() error {
+	if out.Failed != nil {
+		return &failedModel{out.Error, *out.Failed}
+	}
+	return errors.New(out.Error)
+}
+
 // input refers to the messages that were sent before, and contains the new ones.
 func (m *model) input(req *llm.Request) modelInput {
-	n := 0
-	for n < len(m.sent) && n < len(req.Messages) && m.sent[n].is(&req.Messages[n]) {
-		n++
+	m.forget(req.Messages)
+	in := modelInput{
+		Agent:    m.node.root,
+		Path:     m.node.path,
+		Key:      req.Key,
+		Turn:     req.Turn,
+		Edited:   req.Edited,
+		Choice:   req.Choice,
+		Output:   req.Output,
+		Settings: req.Settings,
+		New:      req.Messages,
 	}
-	m.sent = m.sent[:n]
-	for i := range req.Messages[n:] {
-		m.sent = append(m.sent, sentOf(&req.Messages[n+i]))
+	if last := len(m.heads) - 1; last >= 0 {
+		in.Head = m.heads[last].digest
+		in.New = req.Messages[m.heads[last].messages:]
 	}
-	for len(m.heads) > 0 && m.heads[len(m.heads)-1].n > n {
-		m.heads = m.heads[:len(m.heads)-1]
-	}
-	in := modelInput{Agent: m.n.root, Path: m.n.path, Key: req.Key, Turn: req.Turn, Edited: req.Edited,
-		Choice: req.Choice, Output: req.Output, Settings: req.Settings}
-	from := 0
-	if k := len(m.heads); k > 0 {
-		from = m.heads[k-1].n
-		in.Head = m.heads[k-1].digest
-	}
-	in.New = req.Messages[from:]
+
 	in.ToolsRef = m.tools
 	if !slices.Equal(m.names, req.Tools) || m.tools == "" {
 		in.ToolsRef = ""
@@ -239,6 +267,23 @@ func (m *model) input(req *llm.Request) modelInput {
 	}
 	m.names = req.Tools
 	return in
+}
+
+// forget removes what was sent before and is not the beginning of msgs, such as the messages that a
+// window of the history has replaced, and adds msgs.
+func (m *model) forget(msgs []llm.Message) {
+	same := 0
+	for same < len(m.sent) && same < len(msgs) && m.sent[same].is(&msgs[same]) {
+		same++
+	}
+
+	m.sent = m.sent[:same]
+	for i := range msgs[same:] {
+		m.sent = append(m.sent, sentOf(&msgs[same+i]))
+	}
+	for len(m.heads) > 0 && m.heads[len(m.heads)-1].messages > same {
+		m.heads = m.heads[:len(m.heads)-1]
+	}
 }
 
 func sentOf(m *llm.Message) sentMessage {
@@ -253,15 +298,15 @@ func (s sentMessage) is(m *llm.Message) bool { return len(m.Parts) > 0 && s == s
 
 // failedModel is a model's error that records the attempt.
 type failedModel struct {
-	text string
-	x    pawl.Execution
+	text    string
+	attempt pawl.Execution
 }
 
 // Error returns the text of the model's error.
 func (e *failedModel) Error() string { return e.text }
 
 // FailedExecution returns the attempt.
-func (e *failedModel) FailedExecution() pawl.Execution { return e.x }
+func (e *failedModel) FailedExecution() pawl.Execution { return e.attempt }
 
 var _ pawl.ExecutionError = (*failedModel)(nil)
 

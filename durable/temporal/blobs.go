@@ -43,11 +43,13 @@ func (d Dir) Put(_ context.Context, digest string, b []byte) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = f.Write(b)
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	err = errors.Join(err, f.Close())
+	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
@@ -106,6 +108,7 @@ func (c claims) Encode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
 		if len(p.GetData()) <= largest {
 			continue
 		}
+
 		form, err := p.Marshal()
 		if err != nil {
 			return nil, err
@@ -117,8 +120,10 @@ func (c claims) Encode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
 		if err != nil {
 			return nil, fmt.Errorf("blob of %d bytes: %w", len(form), err)
 		}
-		out[i] = &commonpb.Payload{Metadata: map[string][]byte{metadataEncoding: []byte(encodingBlob)},
-			Data: []byte(digest)}
+		out[i] = &commonpb.Payload{
+			Metadata: map[string][]byte{metadataEncoding: []byte(encodingBlob)},
+			Data:     []byte(digest),
+		}
 	}
 	return out, nil
 }
@@ -131,6 +136,7 @@ func (c claims) Decode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
 		if string(p.GetMetadata()[metadataEncoding]) != encodingBlob {
 			continue
 		}
+
 		ctx, cancel := context.WithTimeout(context.Background(), blobTime)
 		form, err := c.blobs.Get(ctx, string(p.GetData()))
 		cancel()

@@ -53,27 +53,25 @@ func (f *flow) startBranch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (
 	if n == nil {
 		return nil, noNode(a)
 	}
+
 	// The child gets a signal to end, and ends itself.
 	wctx, _ := workflow.NewDisconnectedContext(within(ctx))
 	id := f.run + "/" + string(b.Key)
 	wctx = workflow.WithChildOptions(wctx,
 		workflow.ChildWorkflowOptions{WorkflowID: id, StaticSummary: summary(f.defs[n.path].Name)})
-	in := input{State: f.in.State, Agent: f.in.Agent, Agents: f.defs, Events: f.in.Events,
-		Place: &place{f.run, f.id, n.path, *b}}
-	at := &branch{report{ID: id}, workflow.ExecuteChildWorkflow(wctx, branchName, in)}
-	f.branches = append(f.branches, at)
-	_ = workflow.Await(wctx, func() bool { return at.child.IsReady() || ctx.Err() != nil })
-	if !at.child.IsReady() {
-		// It may have ended in the meantime.
-		_ = at.child.SignalChildWorkflow(wctx, signalCancel, causeName(context.Cause(ctx))).Get(wctx, nil)
+	in := input{
+		State:  f.in.State,
+		Agent:  f.in.Agent,
+		Agents: f.defs,
+		Events: f.in.Events,
+		Place:  &place{f.run, f.id, n.path, *b},
 	}
-	var end ending
-	err := at.child.Get(wctx, &end)
-	f.branches = slices.DeleteFunc(f.branches, func(o *branch) bool { return o == at })
-	f.asked++
+	at := &branch{report{ID: id}, workflow.ExecuteChildWorkflow(wctx, branchName, in)}
+	end, err := f.follow(ctx, wctx, at)
 	if err != nil {
 		return nil, worded(err)
 	}
+
 	f.record.Replies = append(f.record.Replies, end.Was.Replies...)
 	f.record.Calls = append(f.record.Calls, end.Was.Calls...)
 	b.Around = nil
@@ -86,6 +84,22 @@ func (f *flow) startBranch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (
 		err = errors.New(end.Error)
 	}
 	return end.Result, err
+}
+
+// follow waits for the end of a nested run, which is one of f.branches until then. If ctx ends, it
+// cancels the run.
+func (f *flow) follow(ctx context.Context, wctx workflow.Context, at *branch) (end ending, err error) {
+	f.branches = append(f.branches, at)
+	_ = workflow.Await(wctx, func() bool { return at.child.IsReady() || ctx.Err() != nil })
+	if !at.child.IsReady() {
+		// It may have ended in the meantime.
+		_ = at.child.SignalChildWorkflow(wctx, signalCancel, causeName(context.Cause(ctx))).Get(wctx, nil)
+	}
+
+	err = at.child.Get(wctx, &end)
+	f.branches = slices.DeleteFunc(f.branches, func(o *branch) bool { return o == at })
+	f.asked++
+	return end, err
 }
 
 // The causes that end runs, by their names in signals.
@@ -133,7 +147,8 @@ func (f *flow) reportQuestions(g workflow.Context) {
 		if workflow.Await(g, func() bool { return f.asked != sent || f.waits() != waits }) != nil {
 			return
 		}
-		sent, waits = f.asked, f.waits()
+		sent = f.asked
+		waits = f.waits()
 		r := report{f.id, waits, f.pending()}
 		// One after another: they must keep their order.
 		_ = workflow.SignalExternalWorkflow(g, f.in.Place.Parent, "", signalReport, r).Get(g, nil)
@@ -179,7 +194,9 @@ func (f *flow) waits() bool {
 	default: // an activity with calls in progress waits for them
 		busy -= f.held
 	}
-	if f.over != nil || busy > 0 || len(f.open)+len(f.branches) == 0 {
+
+	questions := len(f.open) + len(f.branches)
+	if f.over != nil || busy > 0 || questions == 0 {
 		return false
 	}
 	for _, b := range f.branches {

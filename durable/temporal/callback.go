@@ -70,6 +70,7 @@ func (c *callback) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 		for i := range ended {
 			ended[i] = make(chan struct{})
 		}
+
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		defer cancel()
@@ -81,22 +82,30 @@ func (c *callback) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 						<-ended[j]
 					}
 				}
-				// The calls of a composing tool must find room.
-				if tool := tasks[i].Tool(); tool == nil || tool.Effect != pawl.EffectCompose {
-					select {
-					case c.slots <- struct{}{}:
-						defer func() { <-c.slots }()
-					case <-ctx.Done():
-					}
-				}
+				defer c.enter(ctx, tasks[i].Tool())()
 				events <- tasks[i].Completed(c.one(ctx, tasks[i]))
 			})
 		}
+
 		for range tasks {
 			if !yield(<-events) {
 				return
 			}
 		}
+	}
+}
+
+// enter takes a slot for a call of tool, unless ctx ends first. leave releases it. A composing tool
+// gets none, since its own calls must find room.
+func (c *callback) enter(ctx context.Context, tool *pawl.Tool) (leave func()) {
+	if tool != nil && tool.Effect == pawl.EffectCompose {
+		return func() {}
+	}
+	select {
+	case c.slots <- struct{}{}:
+		return func() { <-c.slots }
+	case <-ctx.Done():
+		return func() {}
 	}
 }
 
@@ -110,9 +119,15 @@ func (c *callback) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	case ctx.Err() != nil && err != nil:
 		return t.Do(ctx, func(pawl.Event) {}) // it reports the end of the context
 	case err != nil:
-		x = pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeError, Error: err.Error(),
-			Result: llm.ErrorResult("The call could not be made.")}
-		x.Result.CallID, x.Result.Key = t.Call.ID, t.Key
+		x = pawl.Execution{
+			Key:     t.Key,
+			Call:    t.Call,
+			Outcome: pawl.OutcomeError,
+			Error:   err.Error(),
+			Result:  llm.ErrorResult("The call could not be made."),
+		}
+		x.Result.CallID = t.Call.ID
+		x.Result.Key = t.Key
 	}
 	x.Index = t.Index
 	return x
@@ -133,14 +148,20 @@ func (c *callback) send(ctx context.Context, t pawl.Task) (x pawl.Execution, err
 	if c.client == nil {
 		return x, errors.New("the worker has no client to call back with")
 	}
+	update := client.UpdateWorkflowOptions{
+		WorkflowID:   c.workflow,
+		RunID:        c.run,
+		UpdateID:     string(t.Key),
+		UpdateName:   updateCall,
+		Args:         []any{backInput{c.outer, t}},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	}
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		h, err := c.client.UpdateWorkflow(ctx,
-			client.UpdateWorkflowOptions{WorkflowID: c.workflow, RunID: c.run, UpdateID: string(t.Key),
-				UpdateName: updateCall,
-				Args:       []any{backInput{c.outer, t}}, WaitForStage: client.WorkflowUpdateStageCompleted})
+		h, err := c.client.UpdateWorkflow(ctx, update)
 		if err == nil {
 			err = h.Get(ctx, &x)
 		}
+
 		var full *sdk.ApplicationError
 		if !errors.As(err, &full) || full.Type() != callsFull {
 			return x, err

@@ -36,18 +36,25 @@ func (c Cluster) Dial(ctx context.Context, blobs Blobs) (*Engine, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	o := client.Options{HostPort: cmp.Or(c.Address, "127.0.0.1:7233"), Namespace: cmp.Or(c.Namespace, client.DefaultNamespace),
-		DataConverter: Converter(blobs), Logger: sdklog.NewStructuredLogger(log)}
+	o := client.Options{
+		HostPort:      cmp.Or(c.Address, "127.0.0.1:7233"),
+		Namespace:     cmp.Or(c.Namespace, client.DefaultNamespace),
+		DataConverter: Converter(blobs),
+		Logger:        sdklog.NewStructuredLogger(log),
+	}
 	o.ConnectionOptions.TLS = c.TLS
 	if c.APIKey != "" {
 		o.Credentials = client.NewAPIKeyStaticCredentials(c.APIKey)
 	}
+
 	s, err := client.DialContext(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("temporal at %s: %w", o.HostPort, err)
 	}
-	if _, err := s.WorkflowService().DescribeNamespace(ctx,
-		&workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace}); err != nil {
+	// A cluster that answers may not have the namespace, or deny access to it.
+	_, err = s.WorkflowService().DescribeNamespace(ctx,
+		&workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
+	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("temporal at %s: namespace %s: %w", o.HostPort, o.Namespace, err)
 	}
@@ -63,12 +70,17 @@ func (e *Engine) Attended(ctx context.Context) (bool, error) {
 
 // Listed is a run in the list of the cluster.
 type Listed struct {
-	ID    string `json:"id"`
+	// ID is the ID of the run, equal to the ID of its workflow.
+	ID string `json:"id"`
+	// Agent is the name of the agent in the workers. Empty means that another program started the
+	// workflow.
 	Agent string `json:"agent"`
 	// State is open or over, or the way in which the cluster ended the run: failed, terminated,
 	// canceled or timed_out.
-	State string    `json:"state"`
+	State string `json:"state"`
+	// Began is the start of the run's last history.
 	Began time.Time `json:"began"`
+	// Ended is the end of the run. Zero means that the run is open.
 	Ended time.Time `json:"ended,omitzero"`
 }
 
@@ -76,7 +88,10 @@ type Listed struct {
 // State returns the details of an open run.
 func (e *Engine) Runs(ctx context.Context, most int) ([]Listed, error) {
 	all := []Listed{}
-	req := &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType = '" + workflowName + "'", PageSize: 200}
+	req := &workflowservice.ListWorkflowExecutionsRequest{
+		Query:    "WorkflowType = '" + workflowName + "'",
+		PageSize: 200,
+	}
 	for {
 		page, err := e.Client.ListWorkflow(ctx, req)
 		if err != nil {
@@ -86,8 +101,12 @@ func (e *Engine) Runs(ctx context.Context, most int) ([]Listed, error) {
 			if x.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
 				continue // the runs after it are in the list, too
 			}
-			one := Listed{ID: x.Execution.WorkflowId, Agent: agentOf(x.GetMemo()), State: stateName(x.GetStatus()),
-				Began: x.StartTime.AsTime()}
+			one := Listed{
+				ID:    x.Execution.WorkflowId,
+				Agent: agentOf(x.GetMemo()),
+				State: stateName(x.GetStatus()),
+				Began: x.StartTime.AsTime(),
+			}
 			if x.CloseTime != nil {
 				one.Ended = x.CloseTime.AsTime()
 			}
@@ -96,6 +115,7 @@ func (e *Engine) Runs(ctx context.Context, most int) ([]Listed, error) {
 				return all, nil
 			}
 		}
+
 		req.NextPageToken = page.NextPageToken
 		if len(req.NextPageToken) == 0 {
 			return all, nil

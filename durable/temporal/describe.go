@@ -83,9 +83,12 @@ func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error 
 	if err != nil {
 		return fmt.Errorf("agent %s: tools: %w", where, err)
 	}
+
 	n := &node{root: root, path: path, agent: a, inline: map[string]*pawl.Tool{}}
 	n.model, n.pricer = new(pawl.Engine).InnerModel(a)
-	t.byPath[path], t.byAgent[a], t.paths = n, n, append(t.paths, path)
+	t.byPath[path] = n
+	t.byAgent[a] = n
+	t.paths = append(t.paths, path)
 	for _, tool := range tools {
 		if tool.Inline && tool.Effect == pawl.EffectCompose {
 			n.inline[tool.Name] = tool
@@ -130,9 +133,18 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := agentDef{Name: a.Name, Instructions: a.Instructions, Choice: a.Choice, Output: a.Output,
-			Limits: a.Limits, Settings: a.Settings,
-			Parallel: p.Limit, StopOnBlock: p.StopOnBlock, Tools: []toolDef{}}
+
+		d := agentDef{
+			Name:         a.Name,
+			Instructions: a.Instructions,
+			Choice:       a.Choice,
+			Output:       a.Output,
+			Limits:       a.Limits,
+			Settings:     a.Settings,
+			Tools:        []toolDef{},
+			Parallel:     p.Limit,
+			StopOnBlock:  p.StopOnBlock,
+		}
 		for _, tool := range tools {
 			d.Tools = append(d.Tools, define(tool))
 		}
@@ -142,10 +154,23 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 }
 
 func define(t *pawl.Tool) toolDef {
-	return toolDef{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Deferred: t.Deferred,
-		Passive: t.Passive, Effect: t.Effect,
-		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Pin: t.Pin, Serial: t.Serial != nil,
-		Concurrent: t.Concurrent, Address: t.Address, Inline: t.Inline && t.Effect == pawl.EffectCompose}
+	return toolDef{
+		Name:        t.Name,
+		Description: t.Description,
+		Input:       t.Input,
+		Output:      t.Output,
+		Deferred:    t.Deferred,
+		Passive:     t.Passive,
+		Effect:      t.Effect,
+		Timeout:     t.Timeout,
+		NoRepair:    t.NoRepair,
+		MaxResult:   t.MaxResult,
+		Pin:         t.Pin,
+		Serial:      t.Serial != nil,
+		Concurrent:  t.Concurrent,
+		Inline:      t.Inline && t.Effect == pawl.EffectCompose,
+		Address:     t.Address,
+	}
 }
 
 // defineSpec describes a tool as a request offers it. A spec that a middleware made is complete.
@@ -153,8 +178,15 @@ func defineSpec(s *llm.ToolSpec) toolDef {
 	if t, ok := s.Source.(*pawl.Tool); ok {
 		return define(t)
 	}
-	return toolDef{Name: s.Name, Description: s.Description, Input: s.Input, Output: s.Output, Deferred: s.Deferred,
-		NoRepair: s.NoRepair, Passive: true}
+	return toolDef{
+		Name:        s.Name,
+		Description: s.Description,
+		Input:       s.Input,
+		Output:      s.Output,
+		Deferred:    s.Deferred,
+		NoRepair:    s.NoRepair,
+		Passive:     true,
+	}
 }
 
 // tool returns the tool that represents d in processes that do not execute it. The key that Serial
@@ -164,10 +196,23 @@ func (d *toolDef) tool() *pawl.Tool {
 	if d.Serial {
 		serial = func(json.RawMessage) string { return "serial" }
 	}
-	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Output: d.Output,
-		Deferred: d.Deferred, Passive: d.Passive, Effect: d.Effect,
-		Timeout: d.Timeout, NoRepair: d.NoRepair, MaxResult: d.MaxResult, Pin: d.Pin, Run: nowhere,
-		Concurrent: d.Concurrent, Serial: serial, Address: d.Address}
+	return &pawl.Tool{
+		Name:        d.Name,
+		Description: d.Description,
+		Input:       d.Input,
+		Output:      d.Output,
+		Deferred:    d.Deferred,
+		Passive:     d.Passive,
+		Effect:      d.Effect,
+		Timeout:     d.Timeout,
+		NoRepair:    d.NoRepair,
+		MaxResult:   d.MaxResult,
+		Pin:         d.Pin,
+		Run:         nowhere,
+		Concurrent:  d.Concurrent,
+		Serial:      serial,
+		Address:     d.Address,
+	}
 }
 
 var errNowhere = errors.New("this tool is executed by an activity")

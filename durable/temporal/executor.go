@@ -16,8 +16,8 @@ import (
 // executor executes calls by activities, and waits with pending calls. No call starts early: its
 // reply must be in the history first.
 type executor struct {
-	f       *flow
-	n       *node
+	flow    *flow
+	node    *node
 	remote  map[*pawl.Tool]*toolDef // for lookups, never for iteration
 	inOrder bool
 	model   *model // of the same run
@@ -33,6 +33,7 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 			x.oneByOne(ctx, tasks, yield)
 			return
 		}
+
 		wctx := within(ctx)
 		ended := workflow.NewBufferedChannel(wctx, len(tasks))
 		o := x.newOrder(tasks)
@@ -41,10 +42,11 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 				at := &turn{o, i, g}
 				at.begin()
 				e := x.one(context.WithValue(ctx, contextKey{}, g), tasks[i], at)
-				at.end()
+				at.finish()
 				ended.SendAsync(&completion{tasks[i].Completed(e)})
 			})
 		}
+
 		more := true
 		for range tasks {
 			var e *completion
@@ -63,10 +65,12 @@ func (x *executor) oneByOne(ctx context.Context, tasks []pawl.Task, yield func(p
 		if !yield(tasks[i].Completed(e)) {
 			return
 		}
-		if e.Outcome == pawl.OutcomeBlocked {
-			for j := range tasks[i+1:] {
-				tasks[i+1+j].Refuse = "Not run: the call before it, " + tasks[i].Call.Name + ", was blocked."
-			}
+		if e.Outcome != pawl.OutcomeBlocked {
+			continue
+		}
+		later := tasks[i+1:]
+		for j := range later {
+			later[j].Refuse = "Not run: the call before it, " + tasks[i].Call.Name + ", was blocked."
 		}
 	}
 }
@@ -78,68 +82,72 @@ func (x *executor) one(ctx context.Context, t pawl.Task, at *turn) pawl.Executio
 	// It acts through other calls, or there is no work.
 	if def == nil || t.Refuse != "" || ctx.Err() != nil {
 		e := t.Do(ctx, func(pawl.Event) {})
-		x.f.addCall(ctx, &t, &e)
+		x.flow.addCall(ctx, &t, &e)
 		return e
 	}
-	for lost := 0; ; {
+
+	lost := 0
+	for {
 		redo := false
 		t.HeldBy = at.heldBy()
 		e := t.RunRemote(func(t pawl.Task) (e pawl.Execution) {
 			e, redo = x.activity(ctx, def, t, &lost)
 			return e
 		})
-		if e.Outcome == pawl.OutcomePending && len(e.Pending) == 0 && ctx.Err() == nil {
+
+		asks := len(e.Pending) > 0
+		switch {
+		case ctx.Err() == nil && e.Outcome == pawl.OutcomePending && !asks:
 			at.wait() // it is held
-			continue
-		}
-		if len(e.Pending) == 0 || ctx.Err() != nil {
-			x.f.addCall(ctx, &t, &e)
+		case ctx.Err() != nil || !asks:
+			x.flow.addCall(ctx, &t, &e)
+			return e
+		case redo:
+		case !x.settle(ctx, &t, e.Pending[0], at):
 			return e
 		}
-		if redo {
-			continue
-		}
-		w := e.Pending[0]
-		if w.Outcome == pawl.OutcomeUnknown && w.Why == "" && t.Pending != nil {
-			w.Why = t.Pending.Why
-		}
-		t.Attempt, t.Pending, t.Decisions = w.Attempt, &w, nil
-		if w.Digest == "" {
-			continue // an activity settles it: by the tool's Reconcile, or it asks the question
-		}
-		at.open()
-		d := x.f.ask(ctx, w)
-		if d == nil {
-			return e
-		}
-		at.wait()
-		t.Decisions = []llm.Decision{*d}
 	}
+}
+
+// settle makes t the call after its question w: with the answer, or to be settled by an activity.
+// It returns false if the run ended before the answer.
+func (x *executor) settle(ctx context.Context, t *pawl.Task, w pawl.PendingCall, at *turn) bool {
+	if w.Outcome == pawl.OutcomeUnknown && w.Why == "" && t.Pending != nil {
+		w.Why = t.Pending.Why
+	}
+	t.Attempt = w.Attempt
+	t.Pending = &w
+	t.Decisions = nil
+	// An activity settles it: by the tool's Reconcile, or it asks the question.
+	if w.Digest == "" {
+		return true
+	}
+
+	at.open()
+	d := x.flow.ask(ctx, w)
+	if d == nil {
+		return false
+	}
+	at.wait()
+	t.Decisions = []llm.Decision{*d}
+	return true
 }
 
 // activity executes the call once. redo reports that it did not start. lost counts the losses of
 // its worker.
 func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost *int) (e pawl.Execution, redo bool) {
-	f := x.f
-	if def.Effect == pawl.EffectCompose { // it acts through calls that return here
-		f.live[t.Key] = liveCall{t, x}
-		f.held += min(f.inner[t.Key], 1)
-	} else {
-		if f.slots.Acquire(within(ctx), 1) != nil {
-			return t.Do(ctx, func(pawl.Event) {}), false // the run has ended: it reports so
-		}
+	f := x.flow
+	leave := x.enter(ctx, def, t)
+	if leave == nil {
+		return t.Do(ctx, func(pawl.Event) {}), false // the run has ended: it reports so
 	}
 	wctx := workflow.WithActivityOptions(within(ctx), f.options(def, t))
+	in := callInput{Agent: x.node.root, Path: x.node.path, Run: f.run, Task: t, Head: x.model.head()}
 	f.busy++
-	err := workflow.ExecuteActivity(wctx, activityCall,
-		callInput{Agent: x.n.root, Path: x.n.path, Run: f.run, Task: t, Head: x.model.head()}).Get(wctx, &e)
+	err := workflow.ExecuteActivity(wctx, activityCall, in).Get(wctx, &e)
 	f.busy--
-	if def.Effect == pawl.EffectCompose {
-		delete(f.live, t.Key)
-		f.held -= min(f.inner[t.Key], 1)
-	} else {
-		f.slots.Release(1)
-	}
+	leave()
+
 	var app *sdk.ApplicationError
 	switch {
 	case err == nil:
@@ -157,15 +165,39 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 	return gone(ctx, def, t, err), false
 }
 
+// enter takes a slot of the run for the call. A composing call needs none, because it acts through
+// calls that return to the workflow and have slots themselves. leave releases what enter took. It
+// is nil if the run ended before a slot was free.
+func (x *executor) enter(ctx context.Context, def *toolDef, t pawl.Task) (leave func()) {
+	f := x.flow
+	if def.Effect != pawl.EffectCompose {
+		if f.slots.Acquire(within(ctx), 1) != nil {
+			return nil
+		}
+		return func() { f.slots.Release(1) }
+	}
+
+	f.live[t.Key] = liveCall{t, x}
+	f.held += min(f.inner[t.Key], 1)
+	return func() {
+		delete(f.live, t.Key)
+		f.held -= min(f.inner[t.Key], 1)
+	}
+}
+
 // gone returns the outcome of a call whose activity failed: the worker failed, or lacked a
 // requirement.
 func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execution {
 	e := pawl.Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}
-	fail := func(o pawl.Outcome, text string) pawl.Execution {
-		e.Outcome, e.Error, e.Result = o, worded(err).Error(), llm.ErrorResult(text)
-		e.Result.CallID, e.Result.Key = t.Call.ID, t.Key
+	fail := func(text string) pawl.Execution {
+		e.Outcome = pawl.OutcomeError
+		e.Error = worded(err).Error()
+		e.Result = llm.ErrorResult(text)
+		e.Result.CallID = t.Call.ID
+		e.Result.Key = t.Key
 		return e
 	}
+
 	var app *sdk.ApplicationError
 	known := errors.As(err, &app)
 	switch {
@@ -173,17 +205,22 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 		// It did not start: it reports the cancellation of the run.
 		return t.Do(ctx, func(pawl.Event) {})
 	case known && app.Type() == notStarted:
-		return fail(pawl.OutcomeError, "The call cannot be executed here.")
+		return fail("The call cannot be executed here.")
 	case def.Effect == pawl.EffectWrite:
 		e.Attempts++
 		e.Outcome = pawl.OutcomeUnknown
 		// The Digest is empty: the question has not been asked.
-		e.Pending = []pawl.PendingCall{{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: e.Attempts,
-			Why: worded(err).Error()}}
+		e.Pending = []pawl.PendingCall{{
+			Key:     t.Key,
+			Call:    t.Call,
+			Outcome: pawl.OutcomeUnknown,
+			Attempt: e.Attempts,
+			Why:     worded(err).Error(),
+		}}
 		return e
 	}
 	e.Attempts++
-	return fail(pawl.OutcomeError, "The tool could not be executed: the machine that ran it was lost each time it was tried.")
+	return fail("The tool could not be executed: the machine that ran it was lost each time it was tried.")
 }
 
 // notYet returns the state of a call that another activity must execute, as if this one had not
@@ -207,10 +244,14 @@ func untouched(err error) bool {
 // options returns the options for the activity of a call. A Write is tried once. Other calls may be
 // repeated when their worker is lost, a composing call without limit.
 func (f *flow) options(def *toolDef, t pawl.Task) workflow.ActivityOptions {
-	o := workflow.ActivityOptions{HeartbeatTimeout: f.w.engine.heartbeat(), WaitForCancellation: true,
-		RetryPolicy: retries(tries), Summary: summary(def.Name + " " + string(t.Key)),
+	o := workflow.ActivityOptions{
+		HeartbeatTimeout:    f.worker.engine.heartbeat(),
+		WaitForCancellation: true,
+		RetryPolicy:         retries(tries),
+		Summary:             summary(def.Name + " " + string(t.Key)),
 		// Where the pipeline has no timeout, the heartbeat shows whether a worker is active.
-		StartToCloseTimeout: 7 * 24 * time.Hour}
+		StartToCloseTimeout: 7 * 24 * time.Hour,
+	}
 	switch def.Effect {
 	case pawl.EffectWrite:
 		o.RetryPolicy = retries(1)

@@ -17,48 +17,63 @@ import (
 // handlers registers the updates, signals and queries of the run.
 func (f *flow) handlers() error {
 	ctx := f.root
-	err := errors.Join(
-		workflow.SetQueryHandler(ctx, queryState, func() (State, error) { return f.state(), nil }),
-		workflow.SetQueryHandler(ctx, queryExport, func() (*exported, error) { return f.exported(), nil }),
-		workflow.SetQueryHandler(ctx, queryNews, func(s since) (*news, error) { return f.news(s), nil }),
-		workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []llm.Decision) error {
-			f.decide(g, ds)
-			return nil
-		}, workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, ds []llm.Decision) error {
-			return f.decidable(ds)
-		}}),
-		workflow.SetUpdateHandler(ctx, updateSteer, func(_ workflow.Context, msgs []llm.Message) error {
-			return f.inbox.Steer(context.Background(), msgs...)
-		}),
-		workflow.SetUpdateHandlerWithOptions(ctx, updateCall, f.callBack, workflow.UpdateHandlerOptions{
-			Validator: func(workflow.Context, backInput) error {
-				if f.calls >= atOnce {
-					return sdk.NewNonRetryableApplicationError("too many calls are in progress", callsFull, nil)
-				}
-				return nil
-			}}))
-	if err != nil {
+	if err := f.queriesAndUpdates(); err != nil {
 		return err
 	}
-	results := workflow.GetSignalChannel(ctx, signalResult)
-	workflow.Go(ctx, func(g workflow.Context) {
-		for {
-			var d llm.Decision
-			if !results.Receive(g, &d) {
-				return
-			}
-			if w, _ := f.question(d.Key); w != nil && w.Passive && d.Result != nil {
-				d.Digest = w.Digest
-				f.decide(g, []llm.Decision{d})
-			}
-		}
-	})
+
+	workflow.Go(ctx, f.receiveResults)
 	workflow.Go(ctx, f.listen)
 	if f.in.Place != nil {
 		workflow.Go(ctx, f.reportQuestions)
 		workflow.Go(ctx, f.receiveAnswers)
 	}
 	return nil
+}
+
+// queriesAndUpdates registers the handlers of queries and updates. A validator rejects an update
+// before the history has it.
+func (f *flow) queriesAndUpdates() error {
+	ctx := f.root
+	decide := func(g workflow.Context, ds []llm.Decision) error {
+		f.decide(g, ds)
+		return nil
+	}
+	decidable := func(_ workflow.Context, ds []llm.Decision) error { return f.decidable(ds) }
+	steer := func(_ workflow.Context, msgs []llm.Message) error {
+		return f.inbox.Steer(context.Background(), msgs...)
+	}
+	hasRoom := func(workflow.Context, backInput) error {
+		if f.calls >= atOnce {
+			return sdk.NewNonRetryableApplicationError("too many calls are in progress", callsFull, nil)
+		}
+		return nil
+	}
+
+	return errors.Join(
+		workflow.SetQueryHandler(ctx, queryState, func() (State, error) { return f.state(), nil }),
+		workflow.SetQueryHandler(ctx, queryExport, func() (*exported, error) { return f.exported(), nil }),
+		workflow.SetQueryHandler(ctx, queryNews, func(s since) (*news, error) { return f.news(s), nil }),
+		workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, decide,
+			workflow.UpdateHandlerOptions{Validator: decidable}),
+		workflow.SetUpdateHandler(ctx, updateSteer, steer),
+		workflow.SetUpdateHandlerWithOptions(ctx, updateCall, f.callBack,
+			workflow.UpdateHandlerOptions{Validator: hasRoom}),
+	)
+}
+
+// receiveResults receives the results of passive calls: see Engine.Answer.
+func (f *flow) receiveResults(g workflow.Context) {
+	ch := workflow.GetSignalChannel(f.root, signalResult)
+	for {
+		var d llm.Decision
+		if !ch.Receive(g, &d) {
+			return
+		}
+		if w, _ := f.question(d.Key); w != nil && w.Passive && d.Result != nil {
+			d.Digest = w.Digest
+			f.decide(g, []llm.Decision{d})
+		}
+	}
 }
 
 // question returns the open question of the call at key and its answer, or nil if there is none.
@@ -108,6 +123,7 @@ func (f *flow) decide(g workflow.Context, ds []llm.Decision) {
 		if w == nil || answer != nil || w.Digest != d.Digest {
 			continue
 		}
+
 		d.At = workflow.Now(g).UTC()
 		f.said[d.Key] = d
 		f.asked++
@@ -155,7 +171,7 @@ func (f *flow) callBack(g workflow.Context, in backInput) (pawl.Execution, error
 	})
 	t := outer.task.Child(in.Task)
 	counts := 1
-	if def := outer.x.remote[t.Tool()]; def != nil && def.Effect == pawl.EffectCompose {
+	if def := outer.executor.remote[t.Tool()]; def != nil && def.Effect == pawl.EffectCompose {
 		counts = 0 // its calls must find room
 	}
 	f.calls += counts
@@ -163,10 +179,10 @@ func (f *flow) callBack(g workflow.Context, in backInput) (pawl.Execution, error
 	if f.inner[in.Outer] == 1 {
 		f.held++
 	}
-	x := outer.x.one(context.WithValue(f.std, contextKey{}, g), t, nil)
+	x := outer.executor.one(context.WithValue(f.std, contextKey{}, g), t, nil)
 	f.calls -= counts
 	f.inner[in.Outer]--
-	if f.inner[in.Outer] == 0 && f.live[in.Outer].x != nil {
+	if f.inner[in.Outer] == 0 && f.live[in.Outer].executor != nil {
 		f.held--
 	}
 	stop()

@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/pawl-go/pawl/durable"
 )
@@ -46,39 +47,64 @@ func (e *Engine) stuck(ctx context.Context, r Listed, silent map[string]bool) (w
 	if err != nil {
 		return "", since, err
 	}
-	queue := d.GetExecutionConfig().GetTaskQueue().GetName()
-	if t := d.GetPendingWorkflowTask(); t != nil {
-		since = t.GetOriginalScheduledTime().AsTime()
-		switch {
-		case t.GetAttempt() > 2:
-			return fmt.Sprintf("its next step has failed %d times: see the log of the workers of %s", t.GetAttempt()-1, queue), since, nil
-		case t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && time.Since(since) > e.heartbeat():
-			return "no worker of " + queue + " takes its next step", since, nil
-		}
+	why, since = e.notTaken(d)
+	if why != "" {
+		return why, since, nil
 	}
-	for _, a := range d.GetPendingActivities() {
-		since = a.GetScheduledTime().AsTime()
-		if a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && time.Since(since) > e.heartbeat() {
-			return "no worker of " + queue + " takes its next step", since, nil
-		}
-	}
-	if d.GetPendingWorkflowTask() != nil || len(d.GetPendingActivities())+len(d.GetPendingChildren()) > 0 {
+
+	// A run with a step under way does not wait.
+	steps := len(d.GetPendingActivities()) + len(d.GetPendingChildren())
+	if steps > 0 || d.GetPendingWorkflowTask() != nil {
 		return "", since, nil
 	}
-	s := new(State)
+
+	queue := queueOf(d)
+	state := new(State)
 	if !silent[queue] {
 		ask, cancel := context.WithTimeout(ctx, answersWithin)
 		defer cancel()
-		err = e.query(ask, r.ID, queryState, s)
+		err = e.query(ask, r.ID, queryState, state)
 		silent[queue] = err != nil && !errors.Is(err, ErrUnknownRun)
 	}
 	switch {
 	case silent[queue]:
 		return "it waits, and no worker of " + queue + " shows for what", r.Began, nil
-	case s.Waits && len(s.Pending) == 0:
+	case state.Waits && len(state.Pending) == 0:
 		return "it waits for an answer, and no question is open", r.Began, nil
 	}
 	return "", since, nil
+}
+
+// notTaken returns why no worker executes the next step of a run, and since when. Empty means that
+// one does, or that there is no step.
+func (e *Engine) notTaken(d *workflowservice.DescribeWorkflowExecutionResponse) (why string, since time.Time) {
+	late := func(scheduled time.Time) bool { return time.Since(scheduled) > e.heartbeat() }
+	queue := queueOf(d)
+	if t := d.GetPendingWorkflowTask(); t != nil {
+		since = t.GetOriginalScheduledTime().AsTime()
+		waits := t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
+		switch {
+		case t.GetAttempt() > 2:
+			failed := t.GetAttempt() - 1
+			return fmt.Sprintf("its next step has failed %d times: see the log of the workers of %s", failed, queue), since
+		case waits && late(since):
+			return "no worker of " + queue + " takes its next step", since
+		}
+	}
+
+	for _, a := range d.GetPendingActivities() {
+		since = a.GetScheduledTime().AsTime()
+		waits := a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+		if waits && late(since) {
+			return "no worker of " + queue + " takes its next step", since
+		}
+	}
+	return "", since
+}
+
+// queueOf returns the task queue of a run.
+func queueOf(d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	return d.GetExecutionConfig().GetTaskQueue().GetName()
 }
 
 // answersWithin is the time in which a worker must report the state of a run.

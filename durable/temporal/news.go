@@ -27,7 +27,10 @@ type news struct {
 
 func (f *flow) news(s since) *news {
 	all := f.all()
-	n := &news{Replies: all.Replies[min(s.Replies, len(all.Replies)):], Calls: all.Calls[min(s.Calls, len(all.Calls)):]}
+	n := &news{
+		Replies: all.Replies[min(s.Replies, len(all.Replies)):],
+		Calls:   all.Calls[min(s.Calls, len(all.Calls)):],
+	}
 	for _, b := range f.branches {
 		n.Runs = append(n.Runs, b.ID)
 	}
@@ -41,8 +44,9 @@ type watch struct {
 	emitted map[llm.Key]bool
 }
 
-// look returns the events since the last look, in a possible order: replies, and ends of calls.
-func (w *watch) look(ctx context.Context, id string) ([]pawl.Event, error) {
+// newEvents returns the events since the last call, in a possible order: replies, and ends of
+// calls.
+func (w *watch) newEvents(ctx context.Context, id string) ([]pawl.Event, error) {
 	var all []pawl.Event
 	if err := w.collect(ctx, id, &all); err != nil {
 		return nil, err
@@ -68,11 +72,13 @@ func (w *watch) collect(ctx context.Context, id string, all *[]pawl.Event) error
 	if err := v.Get(&n); err != nil {
 		return err
 	}
+
 	for _, run := range n.Runs {
 		_ = w.collect(ctx, run, all) // the run around it reports the rest later
 	}
 	s := w.known[id]
 	w.known[id] = since{s.Replies + len(n.Replies), s.Calls + len(n.Calls)}
+
 	for i := range n.Replies {
 		r := &n.Replies[i]
 		w.emit(all, pawl.Event{Kind: pawl.EventResponseReceived, Path: r.Key, Response: &r.Response})

@@ -27,7 +27,7 @@ const (
 // newOrder returns the order of tasks. Before version 3 of the state, each call of a tool with
 // Serial keys waited for the one before it, and no other call waited.
 func (x *executor) newOrder(tasks []pawl.Task) *order {
-	o := &order{tasks: tasks, states: make([]callState, len(tasks)), old: x.f.in.State < 3}
+	o := &order{tasks: tasks, states: make([]callState, len(tasks)), old: x.flow.in.State < 3}
 	if !o.old {
 		o.before = pawl.Parallel{}.Order(tasks)
 		return o
@@ -49,8 +49,8 @@ func (x *executor) newOrder(tasks []pawl.Task) *order {
 // nothing.
 type turn struct {
 	*order
-	i int
-	g workflow.Context
+	index     int
+	coroutine workflow.Context
 }
 
 // begin waits until the call may execute or ask its question: no call that it waits for runs.
@@ -68,7 +68,7 @@ func (t *turn) heldBy() string {
 		return ""
 	}
 	name := ""
-	for at := t.openBefore(t.i); at >= 0; at = t.openBefore(at) {
+	for at := t.openBefore(t.index); at >= 0; at = t.openBefore(at) {
 		name = t.tasks[at].Call.Name
 	}
 	return name
@@ -86,7 +86,7 @@ func (o *order) openBefore(i int) int {
 // open records that the call has a question.
 func (t *turn) open() {
 	if t != nil {
-		t.states[t.i] = callOpen
+		t.states[t.index] = callOpen
 	}
 }
 
@@ -99,10 +99,10 @@ func (t *turn) wait() {
 	}
 }
 
-// end records that the call has ended, when the calls that it waits for have, too.
-func (t *turn) end() {
+// finish records that the call has ended, when the calls that it waits for have, too.
+func (t *turn) finish() {
 	t.wait()
-	t.states[t.i] = callEnded
+	t.states[t.index] = callEnded
 }
 
 // until waits until all calls that the call waits for have at least the state at, or the run has
@@ -110,9 +110,9 @@ func (t *turn) end() {
 func (t *turn) until(at callState) {
 	reached := func() bool {
 		return t.before == nil ||
-			!slices.ContainsFunc(t.before[t.i], func(j int) bool { return t.states[j] < at })
+			!slices.ContainsFunc(t.before[t.index], func(j int) bool { return t.states[j] < at })
 	}
 	if !reached() {
-		_ = workflow.Await(t.g, reached)
+		_ = workflow.Await(t.coroutine, reached)
 	}
 }

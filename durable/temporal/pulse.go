@@ -38,12 +38,18 @@ type pulse struct {
 }
 
 // alive starts the heartbeats. The context ends with the activity's context, and when the server
-// reports that the activity is no longer needed. end must be called.
+// reports that the activity is no longer needed. close must be called.
 func alive(ctx context.Context, c client.Client) (context.Context, *pulse) {
 	inner, cancel := context.WithCancelCause(ctx)
-	p := &pulse{ctx: ctx, inner: inner, client: c, cancel: cancel,
-		every: max(activity.GetInfo(ctx).HeartbeatTimeout/4, 10*time.Millisecond), stop: make(chan struct{}),
-		ended: make(chan struct{})}
+	p := &pulse{
+		ctx:    ctx,
+		inner:  inner,
+		client: c,
+		every:  max(activity.GetInfo(ctx).HeartbeatTimeout/4, 10*time.Millisecond),
+		cancel: cancel,
+		stop:   make(chan struct{}),
+		ended:  make(chan struct{}),
+	}
 	go p.beat()
 	return inner, p
 }
@@ -67,8 +73,8 @@ func (p *pulse) beat() {
 	}
 }
 
-// end stops the heartbeats. It waits for an active one.
-func (p *pulse) end() {
+// close stops the heartbeats. It waits for an active one.
+func (p *pulse) close() {
 	close(p.stop)
 	<-p.ended
 	p.cancel(nil)

@@ -45,12 +45,14 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 	return func(yield func(pawl.Event, error) bool) {
 		seq := int64(0)
 		more := true
+		// After the caller has stopped listening, nothing is yielded.
 		emit := func(e pawl.Event) bool {
 			seq++
 			e.Seq = seq
 			more = more && yield(e, nil)
 			return more
 		}
+
 		if !emit(pawl.Event{Kind: pawl.EventRunStarted, Run: "run", Agent: r.Agent}) {
 			return
 		}
@@ -61,7 +63,8 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 		if res != nil && !emit(pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: res, Error: text}) {
 			return
 		}
-		if err = errorOf(res, text, err); err != nil {
+		err = errorOf(res, text, err)
+		if err != nil {
 			yield(pawl.Event{}, err)
 		}
 	}
@@ -113,66 +116,107 @@ func (r *Runner) follow(ctx context.Context, msgs []llm.Message, emit func(pawl.
 	return r.engine.wait(ctx, r.ID, emit)
 }
 
-// sort separates answers from messages.
+// sort separates answers from messages. begin reports that the messages start the run.
 func (r *Runner) sort(ctx context.Context, msgs []llm.Message) (ds []llm.Decision, begin bool, err error) {
-	if r.From != nil {
+	if r.From != nil || !onlyAnswers(msgs) {
 		return nil, true, nil
 	}
+
 	var state *State
 	for _, m := range msgs {
 		for _, p := range m.Parts {
-			switch p := p.(type) {
-			case llm.Decision:
-				ds = append(ds, p)
-			case llm.ToolResult:
-				if state == nil {
-					state, err = r.engine.State(ctx, r.ID)
-					if errors.Is(err, ErrUnknownRun) {
-						return nil, true, nil // a conversation with results
-					} else if err != nil {
-						return nil, false, err
-					}
-				}
-				for _, w := range state.Pending {
-					if w.Call.ID == p.CallID {
-						ds = append(ds, w.Answer("caller", p))
-					}
-				}
-			default:
-				begin = true
+			res, isResult := p.(llm.ToolResult)
+			if !isResult {
+				ds = append(ds, p.(llm.Decision))
+				continue
 			}
+			if state == nil {
+				state, err = r.engine.State(ctx, r.ID)
+			}
+			if errors.Is(err, ErrUnknownRun) {
+				return nil, true, nil // a conversation with results
+			}
+			if err != nil {
+				return nil, false, err
+			}
+			ds = append(ds, state.answers(res)...)
 		}
 	}
-	if begin {
-		return nil, true, nil
-	}
+
 	if len(msgs) > 0 && len(ds) == 0 {
 		return nil, false, fmt.Errorf("run %s: %w", r.ID, ErrNotAsked)
 	}
 	return ds, false, nil
 }
 
+// onlyAnswers reports whether msgs consist of decisions and results.
+func onlyAnswers(msgs []llm.Message) bool {
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			switch p.(type) {
+			case llm.Decision, llm.ToolResult:
+			default:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// answers returns the answers that a result is to the open calls of a run.
+func (s *State) answers(res llm.ToolResult) []llm.Decision {
+	var ds []llm.Decision
+	for _, w := range s.Pending {
+		if w.Call.ID == res.CallID {
+			ds = append(ds, w.Answer("caller", res))
+		}
+	}
+	return ds
+}
+
 // start starts the run, unless it exists.
 func (r *Runner) start(ctx context.Context, msgs []llm.Message) error {
 	e := r.engine
-	in := input{State: stateVersion, Agent: r.Agent, Messages: msgs, Events: e.Events}
-	in.Answered = r.From == nil && opens(msgs)
-	if r.From != nil {
-		in.From = &pawl.Result{Messages: r.From.Messages, Spent: r.From.Spent, Values: r.From.Values,
-			Pending: r.From.Pending, Stop: r.From.Stop, Limit: r.From.Limit, Cause: r.From.Cause, Output: r.From.Output,
-			Answer: r.From.Answer}
+	in := input{
+		State:    stateVersion,
+		Agent:    r.Agent,
+		Messages: msgs,
+		From:     r.from(),
+		Answered: r.From == nil && opens(msgs),
+		Events:   e.Events,
 	}
-	_, err := e.Client.ExecuteWorkflow(ctx,
-		client.StartWorkflowOptions{ID: r.ID, TaskQueue: e.queue(),
-			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, StaticSummary: summary(r.Agent),
-			Memo: map[string]any{memoAgent: r.Agent}},
-		workflowName, in)
+	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:                       r.ID,
+		TaskQueue:                e.queue(),
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		StaticSummary:            summary(r.Agent),
+		Memo:                     map[string]any{memoAgent: r.Agent},
+	}, workflowName, in)
+
 	var there *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &there) {
 		return nil // it has ended: wait returns its outcome
 	}
 	return e.about(r.ID, err)
+}
+
+// from returns the part of From that a run continues: nil means that there is none.
+func (r *Runner) from() *pawl.Result {
+	if r.From == nil {
+		return nil
+	}
+	return &pawl.Result{
+		Messages: r.From.Messages,
+		Spent:    r.From.Spent,
+		Values:   r.From.Values,
+		Pending:  r.From.Pending,
+		Stop:     r.From.Stop,
+		Limit:    r.From.Limit,
+		Cause:    r.From.Cause,
+		Output:   r.From.Output,
+		Answer:   r.From.Answer,
+	}
 }
 
 // opens reports whether the last reply in msgs has open calls.
@@ -186,7 +230,8 @@ func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	wg.Go(func() { over <- e.end(ctx, id) })
+	wg.Go(func() { over <- e.awaitEnd(ctx, id) })
+
 	w := &watch{engine: e, known: map[string]since{}, emitted: map[llm.Key]bool{}}
 	for {
 		select {
@@ -197,6 +242,7 @@ func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool
 			return x.out.Result, x.out.Error, e.about(id, x.err)
 		case <-time.After(e.poll()):
 		}
+
 		if emit != nil && !w.pass(ctx, id, emit) {
 			return nil, "", ctx.Err()
 		}
@@ -207,13 +253,18 @@ func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool
 		if emit != nil && !w.pass(ctx, id, emit) {
 			return nil, "", ctx.Err()
 		}
-		return &pawl.Result{Stop: pawl.StopPending, Cause: "calls wait for an answer", Pending: s.Pending, Spent: s.Spent}, "", nil
+		return &pawl.Result{
+			Stop:    pawl.StopPending,
+			Cause:   "calls wait for an answer",
+			Pending: s.Pending,
+			Spent:   s.Spent,
+		}, "", nil
 	}
 }
 
 // pass emits new events, and reports whether the caller still listens.
 func (w *watch) pass(ctx context.Context, id string, emit func(pawl.Event) bool) bool {
-	all, err := w.look(ctx, id)
+	all, err := w.newEvents(ctx, id)
 	if err != nil {
 		return true // there may be no worker to answer
 	}
@@ -231,8 +282,8 @@ type ended struct {
 	err error
 }
 
-// end waits for the end of a run.
-func (e *Engine) end(ctx context.Context, id string) (x ended) {
+// awaitEnd waits for the end of a run.
+func (e *Engine) awaitEnd(ctx context.Context, id string) (x ended) {
 	for {
 		x.err = e.Client.GetWorkflow(ctx, id, "").Get(ctx, &x.out)
 		if !unreachable(x.err) || ctx.Err() != nil {
@@ -318,7 +369,8 @@ func (e *Engine) Export(ctx context.Context, id string) (*journal.Export, error)
 		} else if err != nil {
 			return nil, err
 		}
-		x.Replies, x.Calls = append(x.Replies, in.Replies...), append(x.Calls, in.Calls...)
+		x.Replies = append(x.Replies, in.Replies...)
+		x.Calls = append(x.Calls, in.Calls...)
 	}
 	x.Sort()
 	return x.Export, nil
@@ -333,14 +385,21 @@ const decideTries = 6
 // ErrNotAsked is in its tree.
 func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
 	err := e.update(ctx, id, updateDecide, ds)
-	if errors.Is(err, ErrUnknownRun) && len(ds) > 0 {
-		if _, unknown := e.Client.DescribeWorkflowExecution(ctx, id, ""); unknown == nil {
-			bad := &journal.AnswerError{Key: ds[0].Key, Code: journal.AnswerNotOpen,
-				Text: "the call does not wait for an answer; the run has ended"}
-			return fmt.Errorf("run %s: %w", id, notAsked{bad})
-		}
+	if !errors.Is(err, ErrUnknownRun) || len(ds) == 0 {
+		return err
 	}
-	return err
+
+	// The server has no updates of a run that has ended.
+	_, unknown := e.Client.DescribeWorkflowExecution(ctx, id, "")
+	if unknown != nil {
+		return err
+	}
+	bad := &journal.AnswerError{
+		Key:  ds[0].Key,
+		Code: journal.AnswerNotOpen,
+		Text: "the call does not wait for an answer; the run has ended",
+	}
+	return fmt.Errorf("run %s: %w", id, notAsked{bad})
 }
 
 // Steer sends messages of the user to an active run, as pawl.Steering does.
@@ -356,13 +415,17 @@ const updatesAtOnce = 4
 // update waits until the run has accepted v.
 func (e *Engine) update(ctx context.Context, id, name string, v any) error {
 	e.once.Do(func() { e.updates = make(chan struct{}, updatesAtOnce) })
-	o := client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name, Args: []any{v},
-		WaitForStage: client.WorkflowUpdateStageCompleted}
+	o := client.UpdateWorkflowOptions{
+		WorkflowID:   id,
+		UpdateName:   name,
+		Args:         []any{v},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	}
+
 	var err error
 	for try := range decideTries {
-		var bad *journal.AnswerError
-		if err = e.about(id, e.updateOnce(ctx, o)); name != updateDecide || !errors.Is(err, ErrNotAsked) ||
-			errors.As(err, &bad) && bad.Code == journal.AnswerTaken {
+		err = e.about(id, e.updateOnce(ctx, o))
+		if name != updateDecide || !mayBeAsked(err) {
 			return err
 		}
 		select {
@@ -372,6 +435,14 @@ func (e *Engine) update(ctx context.Context, id, name string, v any) error {
 		}
 	}
 	return err
+}
+
+// mayBeAsked reports whether the error of an answer is that its question is not open, and the
+// question may open soon.
+func mayBeAsked(err error) bool {
+	var bad *journal.AnswerError
+	taken := errors.As(err, &bad) && bad.Code == journal.AnswerTaken
+	return errors.Is(err, ErrNotAsked) && !taken
 }
 
 func (e *Engine) updateOnce(ctx context.Context, o client.UpdateWorkflowOptions) error {

@@ -48,8 +48,8 @@ import (
 // DataConverter of Client must be Converter(Blobs). All workers and clients of a task queue need
 // the same. An Engine is safe for concurrent use, and must not be changed during use.
 type Engine struct {
-	Client    client.Client
-	Blobs     Blobs
+	Client    client.Client // of the cluster, with Converter(Blobs) as its DataConverter
+	Blobs     Blobs         // holds large payloads and the conversations
 	TaskQueue string        // the queue of the workers; empty means "pawl"
 	Heartbeat time.Duration // silence after which a worker counts as lost; 0 means 30 s
 	// Events is the length of a history after which the run continues in a new one, at its next

@@ -69,7 +69,7 @@ func (e *Engine) Worker(opts *WorkerOptions) *Worker {
 	if opts != nil {
 		w.opts = *opts
 	}
-	w.act = &activities{w: w, transcripts: transcripts{blobs: e.Blobs}}
+	w.act = &activities{worker: w, transcripts: transcripts{blobs: e.Blobs}}
 	return w
 }
 
@@ -112,8 +112,11 @@ type workflows interface {
 
 func (w *Worker) register(r registry) {
 	w.registerWorkflow(r)
-	for name, fn := range map[string]any{activityDescribe: w.act.describe, activityModel: w.act.model,
-		activityCall: w.act.call} {
+	for name, fn := range map[string]any{
+		activityDescribe: w.act.describe,
+		activityModel:    w.act.model,
+		activityCall:     w.act.call,
+	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
 }
@@ -132,19 +135,27 @@ func (w *Worker) registerWorkflow(r workflows) {
 // then has WorkerOptions.Stop to end. Other workers continue the rest.
 func (w *Worker) Run(ctx context.Context) error {
 	fatal := make(chan error, 1)
-	o := sdkworker.Options{MaxConcurrentActivityExecutionSize: cmp.Or(w.opts.Activities, 100),
-		WorkerStopTimeout:            cmp.Or(w.opts.Stop, 10*time.Second),
-		MaxHeartbeatThrottleInterval: max(w.engine.heartbeat()/4, 10*time.Millisecond), OnFatalError: func(err error) {
+	o := sdkworker.Options{
+		MaxConcurrentActivityExecutionSize: cmp.Or(w.opts.Activities, 100),
+		WorkerStopTimeout:                  cmp.Or(w.opts.Stop, 10*time.Second),
+		MaxHeartbeatThrottleInterval:       max(w.engine.heartbeat()/4, 10*time.Millisecond),
+		OnFatalError: func(err error) {
 			select {
 			case fatal <- err:
-			default:
+			default: // the first one is returned
 			}
-		}}
-	if w.opts.BuildID != "" {
-		name := cmp.Or(w.opts.Deployment, "pawl")
-		o.DeploymentOptions = sdkworker.DeploymentOptions{UseVersioning: true,
-			Version: sdkworker.WorkerDeploymentVersion{DeploymentName: name, BuildID: w.opts.BuildID}}
+		},
 	}
+	if w.opts.BuildID != "" {
+		o.DeploymentOptions = sdkworker.DeploymentOptions{
+			UseVersioning: true,
+			Version: sdkworker.WorkerDeploymentVersion{
+				DeploymentName: cmp.Or(w.opts.Deployment, "pawl"),
+				BuildID:        w.opts.BuildID,
+			},
+		}
+	}
+
 	s := sdkworker.New(w.engine.Client, w.engine.queue(), o)
 	w.register(s)
 	if err := s.Start(); err != nil {

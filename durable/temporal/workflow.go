@@ -39,31 +39,38 @@ type input struct {
 
 // Outcome is the end of a run. Result has no Steps.
 type Outcome struct {
+	// Result is the end of the run. nil means that the run did not start.
 	Result *pawl.Result `json:"result"`
-	Error  string       `json:"error,omitzero"`
+	// Error is the text of the error of a failed run. Empty means that there is none.
+	Error string `json:"error,omitzero"`
 }
 
 // State is the state of a run.
 type State struct {
-	Over    bool               `json:"over,omitzero"`
-	Waits   bool               `json:"waits,omitzero"` // only for answers to Pending
+	// Over reports that the run has ended.
+	Over bool `json:"over,omitzero"`
+	// Waits reports that the run only waits for answers to Pending.
+	Waits bool `json:"waits,omitzero"`
+	// Pending has the open questions, of nested runs too, in the order of their keys.
 	Pending []pawl.PendingCall `json:"pending,omitzero"`
 	// Spent is the usage of the requests that have ended, and of nested runs. Rounds is known at
 	// the end.
-	Spent  pawl.Spent   `json:"spent"`
+	Spent pawl.Spent `json:"spent"`
+	// Result is the end of the run. nil means that it is not over.
 	Result *pawl.Result `json:"result,omitzero"`
-	Error  string       `json:"error,omitzero"`
+	// Error is Outcome.Error of a run that is over.
+	Error string `json:"error,omitzero"`
 }
 
 // flow is a run in a workflow.
 type flow struct {
-	w    *Worker
-	in   input
-	id   string // of the workflow
-	run  string // of the outermost run
-	path string // of the agent: see node
-	tree *tree
-	defs map[string]agentDef
+	worker *Worker
+	in     input
+	id     string // of the workflow
+	run    string // of the outermost run
+	path   string // of the agent: see node
+	tree   *tree
+	defs   map[string]agentDef
 
 	root   workflow.Context // ends when the run is cancelled
 	stop   workflow.CancelFunc
@@ -88,8 +95,8 @@ type flow struct {
 
 // liveCall is a composing call that an activity executes, with its run.
 type liveCall struct {
-	task pawl.Task
-	x    *executor
+	task     pawl.Task
+	executor *executor
 }
 
 // question is an open call with its question.
@@ -106,25 +113,9 @@ func (w *Worker) run(wctx workflow.Context, in input) (*Outcome, error) {
 
 // execute is the part that both workflows share.
 func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, error) {
-	if in.State < 1 || in.State > stateVersion {
-		return nil, nil, sdk.NewNonRetryableApplicationError(fmt.Sprintf("the run has the form %d, this worker knows %d", in.State, stateVersion), "pawl.state", nil)
-	}
-	t := w.tree(in.Agent)
-	if t == nil {
-		return nil, nil, fmt.Errorf("this worker has no agent %q", in.Agent)
-	}
-	id := workflow.GetInfo(wctx).WorkflowExecution.ID
-	f := &flow{w: w, in: in, tree: t, id: id, run: id, defs: in.Agents, said: map[llm.Key]llm.Decision{},
-		live: map[llm.Key]liveCall{}, inner: map[llm.Key]int{}}
-	if p := in.Place; p != nil {
-		f.run = p.Run
-		f.path = p.Path
-		if t.byPath[f.path] == nil {
-			return nil, nil, fmt.Errorf("agent %q has no agent %q among its tools any more", in.Agent, f.path)
-		}
-	}
-	if in.Began.IsZero() {
-		f.in.Began = workflow.Now(wctx)
+	f, err := w.newFlow(wctx, in)
+	if err != nil {
+		return nil, nil, err
 	}
 	f.begin(wctx)
 	if err := f.handlers(); err != nil {
@@ -136,6 +127,7 @@ func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, erro
 		}
 	}
 	f.slots = workflow.NewSemaphore(f.root, int64(f.atOnce()))
+
 	res, err := f.loop()
 	if errors.Is(err, errContinue) {
 		return nil, nil, f.continueAsNew(res)
@@ -149,13 +141,51 @@ func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, erro
 		// The run did not start, for example because the messages are no conversation.
 		return nil, nil, sdk.NewNonRetryableApplicationError(out.Error, "pawl.refused", nil)
 	}
+
 	slim := *res
 	slim.Steps = nil
 	out.Result = &slim
 	f.over = out
-	f.end(out)
+	f.recordEnd(out)
 	f.settle()
 	return f, out, nil
+}
+
+// newFlow returns the state of a run at the start of a history. It returns an error if this worker
+// cannot execute the run.
+func (w *Worker) newFlow(wctx workflow.Context, in input) (*flow, error) {
+	if in.State < 1 || in.State > stateVersion {
+		text := fmt.Sprintf("the run has the form %d, this worker knows %d", in.State, stateVersion)
+		return nil, sdk.NewNonRetryableApplicationError(text, "pawl.state", nil)
+	}
+	t := w.tree(in.Agent)
+	if t == nil {
+		return nil, fmt.Errorf("this worker has no agent %q", in.Agent)
+	}
+
+	id := workflow.GetInfo(wctx).WorkflowExecution.ID
+	f := &flow{
+		worker: w,
+		in:     in,
+		id:     id,
+		run:    id,
+		tree:   t,
+		defs:   in.Agents,
+		said:   map[llm.Key]llm.Decision{},
+		live:   map[llm.Key]liveCall{},
+		inner:  map[llm.Key]int{},
+	}
+	if p := in.Place; p != nil {
+		f.run = p.Run
+		f.path = p.Path
+		if t.byPath[f.path] == nil {
+			return nil, fmt.Errorf("agent %q has no agent %q among its tools any more", in.Agent, f.path)
+		}
+	}
+	if in.Began.IsZero() {
+		f.in.Began = workflow.Now(wctx)
+	}
+	return f, nil
 }
 
 // recorded returns the error that is recorded with the result of a run: err without the *StopError.
@@ -194,7 +224,7 @@ func (f *flow) begin(wctx workflow.Context) {
 		cancel(causeOf(cause))
 		f.stop()
 	})
-	f.inbox = &inbox{f: f}
+	f.inbox = &inbox{flow: f}
 	if f.in.From != nil {
 		_ = f.inbox.Steer(context.Background(), f.in.From.Unread...) // they were accepted before
 	}
@@ -203,7 +233,7 @@ func (f *flow) begin(wctx workflow.Context) {
 // describe records the definitions of the agents.
 func (f *flow) describe() error {
 	ctx := workflow.WithActivityOptions(f.root,
-		workflow.ActivityOptions{StartToCloseTimeout: 5 * time.Minute, HeartbeatTimeout: f.w.engine.heartbeat(),
+		workflow.ActivityOptions{StartToCloseTimeout: 5 * time.Minute, HeartbeatTimeout: f.worker.engine.heartbeat(),
 			RetryPolicy: retries(0)})
 	return workflow.ExecuteActivity(ctx, activityDescribe, f.in.Agent).Get(ctx, &f.defs)
 }
@@ -269,8 +299,8 @@ func (f *flow) settle() {
 	_ = workflow.Await(dctx, func() bool { return workflow.AllHandlersFinished(dctx) })
 }
 
-// end stores the reason of the stop.
-func (f *flow) end(out *Outcome) {
+// recordEnd stores the reason of the stop.
+func (f *flow) recordEnd(out *Outcome) {
 	r := out.Result
 	f.record.End = &journal.ExportedEnd{
 		Stop:   r.Stop,
@@ -291,12 +321,14 @@ func (f *flow) all() journal.Export {
 	k := f.in.Kept
 	switch {
 	case k != nil:
-		x.Messages, x.Values = k.Messages, k.Values
+		x.Messages = k.Messages
+		x.Values = k.Values
 		x.Replies = slices.Concat(k.Replies, x.Replies)
 		x.Calls = slices.Concat(k.Calls, x.Calls)
 		x.Steered = slices.Concat(k.Steered, x.Steered)
 	case f.in.From != nil:
-		x.Messages, x.Values = slices.Concat(f.in.From.Messages, x.Messages), f.in.From.Values
+		x.Messages = slices.Concat(f.in.From.Messages, x.Messages)
+		x.Values = f.in.From.Values
 	}
 	return x
 }
@@ -309,10 +341,18 @@ func (f *flow) export() *journal.Export {
 	if d, ok := f.defs[f.path]; ok {
 		x.Agent = d.Name
 	}
-	x.Replies, x.Calls = append([]journal.ExportedReply{}, x.Replies...), append([]journal.ExportedCall{}, x.Calls...)
+
+	// Sort must not change the record. Without entries, the form has empty lists.
+	x.Replies = append([]journal.ExportedReply{}, x.Replies...)
+	x.Calls = append([]journal.ExportedCall{}, x.Calls...)
 	for _, w := range f.pending() {
-		x.Pending = append(x.Pending,
-			journal.ExportedAsk{Key: w.Key, Call: w.Call, Outcome: w.Outcome, Why: w.Why, Passive: w.Passive})
+		x.Pending = append(x.Pending, journal.ExportedAsk{
+			Key:     w.Key,
+			Call:    w.Call,
+			Outcome: w.Outcome,
+			Why:     w.Why,
+			Passive: w.Passive,
+		})
 	}
 	x.Sort()
 	return &x
@@ -322,15 +362,19 @@ func (f *flow) export() *journal.Export {
 func (f *flow) state() State {
 	s := State{Waits: f.waits(), Pending: f.pending()}
 	if f.over != nil {
-		s.Over, s.Result, s.Error, s.Spent = true, f.over.Result, f.over.Error, f.over.Result.Spent
+		s.Over = true
+		s.Result = f.over.Result
+		s.Error = f.over.Error
+		s.Spent = f.over.Result.Spent
 		return s
 	}
+
 	if f.in.From != nil {
 		s.Spent = f.in.From.Spent
 	}
 	for i := range f.record.Replies {
-		s.Spent.Add(pawl.Spent{Requests: 1 + f.record.Replies[i].Response.Requests,
-			Usage: f.record.Replies[i].Response.Usage})
+		resp := &f.record.Replies[i].Response
+		s.Spent.Add(pawl.Spent{Requests: 1 + resp.Requests, Usage: resp.Usage})
 	}
 	return s
 }
@@ -338,10 +382,14 @@ func (f *flow) state() State {
 // addCall stores the outcome of a call, unless it ended only because the process or the time of
 // the run ended.
 func (f *flow) addCall(ctx context.Context, t *pawl.Task, x *pawl.Execution) {
-	if !x.Outcome.Settled() || x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil &&
-		context.Cause(ctx) != pawl.ErrCancelled {
+	if !x.Outcome.Settled() {
 		return
 	}
+	interrupted := ctx.Err() != nil && context.Cause(ctx) != pawl.ErrCancelled
+	if x.Outcome == pawl.OutcomeCancelled && interrupted {
+		return
+	}
+
 	delete(f.said, t.Key)
 	f.record.Calls = append(f.record.Calls,
 		journal.ExportedCall{Key: t.Key, Call: t.Call, Execution: journal.Timeless(*x)})
@@ -350,14 +398,14 @@ func (f *flow) addCall(ctx context.Context, t *pawl.Task, x *pawl.Execution) {
 // inbox holds the messages that were sent to the run.
 type inbox struct {
 	pawl.Steering
-	f *flow
+	flow *flow
 }
 
 // Take records which request receives which messages.
 func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	msgs := in.Steering.Take(ctx, at)
 	if len(msgs) > 0 {
-		in.f.record.Steered = append(in.f.record.Steered, journal.ExportedWord{Key: at, Messages: msgs})
+		in.flow.record.Steered = append(in.flow.record.Steered, journal.ExportedWord{Key: at, Messages: msgs})
 	}
 	return msgs
 }
@@ -366,6 +414,10 @@ const tries = 5 // of an activity whose worker was lost
 
 // retries returns the number of tries for an activity whose worker was lost. 0 means no limit.
 func retries(n int32) *sdk.RetryPolicy {
-	return &sdk.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
-		MaximumAttempts: n}
+	return &sdk.RetryPolicy{
+		InitialInterval:    time.Second,
+		BackoffCoefficient: 2,
+		MaximumInterval:    time.Minute,
+		MaximumAttempts:    n,
+	}
 }
