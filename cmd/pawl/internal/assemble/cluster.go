@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,13 +101,14 @@ func (f *ClusterFlags) cluster(sys *cli.System) (c temporal.Cluster, err error) 
 // tls returns the TLS configuration. nil means no TLS.
 func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
 	ca := cmp.Or(f.TLSCA, sys.Env("TEMPORAL_TLS_SERVER_CA_CERT_PATH"))
-	cert, key := cmp.Or(f.TLSCert, sys.Env("TEMPORAL_TLS_CLIENT_CERT_PATH")), cmp.Or(f.TLSKey,
-		sys.Env("TEMPORAL_TLS_CLIENT_KEY_PATH"))
+	cert := cmp.Or(f.TLSCert, sys.Env("TEMPORAL_TLS_CLIENT_CERT_PATH"))
+	key := cmp.Or(f.TLSKey, sys.Env("TEMPORAL_TLS_CLIENT_KEY_PATH"))
 	name := cmp.Or(f.TLSName, sys.Env("TEMPORAL_TLS_SERVER_NAME"))
-	said := sys.Env("TEMPORAL_TLS")
-	if !f.TLS && (said == "" || said == "false" || said == "0") && ca+cert+key+name == "" {
+	wanted := f.TLS || !slices.Contains([]string{"", "false", "0"}, sys.Env("TEMPORAL_TLS"))
+	if !wanted && ca+cert+key+name == "" {
 		return nil, nil
 	}
+
 	c := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
 	if ca != "" {
 		b, err := cli.ReadFile("--tls-ca", ca)
@@ -118,6 +120,7 @@ func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
 			return nil, cli.Usage("a file with -----BEGIN CERTIFICATE-----", "--tls-ca: %s has no certificate", ca)
 		}
 	}
+
 	if cert == "" && key == "" {
 		return c, nil
 	}

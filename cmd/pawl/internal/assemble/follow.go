@@ -93,10 +93,12 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 		text = res.Text()
 	}
 	// The display shows the text of replies: no result of a tool, and output before its repair.
-	displayed := shown && res.Output == nil && (res.Answer == nil || res.Answer.From == pawl.AnswerReply)
+	byModel := res.Answer == nil || res.Answer.From == pawl.AnswerReply
+	displayed := shown && res.Output == nil && byModel
 	if text == "" || displayed {
 		return nil
 	}
+
 	if sys.OutTerm || !sys.Raw {
 		text = cli.Harmless(text)
 	}
@@ -112,29 +114,25 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 // none.
 func Ended(res *pawl.Result, err error, file, saved string) error {
 	open := OpenCalls(res)
-	run := "pawl run "
-	if file != "" {
-		run += cli.QuotedWord(file) + " "
-	}
-	goOn := "to resume: " + run + "--messages " + cli.QuotedWord(saved)
-	if saved == "" {
-		goOn = "with --save FILE the run can be resumed: " + run + "--messages FILE"
-	}
 	switch res.Stop.Class() {
 	case pawl.ClassAnswered:
 		return nil
+
 	case pawl.ClassWaiting:
-		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", Waits(len(open)), Keys(open)), goOn+
-			Settling(open))
+		waiting := fmt.Errorf("%s for an answer: %s", Waits(len(open)), Keys(open))
+		return cli.Fail(cli.StatusPending, waiting, resuming(file, saved)+Settling(open))
+
 	case pawl.ClassLimited:
 		if len(open) > 0 {
-			return cli.Fail(cli.StatusPending, fmt.Errorf("%s: %s", res.Cause, Keys(open)), goOn+
-				", and --answer KEY=TEXT for each call, or --max-rounds N to run them")
+			return cli.Fail(cli.StatusPending, fmt.Errorf("%s: %s", res.Cause, Keys(open)),
+				resuming(file, saved)+", and --answer KEY=TEXT for each call, or --max-rounds N to run them")
 		}
 		return cli.Fail(cli.StatusLimit, fmt.Errorf("limit: %s", res.Cause), raised(res.Limit))
+
 	case pawl.ClassCancelled:
-		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), goOn)
+		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), resuming(file, saved))
 	}
+
 	if res.Stop == pawl.StopStalled {
 		return cli.Fail(cli.StatusFailed, errors.New(res.Cause),
 			"other instructions (--system) or another model may help: pawl models list")
@@ -143,6 +141,18 @@ func Ended(res *pawl.Result, err error, file, saved string) error {
 		err = errors.New(res.Cause)
 	}
 	return cli.Failed(err)
+}
+
+// resuming returns the hint with the command that resumes a run: see Ended.
+func resuming(file, saved string) string {
+	run := "pawl run "
+	if file != "" {
+		run += cli.QuotedWord(file) + " "
+	}
+	if saved == "" {
+		return "with --save FILE the run can be resumed: " + run + "--messages FILE"
+	}
+	return "to resume: " + run + "--messages " + cli.QuotedWord(saved)
 }
 
 // Waits returns "1 call waits" or "2 calls wait".

@@ -79,7 +79,8 @@ func definedTools(flag, path string, results bool, tool func(toolDef) *pawl.Tool
 	}
 	r := new(pawl.Registry)
 	for _, d := range defs {
-		switch err := r.Add(tool(d)); {
+		err := r.Add(tool(d))
+		switch {
 		case errors.Is(err, pawl.ErrDuplicate):
 			return nil, cli.Usage("the names of tools must differ; rename one", "%s %s: two tools are named %q",
 				flag, path, d.Name)
@@ -103,35 +104,62 @@ func passive(d toolDef) *pawl.Tool {
 // The tool has no effect on the world, so no approval is needed. Its effect is not EffectRead,
 // because calls of that effect may start early or be repeated.
 func rehearsed(d toolDef) *pawl.Tool {
-	var mu sync.Mutex
-	given := 0
-	value := "rehearsal/" + d.Name
-	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Effect: pawl.EffectIdempotent,
-		Serial: func(json.RawMessage) string { return "rehearsal/" + d.Name },
+	r := &rehearsal{def: d}
+	return &pawl.Tool{
+		Name:        d.Name,
+		Description: d.Description,
+		Input:       d.Input,
+		Effect:      pawl.EffectIdempotent,
+		Serial:      func(json.RawMessage) string { return r.key() },
 		Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			inv := pawl.InvocationFrom(ctx)
-			before := 0
-			if _, err := inv.Get(value, &before); err != nil {
-				return llm.ToolResult{}, err
-			}
-			n := max(given, before)
-			given = n + 1
-			if err := inv.Set(value, given); err != nil {
+			n, err := r.position(ctx)
+			if err != nil {
 				return llm.ToolResult{}, err
 			}
 			if n >= len(d.Results) {
-				return llm.ErrorResult(fmt.Sprintf("The rehearsal has no more results for %s: this is call %d, and %d are written.", d.Name, n+1, len(d.Results))), nil
+				return llm.ErrorResult(fmt.Sprintf("The rehearsal has no more results for %s: "+
+					"this is call %d, and %d are written.", d.Name, n+1, len(d.Results))), nil
 			}
-			var text string
-			if d.Results[n][0] == '"' && json.Unmarshal(d.Results[n], &text) == nil {
-				return llm.TextResult(text), nil
-			}
-			var b bytes.Buffer
-			if err := json.Compact(&b, d.Results[n]); err != nil {
-				return llm.ToolResult{}, err
-			}
-			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: b.String()}}, Data: b.Bytes()}, nil
-		}}
+			return recordedResult(d.Results[n])
+		},
+	}
+}
+
+// rehearsal is the state of a tool with recorded results.
+type rehearsal struct {
+	def toolDef
+
+	mu   sync.Mutex
+	used int // results that this process has returned
+}
+
+// key is the name of the position among the values of a run.
+func (r *rehearsal) key() string { return "rehearsal/" + r.def.Name }
+
+// position returns the index of the next result, and counts it as used.
+func (r *rehearsal) position(ctx context.Context) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	inv := pawl.InvocationFrom(ctx)
+	before := 0
+	if _, err := inv.Get(r.key(), &before); err != nil {
+		return 0, err
+	}
+	n := max(r.used, before)
+	r.used = n + 1
+	return n, inv.Set(r.key(), r.used)
+}
+
+// recordedResult returns a result as the model reads it: a JSON string as its text, any other
+// value as compact JSON.
+func recordedResult(recorded json.RawMessage) (llm.ToolResult, error) {
+	var text string
+	if recorded[0] == '"' && json.Unmarshal(recorded, &text) == nil {
+		return llm.TextResult(text), nil
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, recorded); err != nil {
+		return llm.ToolResult{}, err
+	}
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: b.String()}}, Data: b.Bytes()}, nil
 }

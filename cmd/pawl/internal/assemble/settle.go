@@ -110,68 +110,106 @@ func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []O
 
 // words returns the decision of the flags on each of the open calls.
 func (f *SettleFlags) words(open []OpenCall) ([]word, error) {
-	words := make([]word, len(open))
-	say := func(flag, key, text string) error {
-		i := slices.IndexFunc(open, func(o OpenCall) bool { return string(o.Key) == key || o.ID == key })
-		switch {
-		case i < 0:
-			return cli.Usage("open: "+Keys(open), "%s %s: no open call has this key", flag, key)
-		case words[i].flag != "":
-			return cli.Usage("give one flag for each call", "%s %s: %s already settles this call", flag, key,
-				words[i].flag)
-		case flag == "--approve" && open[i].waiting == nil:
-			return cli.Usage("resume the run without --approve",
-				"--approve %s: the call was returned to the caller and needs no approval", key)
-		case flag == "--approve" && text != "" && !json.Valid([]byte(text)):
-			return cli.Usage("--approve "+key+`='{"name": "value"}'`, "--approve %s: the arguments are not JSON: %s", key, text)
-		case flag == "--approve" && open[i].waiting.Passive:
-			return cli.Usage("--answer "+key+"=TEXT sets its result", "--approve %s: %s is a passive tool, which pawl does not execute", key,
-				open[i].Name)
-		}
-		words[i] = word{flag, text}
-		return nil
-	}
-	rest := func(flag, text string, takes func(OpenCall) bool, hint string) error {
-		found := false
-		for i, o := range open {
-			if words[i].flag == "" && !o.answered && takes(o) {
-				words[i] = word{flag, text}
-				found = true
-			}
-		}
-		if !found {
-			return cli.Usage(hint, "%s all: no open call is left for this flag", flag)
-		}
-		return nil
-	}
+	s := &saying{open: open, words: make([]word, len(open))}
+	// The flags that name a call come first: those for all calls decide on the rest.
 	var errs []error
 	for _, text := range f.Approve {
 		if key, args, _ := strings.Cut(text, "="); key != All || args != "" {
-			errs = append(errs, say("--approve", key, args))
+			errs = append(errs, s.approve(key, args))
 		}
 	}
 	for _, text := range f.Deny {
 		if key, reason, _ := strings.Cut(text, "="); key != All {
-			errs = append(errs, say("--deny", key, reason))
+			errs = append(errs, s.say("--deny", key, reason))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Answer)) {
-		errs = append(errs, say("--answer", key, f.Answer[key]))
+		errs = append(errs, s.say("--answer", key, f.Answer[key]))
 	}
+
 	if slices.Contains(f.Approve, All) {
-		mayRun := func(o OpenCall) bool {
-			// an approval of all calls does not repeat a call that may have happened
-			return o.waiting != nil && !o.waiting.Passive && o.waiting.Outcome == pawl.OutcomePending
-		}
-		errs = append(errs, rest("--approve", "", mayRun, "open: "+Keys(open)+"; --answer KEY=TEXT sets a result"))
+		hint := "open: " + Keys(open) + "; --answer KEY=TEXT sets a result"
+		errs = append(errs, s.rest("--approve", "", mayRun, hint))
 	}
 	for _, text := range f.Deny {
 		if key, reason, _ := strings.Cut(text, "="); key == All {
-			errs = append(errs, rest("--deny", reason, func(OpenCall) bool { return true },
-				"give one flag for each call; open: "+Keys(open)))
+			hint := "give one flag for each call; open: " + Keys(open)
+			errs = append(errs, s.rest("--deny", reason, func(OpenCall) bool { return true }, hint))
 		}
 	}
-	return words, cmp.Or(errs...)
+	return s.words, cmp.Or(errs...)
+}
+
+// saying is what the flags say about the open calls.
+type saying struct {
+	open  []OpenCall
+	words []word // of each open call
+}
+
+// find returns the index of the open call that a flag names by its key or ID.
+func (s *saying) find(flag, key string) (int, error) {
+	i := slices.IndexFunc(s.open, func(o OpenCall) bool { return string(o.Key) == key || o.ID == key })
+	switch {
+	case i < 0:
+		return 0, cli.Usage("open: "+Keys(s.open), "%s %s: no open call has this key", flag, key)
+	case s.words[i].flag != "":
+		return 0, cli.Usage("give one flag for each call", "%s %s: %s already settles this call", flag, key,
+			s.words[i].flag)
+	}
+	return i, nil
+}
+
+// say records the decision of a flag on one call.
+func (s *saying) say(flag, key, text string) error {
+	i, err := s.find(flag, key)
+	if err != nil {
+		return err
+	}
+	s.words[i] = word{flag, text}
+	return nil
+}
+
+// approve records that a call may run, with changed arguments if args is not empty.
+func (s *saying) approve(key, args string) error {
+	i, err := s.find("--approve", key)
+	if err != nil {
+		return err
+	}
+	o := &s.open[i]
+	switch {
+	case o.waiting == nil:
+		return cli.Usage("resume the run without --approve",
+			"--approve %s: the call was returned to the caller and needs no approval", key)
+	case args != "" && !json.Valid([]byte(args)):
+		return cli.Usage("--approve "+key+`='{"name": "value"}'`,
+			"--approve %s: the arguments are not JSON: %s", key, args)
+	case o.waiting.Passive:
+		return cli.Usage("--answer "+key+"=TEXT sets its result",
+			"--approve %s: %s is a passive tool, which pawl does not execute", key, o.Name)
+	}
+	s.words[i] = word{"--approve", args}
+	return nil
+}
+
+// rest records the decision of a flag on the calls that takes accepts and no other flag names.
+func (s *saying) rest(flag, text string, takes func(OpenCall) bool, hint string) error {
+	found := false
+	for i, o := range s.open {
+		if s.words[i].flag == "" && !o.answered && takes(o) {
+			s.words[i] = word{flag, text}
+			found = true
+		}
+	}
+	if !found {
+		return cli.Usage(hint, "%s all: no open call is left for this flag", flag)
+	}
+	return nil
+}
+
+// mayRun reports whether an approval of all calls covers o. It does not repeat a call that may have
+// happened.
+func mayRun(o OpenCall) bool {
+	return o.waiting != nil && !o.waiting.Passive && o.waiting.Outcome == pawl.OutcomePending
 }
 
 // decision returns the decision of w on a pending call.

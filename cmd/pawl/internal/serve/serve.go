@@ -54,28 +54,14 @@ type Cmd struct {
 
 // Run serves until a signal ends the program.
 func (c *Cmd) Run(sys *cli.System) error {
-	if c.Lease < time.Second {
-		return cli.Usage("a second and more, such as 30s", "--lease %v is too short", c.Lease)
+	if err := c.check(); err != nil {
+		return err
 	}
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
-	addr, local, err := listenOn("--http", c.HTTP)
+	addr, tokens, err := c.access(sys)
 	if err != nil {
 		return err
-	}
-	switch {
-	case c.Drain < 0:
-		return cli.Usage("0 cuts the calls at once", "--drain %v is less than 0", c.Drain)
-	case c.Queue < 0 || c.TenantRuns < 0 || c.AddrConns < 0:
-		return cli.Usage("", "--queue, --tenant-runs and --ip-conns take a number from 0")
-	}
-	tokens, err := c.tokens(sys)
-	if err != nil {
-		return err
-	}
-	if !local && len(tokens) == 0 {
-		return cli.Usage("--token-env NAME, or --tokens FILE",
-			"--http %s: other machines could reach it, so it needs tokens", c.HTTP)
 	}
 	all, err := buildAll(ctx, sys, c.Files, c.DB)
 	if err != nil {
@@ -86,8 +72,80 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return assemble.Misconfigured(err)
 	}
-	o := server.Options{
-		Access: server.Access{Tokens: tokens, Hosts: c.Host, Origins: c.Origin},
+
+	o := c.options(sys, all, db)
+	o.Access.Tokens = tokens
+	mcpCtx, endMCP := context.WithCancel(context.Background())
+	defer endMCP()
+	var s *server.Server // made below: it has the handler of the MCP service
+	o.MCP, err = c.mcp(mcpCtx, all, db, func() *server.Server { return s })
+	if err != nil {
+		return cli.Fail(cli.StatusUsage, err, "")
+	}
+	if err := c.tell(sys, all, o); err != nil {
+		return err
+	}
+	s, err = server.New(all.agents, db, o)
+	if err != nil {
+		return cli.Fail(cli.StatusUsage, err, "")
+	}
+	if err := c.keep(ctx, sys, all, db); err != nil {
+		return cli.Fail(cli.StatusFailed, err, "")
+	}
+
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return cli.Usage("", "--http: %v", err)
+	}
+	names := cli.Names(all.agents, func(a *pawl.Agent) string { return cli.Visible(a.Name) })
+	fmt.Fprintf(sys.Err, "pawl: serving %s on http://%s\n", strings.Join(names, ", "), l.Addr())
+	due := make(chan error, 1)
+	go func() { due <- c.due(ctx, sys, all, s, db) }()
+	context.AfterFunc(ctx, endMCP)
+	err = s.Serve(ctx, l)
+	stop()
+	err = errors.Join(err, <-due)
+	if err != nil {
+		return cli.Fail(cli.StatusFailed, err, "")
+	}
+	return nil
+}
+
+// check returns an error for numbers that no flag may have.
+func (c *Cmd) check() error {
+	switch {
+	case c.Lease < time.Second:
+		return cli.Usage("a second and more, such as 30s", "--lease %v is too short", c.Lease)
+	case c.Drain < 0:
+		return cli.Usage("0 cuts the calls at once", "--drain %v is less than 0", c.Drain)
+	case c.Queue < 0 || c.TenantRuns < 0 || c.AddrConns < 0:
+		return cli.Usage("", "--queue, --tenant-runs and --ip-conns take a number from 0")
+	}
+	return nil
+}
+
+// access returns the address to listen on, and the tokens that give access. An address that other
+// machines reach needs a token.
+func (c *Cmd) access(sys *cli.System) (addr string, tokens []api.Token, err error) {
+	addr, local, err := listenOn("--http", c.HTTP)
+	if err != nil {
+		return "", nil, err
+	}
+	tokens, err = c.tokens(sys)
+	if err != nil {
+		return "", nil, err
+	}
+	if !local && len(tokens) == 0 {
+		return "", nil, cli.Usage("--token-env NAME, or --tokens FILE",
+			"--http %s: other machines could reach it, so it needs tokens", c.HTTP)
+	}
+	return addr, tokens, nil
+}
+
+// options returns what the flags and the files of the agents say about the server.
+func (c *Cmd) options(sys *cli.System, all *served, db store.Store) *server.Options {
+	o := &server.Options{
+		Access: server.Access{Hosts: c.Host, Origins: c.Origin},
 		Limits: server.Limits{
 			AddressConns: cmp.Or(c.AddrConns, -1),
 			Runs:         c.MaxRuns,
@@ -107,16 +165,10 @@ func (c *Cmd) Run(sys *cli.System) error {
 		Pages:     viewer.Handler(),
 		Log:       slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	mcpCtx, endMCP := context.WithCancel(context.Background())
-	defer endMCP()
-	var s *server.Server // made below: it has the handler of the MCP service
-	o.MCP, err = c.mcp(mcpCtx, all, db, func() *server.Server { return s })
-	if err != nil {
-		return cli.Fail(cli.StatusUsage, err, "")
-	}
 	if c.A2A {
 		o.A2A = &server.A2A{URL: c.PublicURL}
 	}
+
 	for i, a := range all.agents {
 		a.Artifacts = store.KeepArtifacts(db, nil)
 		f := all.files[i]
@@ -128,31 +180,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 			Side:        all.built[i].Side,
 		}
 	}
-	if err := c.tell(sys, all, &o); err != nil {
-		return err
-	}
-	s, err = server.New(all.agents, db, &o)
-	if err != nil {
-		return cli.Fail(cli.StatusUsage, err, "")
-	}
-	if err := c.keep(ctx, sys, all, db); err != nil {
-		return cli.Fail(cli.StatusFailed, err, "")
-	}
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return cli.Usage("", "--http: %v", err)
-	}
-	names := cli.Names(all.agents, func(a *pawl.Agent) string { return cli.Visible(a.Name) })
-	fmt.Fprintf(sys.Err, "pawl: serving %s on http://%s\n", strings.Join(names, ", "), l.Addr())
-	due := make(chan error, 1)
-	go func() { due <- c.due(ctx, sys, all, s, db) }()
-	context.AfterFunc(ctx, endMCP)
-	err = s.Serve(ctx, l)
-	stop()
-	if err = errors.Join(err, <-due); err != nil {
-		return cli.Fail(cli.StatusFailed, err, "")
-	}
-	return nil
+	return o
 }
 
 // mcp returns the handler of /mcp, which offers the agents as tools, with the data of their files
@@ -293,10 +321,12 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 			if s.agents == nil {
 				s.db = built.DB
 			}
-			s.files, s.built, s.works = append(s.files, a), append(s.built, built), append(s.works,
-				&schedule.Work{Tools: assemble.Held(a.Rules(), built.Tools)})
 			s.agents = append(s.agents, built.Agent)
-			tools, hidden = append(tools, built.Tools...), append(hidden, built.Hidden...)
+			s.files = append(s.files, a)
+			s.built = append(s.built, built)
+			s.works = append(s.works, &schedule.Work{Tools: assemble.Held(a.Rules(), built.Tools)})
+			tools = append(tools, built.Tools...)
+			hidden = append(hidden, built.Hidden...)
 		}
 	}
 	s.secrets = assemble.Secrets(sys.Env, tools, hidden...)

@@ -55,13 +55,14 @@ func (e *Editor) Key(k Key) bool {
 	if k.Name != "tab" {
 		e.choices = nil
 	}
+	return e.change(k) || e.move(k.Name)
+}
+
+// change handles the keys that change the text.
+func (e *Editor) change(k Key) bool {
 	before := e.text[:e.at]
 	after := e.text[e.at:]
-	start := strings.LastIndexByte(before, '\n') + 1
-	end := len(e.text)
-	if i := strings.IndexByte(after, '\n'); i >= 0 {
-		end = e.at + i
-	}
+	start, end := e.line()
 	switch k.Name {
 	case "text", "paste":
 		e.insert(k.Text)
@@ -72,6 +73,31 @@ func (e *Editor) Key(k Key) bool {
 	case "delete", "ctrl-d":
 		letter, _, _ := first(after)
 		e.remove(e.at, e.at+len(letter))
+	case "delete-word", "ctrl-w":
+		e.remove(e.at-wordLeft(before), e.at)
+	case "delete-word-right":
+		e.remove(e.at, e.at+wordRight(after))
+	case "ctrl-u":
+		e.remove(start, e.at)
+	case "ctrl-k":
+		if end == e.at && end < len(e.text) {
+			end++ // the line break itself
+		}
+		e.remove(e.at, end)
+	case "tab":
+		e.complete()
+	default:
+		return false
+	}
+	return true
+}
+
+// move handles the keys that move the cursor.
+func (e *Editor) move(key string) bool {
+	before := e.text[:e.at]
+	after := e.text[e.at:]
+	start, end := e.line()
+	switch key {
 	case "left", "ctrl-b":
 		e.at = lastLetter(before)
 	case "right", "ctrl-f":
@@ -85,27 +111,24 @@ func (e *Editor) Key(k Key) bool {
 		e.at -= wordLeft(before)
 	case "word-right":
 		e.at += wordRight(after)
-	case "delete-word", "ctrl-w":
-		e.remove(e.at-wordLeft(before), e.at)
-	case "delete-word-right":
-		e.remove(e.at, e.at+wordRight(after))
-	case "ctrl-u":
-		e.remove(start, e.at)
-	case "ctrl-k":
-		if end == e.at && end < len(e.text) {
-			end++ // the line break itself
-		}
-		e.remove(e.at, end)
 	case "up", "ctrl-p":
 		e.up(start)
 	case "down", "ctrl-n":
 		e.down(start, end)
-	case "tab":
-		e.complete()
 	default:
 		return false
 	}
 	return true
+}
+
+// line returns the offsets at which the line of the cursor begins and ends.
+func (e *Editor) line() (start, end int) {
+	start = strings.LastIndexByte(e.text[:e.at], '\n') + 1
+	end = len(e.text)
+	if i := strings.IndexByte(e.text[e.at:], '\n'); i >= 0 {
+		end = e.at + i
+	}
+	return start, end
 }
 
 func (e *Editor) insert(text string) {
@@ -199,13 +222,14 @@ func (e *Editor) complete() {
 	if len(all) == 0 {
 		return
 	}
+
 	common := all[0]
 	for _, a := range all[1:] {
-		n := 0
-		for n < len(common) && n < len(a) && common[n] == a[n] {
-			n++
+		same := 0
+		for same < min(len(common), len(a)) && common[same] == a[same] {
+			same++
 		}
-		common = common[:n]
+		common = common[:same]
 	}
 	if len(common) > e.at {
 		rest := e.text[e.at:]
@@ -262,12 +286,14 @@ func (e *Editor) View(prompt Line, width, rows int) ([]Line, Cursor) {
 		flush()
 		pos++ // the newline
 	}
+
 	rows = max(rows, 1)
 	if len(lines) > rows {
 		from := min(max(0, at.Row-rows+1), len(lines)-rows)
 		lines = lines[from : from+rows]
 		at.Row -= from
 	}
+
 	lines = Indent(lines, prompt, Text(0, strings.Repeat(" ", indent)))
 	if len(e.choices) > 0 {
 		lines = append(lines, Text(Dim, strings.Repeat(" ", indent)+strings.Join(e.choices, "  ")))

@@ -33,6 +33,7 @@ func DecodeKey(in string, last bool) (k Key, n int) {
 	case c < 0x20:
 		return Key{}, 1
 	}
+
 	end := 0
 	for end < len(in) && in[end] >= 0x20 && in[end] != 0x7f {
 		if !utf8.FullRuneInString(in[end:]) && !last {
@@ -58,7 +59,8 @@ var alts = map[byte]string{'\r': "newline", '\n': "newline", 0x08: "delete-word"
 var sequences = map[string]string{
 	"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end", "Z": "backtab",
 	"1~": "home", "3~": "delete", "4~": "end", "5~": "pageup", "6~": "pagedown", "7~": "home", "8~": "end",
-	"1;5C": "word-right", "1;5D": "word-left", "1;3C": "word-right", "1;3D": "word-left", "13;2u": "newline", "13;3u": "newline", "13;5u": "newline", "27;2;13~": "newline", "3;5~": "delete-word-right",
+	"1;5C": "word-right", "1;5D": "word-left", "1;3C": "word-right", "1;3D": "word-left", "3;5~": "delete-word-right",
+	"13;2u": "newline", "13;3u": "newline", "13;5u": "newline", "27;2;13~": "newline",
 	"M": "enter", // of the keypad
 }
 
@@ -78,6 +80,7 @@ func decodeEscape(in string, last bool) (Key, int) {
 		}
 		return Key{}, 0
 	}
+
 	c := in[1]
 	switch {
 	case c == '[' || c == 'O':

@@ -190,47 +190,55 @@ func (l Line) Wrap(width int) []Line {
 	if l.Width() <= width {
 		return []Line{l}
 	}
+
 	cells := l.cells()
 	var out []Line
 	for start := 0; start < len(cells); {
-		used := 0
-		end := start
-		breakAt := -1
-		next := -1
-		for end < len(cells) && (used+cells[end].width <= width || end == start) {
-			used += cells[end].width
-			if cells[end].text == " " {
-				breakAt = end
-				next = end + 1
-			} else if cells[end].width == 2 {
-				breakAt = end + 1
-				next = end + 1
-			}
-			end++
-		}
-		switch {
-		case end == len(cells):
-			breakAt = end
-			next = end
-		case cells[end].text == " ": // the space is the first cell that does not fit
-			breakAt = end
-			next = end + 1
-		case cells[end].width == 2 || breakAt <= start:
-			breakAt = end
-			next = end
-		}
-		last := breakAt
-		for next < len(cells) && last > start && cells[last-1].text == " " {
+		last, next := breakOf(cells, start, width)
+		// No spaces stand at a break, on either side of it.
+		for next < len(cells) && last > start && isSpace(cells[last-1]) {
 			last--
 		}
 		out = append(out, joined(cells[start:last]))
-		for next < len(cells) && next > start && cells[next].text == " " {
+		for next < len(cells) && next > start && isSpace(cells[next]) {
 			next++
 		}
 		start = next
 	}
 	return out
 }
+
+// breakOf returns the end of the line that begins at start and has at most width columns, and the
+// start of the next one.
+func breakOf(cells []cell, start, width int) (last, next int) {
+	used := 0
+	end := start
+	last = -1
+	for end < len(cells) && (used+cells[end].width <= width || end == start) {
+		used += cells[end].width
+		switch {
+		case isSpace(cells[end]):
+			last = end
+			next = end + 1
+		case cells[end].width == 2:
+			last = end + 1
+			next = end + 1
+		}
+		end++
+	}
+
+	switch {
+	case end == len(cells):
+		return end, end
+	case isSpace(cells[end]): // the space is the first cell that does not fit
+		return end, end + 1
+	case cells[end].width == 2 || last <= start:
+		return end, end
+	}
+	return last, next
+}
+
+func isSpace(c cell) bool { return c.text == " " }
 
 // Indent puts first before the first line and rest before the other lines.
 func Indent(lines []Line, first, rest Line) []Line {
@@ -298,12 +306,22 @@ func Hidden(r rune) bool {
 		return false
 	case unicode.IsControl(r):
 		return true
-	case r == 0x061C || r == 0x200E || r == 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069:
-		return true // marks of text direction
-	case r == 0x2028 || r == 0x2029 || r == 0xFEFF || r >= 0xE0000 && r <= 0xE007F:
-		return true // Unicode line ends and invisible characters
 	}
-	return false
+	return unicode.In(r, directions, invisible)
+}
+
+// directions are the marks of text direction.
+var directions = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x061C, Hi: 0x061C, Stride: 1},
+	{Lo: 0x200E, Hi: 0x200F, Stride: 1},
+	{Lo: 0x202A, Hi: 0x202E, Stride: 1},
+	{Lo: 0x2066, Hi: 0x2069, Stride: 1},
+}}
+
+// invisible are the line ends of Unicode and characters without a shape.
+var invisible = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x2028, Hi: 0x2029, Stride: 1}, {Lo: 0xFEFF, Hi: 0xFEFF, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0xE0000, Hi: 0xE007F, Stride: 1}},
 }
 
 // Exact is Visible for text that a person decides about: each character without a shape of its own
@@ -348,7 +366,9 @@ func Width(s string) int {
 
 // first splits off the first grapheme cluster, and returns its width.
 func first(s string) (letter, rest string, width int) {
-	if len(s) > 0 && s[0] < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
+	// An ASCII character is a cluster if no mark follows, which would not be ASCII.
+	plain := len(s) > 0 && s[0] < utf8.RuneSelf
+	if plain && (len(s) == 1 || s[1] < utf8.RuneSelf) {
 		return s[:1], s[1:], 1
 	}
 	letter, rest, width, _ = uniseg.FirstGraphemeClusterInString(s, -1)

@@ -11,7 +11,7 @@ import (
 // writes each frame with one call, so that nothing flickers. A Screen must not be used
 // concurrently.
 type Screen struct {
-	w             io.Writer
+	out           io.Writer
 	colours       bool
 	width, height int
 
@@ -24,7 +24,7 @@ type Screen struct {
 
 // NewScreen returns a screen on w with the given size.
 func NewScreen(w io.Writer, width, height int, colours bool) *Screen {
-	return &Screen{w: w, colours: colours, width: max(width, 8), height: max(height, 3)}
+	return &Screen{out: w, colours: colours, width: max(width, 8), height: max(height, 3)}
 }
 
 // Width returns the number of columns for a line. It is one less than the width of the terminal, so
@@ -48,7 +48,8 @@ type Cursor struct{ Row, Column int }
 // Resize sets the size of the terminal. The terminal has already rewrapped live lines that are
 // wider than the new size.
 func (s *Screen) Resize(width, height int) {
-	width, height = max(width, 8), max(height, 3)
+	width = max(width, 8)
+	height = max(height, 3)
 	if width == s.width && height == s.height {
 		return
 	}
@@ -77,28 +78,56 @@ func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 			at = &Cursor{max(0, at.Row-over), at.Column}
 		}
 	}
-	rows := make([]string, len(live))
-	widths := make([]int, len(live))
-	for i, l := range live {
-		l = l.Cut(s.Width())
-		rows[i], widths[i] = l.Render(s.colours), l.Width()
-	}
+
 	var b strings.Builder
-	b.WriteString("\r")
-	if s.row > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", s.row)
-	}
-	before := len(s.live)
-	if before > 0 && s.live[0] == unknown {
-		b.WriteString(eraseBelow)
-		before = 0
-	}
+	before := s.goToTop(&b)
 	if len(print) > 0 || before == 0 {
 		s.live = nil
 	}
 	for _, l := range print {
 		b.WriteString(l.Render(s.colours) + "\x1b[K\r\n")
 	}
+	s.repaint(&b, live)
+	// Nothing of the rows before stays below the new ones.
+	if len(live) == 0 && before > len(print) {
+		b.WriteString("\x1b[K")
+	}
+	if max(len(live), 1)+len(print) < before {
+		b.WriteString(eraseBelow)
+	}
+	b.WriteString("\x1b[?7h")
+	s.place(&b, at)
+
+	// Mode 2026 shows the frame at once. Terminals that do not support it ignore it.
+	_, s.err = io.WriteString(s.out, "\x1b[?2026h\x1b[?25l"+b.String()+"\x1b[?2026l")
+	return s.err
+}
+
+// goToTop moves the cursor to the first live row, and returns the number of live rows of which the
+// content is known.
+func (s *Screen) goToTop(b *strings.Builder) (before int) {
+	b.WriteString("\r")
+	if s.row > 0 {
+		fmt.Fprintf(b, "\x1b[%dA", s.row)
+	}
+	if len(s.live) > 0 && s.live[0] == unknown {
+		b.WriteString(eraseBelow)
+		return 0
+	}
+	return len(s.live)
+}
+
+// repaint writes the live rows that differ from what the terminal shows. The cursor is then in the
+// last one.
+func (s *Screen) repaint(b *strings.Builder, live []Line) {
+	rows := make([]string, len(live))
+	widths := make([]int, len(live))
+	for i, l := range live {
+		l = l.Cut(s.Width())
+		rows[i] = l.Render(s.colours)
+		widths[i] = l.Width()
+	}
+
 	// no automatic wrap, for characters that the terminal shows wider than expected
 	b.WriteString("\x1b[?7l")
 	for i, r := range rows {
@@ -109,29 +138,28 @@ func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 			b.WriteString(r + "\x1b[K")
 		}
 	}
-	if len(rows) == 0 && before > len(print) {
-		b.WriteString("\x1b[K")
+	s.live = rows
+	s.widths = widths
+	s.row = max(0, len(rows)-1)
+	s.column = 0
+}
+
+// place moves the cursor from the last live row to at, and shows it. nil leaves it hidden.
+func (s *Screen) place(b *strings.Builder, at *Cursor) {
+	if at == nil {
+		b.WriteString("\x1b[?25l")
+		return
 	}
-	if max(len(rows), 1)+len(print) < before {
-		b.WriteString(eraseBelow)
+	b.WriteString("\r")
+	if up := s.row - at.Row; up > 0 {
+		fmt.Fprintf(b, "\x1b[%dA", up)
 	}
-	b.WriteString("\x1b[?7h")
-	s.live, s.widths, s.row, s.column = rows, widths, max(0, len(rows)-1), 0
-	show := "\x1b[?25l"
-	if at != nil {
-		b.WriteString("\r")
-		if up := s.row - at.Row; up > 0 {
-			fmt.Fprintf(&b, "\x1b[%dA", up)
-		}
-		if at.Column > 0 {
-			fmt.Fprintf(&b, "\x1b[%dC", min(at.Column, s.width-1))
-		}
-		s.row, s.column = min(at.Row, s.row), at.Column
-		show = "\x1b[?25h"
+	if at.Column > 0 {
+		fmt.Fprintf(b, "\x1b[%dC", min(at.Column, s.width-1))
 	}
-	// Mode 2026 shows the frame at once. Terminals that do not support it ignore it.
-	_, s.err = io.WriteString(s.w, "\x1b[?2026h\x1b[?25l"+b.String()+show+"\x1b[?2026l")
-	return s.err
+	s.row = min(at.Row, s.row)
+	s.column = at.Column
+	b.WriteString("\x1b[?25h")
 }
 
 // Close removes the live lines and shows the cursor. Paint may be called again afterwards.

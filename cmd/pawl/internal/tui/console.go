@@ -237,33 +237,18 @@ func (c *console) paint() {
 
 // below returns the live lines and the position of the cursor in them.
 func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
-	width, height := c.screen.Width(), c.screen.Height()
+	width := c.screen.Width()
+	height := c.screen.Height()
 	var foot []term.Line
-	add := func(lines ...term.Line) { foot = append(foot, lines...) }
 	switch {
 	case c.ask != nil:
 		foot, at = c.ask.show(width, max(4, height-4))
 	case c.picker != nil:
 		return c.picker.show(height - 3), nil
+	default:
+		foot, at = c.foot(now, width)
 	}
-	if c.ask == nil {
-		if l := c.view.Status(now, c.hint()); l != nil {
-			add(nil, l)
-		} else if c.typing {
-			add(nil)
-		}
-		for _, q := range c.queue {
-			add(term.Text(term.Dim, "↳ queued: "+cli.Line(q, width-10)))
-		}
-		if c.typing || c.steer != nil && c.editor.Text() != "" {
-			lines, cursor := c.editor.View(term.Text(term.Cyan|term.Bold, "> "), width-1, 8)
-			at = &term.Cursor{Row: len(foot) + cursor.Row, Column: cursor.Column}
-			add(lines...)
-			if c.greeting != nil && c.editor.Text() == "" && !c.view.Active {
-				add(c.greeting)
-			}
-		}
-	}
+
 	live = c.view.Live(now, max(1, height-1-len(foot)))
 	if c.ask != nil && len(live) > 0 {
 		live = append(live, nil)
@@ -271,13 +256,42 @@ func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
 	if at != nil {
 		at.Row += len(live)
 	}
-	if len(live) == 0 && len(foot) > 0 && len(foot[0]) == 0 && c.view.Empty() {
+
+	// The foot begins with an empty line that separates it from what is above. Nothing is.
+	first := len(live) == 0 && c.view.Empty()
+	if first && len(foot) > 0 && len(foot[0]) == 0 {
 		foot = foot[1:]
 		if at != nil {
 			at.Row--
 		}
 	}
 	return append(live, foot...), at
+}
+
+// foot returns the lines below the run: its status, the queued messages, and the line that the
+// person types. The cursor is relative to them; nil means that the person cannot type.
+func (c *console) foot(now time.Time, width int) (foot []term.Line, at *term.Cursor) {
+	if status := c.view.Status(now, c.hint()); status != nil {
+		foot = append(foot, nil, status)
+	} else if c.typing {
+		foot = append(foot, nil)
+	}
+	for _, q := range c.queue {
+		foot = append(foot, term.Text(term.Dim, "↳ queued: "+cli.Line(q, width-10)))
+	}
+
+	steers := c.steer != nil && c.editor.Text() != ""
+	if !c.typing && !steers {
+		return foot, nil
+	}
+	lines, cursor := c.editor.View(term.Text(term.Cyan|term.Bold, "> "), width-1, 8)
+	at = &term.Cursor{Row: len(foot) + cursor.Row, Column: cursor.Column}
+	foot = append(foot, lines...)
+	idle := c.editor.Text() == "" && !c.view.Active
+	if c.greeting != nil && idle {
+		foot = append(foot, c.greeting)
+	}
+	return foot, at
 }
 
 func (c *console) hint() string {
