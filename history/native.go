@@ -13,19 +13,6 @@ const (
 	nativeText = "[Earlier steps were put away. A summary of them follows.]"
 )
 
-// provider returns the model as an llm.Compactor. It is nil if its provider cannot, or must not,
-// summarize.
-func (w *windowed) provider(req *llm.Request) llm.Compactor {
-	m, ok := llm.As[llm.Compactor](w.inner)
-	if !ok || !w.options.Native {
-		return nil
-	}
-	if _, ok := m.Compact(req, 0); !ok {
-		return nil
-	}
-	return m
-}
-
 // lastSummary returns the number of the last reply that begins with a summary of the provider, from
 // reply folded on; 0 means none.
 func (p *planner) lastSummary(folded int) int {
@@ -53,15 +40,4 @@ func (p *planner) adopt(d draft, size sizes) draft {
 	adopted := p.draft(m)
 	adopted.mark.Why = "native"
 	return adopted
-}
-
-// withOrder adds to r the order to shorten the conversation at High.
-func (s *sending) withOrder(r *llm.Request) *llm.Request {
-	if s.provider == nil {
-		return r
-	}
-	if at := s.sizes(&s.now.mark).native; at > 0 {
-		r, _ = s.provider.Compact(r, at)
-	}
-	return r
 }

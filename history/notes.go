@@ -3,7 +3,6 @@ package history
 // notes.go: the notes that a model writes of steps before they are folded.
 
 import (
-	"context"
 	_ "embed" // the page
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/history/internal/fold"
-	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -63,26 +61,6 @@ func (p *planner) notesRequest(m *fold.Mark) *llm.Request {
 		Messages: []llm.Message{llm.System(page), llm.User(b.String())},
 		Settings: llm.Settings{MaxTokens: 2 * max(100, words)},
 	}
-}
-
-// note asks for notes of the steps that are put away, and stores them in m. It runs after the
-// reply, so that the reply's request depends on the transcript alone. resp has the usage.
-func (s *sending) note(ctx context.Context, m *fold.Mark) (resp *llm.Response) {
-	resp, err := llm.Complete(background.Aside(ctx), s.options.Notes, s.notesRequest(m))
-	resp.Requests++ // this one
-	notes, err := notesOf(resp, err)
-	if err == nil {
-		m.Notes = notes
-		m.NotesAt = len(s.rounds.Replies) + 1
-		m.NotesTo = m.Stubbed
-		m.NotesFailed = 0
-		return resp
-	}
-
-	m.NotesFailed++
-	failed := notice(NoticeSummaryFailed, "earlier steps could not be noted: %v", err)
-	s.yield(llm.Delta{Notice: failed}, nil)
-	return resp
 }
 
 // notesOf returns the text of a reply with notes. err is the error of its request.

@@ -1,12 +1,11 @@
 package history
 
-// options.go: Window and its options.
+// options.go: the options of Window, and the codes of its notices.
 
 import (
 	"cmp"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -77,34 +76,6 @@ const (
 	defaultStub  = 400
 	defaultRound = 0.25
 )
-
-// Window returns the middleware that keeps requests within the context window of the model, also
-// within a turn of hundreds of steps. It measures requests by the provider's usage. When a request
-// passes High, results of old rounds become one line each, with the id by which result_read finds
-// the whole; when these lines are many, old rounds become a record that names every call with an
-// effect. In between, requests only grow at their end, so that prompt caches hit. The message that
-// began the turn, instructions, results of tools with Tool.Pin and the last rounds stay.
-//
-// If the provider refuses a request as too long, a shorter one is sent, and the size is remembered.
-// A run that reads the same results again and again in a window that cannot hold them is warned,
-// and ends with pawl.StopLimit.
-//
-// The transcript stays whole. Give the model the tool result_read (pawl.Agent.Artifacts, or
-// artifact.Reader among the tools), which reads and searches all of it. The state is a small opaque
-// part of the replies, so that a resumed, forked or replayed run sends the same requests.
-func Window(o *WindowOptions) pawl.Middleware {
-	opts := o.withDefaults()
-	return pawl.Middleware{
-		Model: func(m llm.Model) llm.Model {
-			w := &windowed{inner: m, options: opts}
-			if opts.Notes != nil || opts.Native {
-				return noted{w}
-			}
-			return w
-		},
-		Check: func([]*pawl.Tool) error { return opts.check() },
-	}
-}
 
 // withDefaults returns a copy of o with the defaults in place of zeros.
 func (o *WindowOptions) withDefaults() WindowOptions {

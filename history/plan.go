@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history/internal/fold"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -329,3 +330,13 @@ func editNotice(from, to draft, size sizes) *llm.Notice {
 	})
 	return n
 }
+
+// limitError ends a run whose window is too small for its work.
+type limitError struct{ text string }
+
+var _ pawl.LimitError = (*limitError)(nil)
+
+func (e *limitError) Error() string { return e.text }
+
+// LimitReached returns the cause of pawl.StopLimit.
+func (e *limitError) LimitReached() (name pawl.LimitName, cause string) { return "window", e.text }

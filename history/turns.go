@@ -3,12 +3,53 @@ package history
 // turns.go: DropPastToolCalls and LastTurns, which leave out parts of earlier turns.
 
 import (
+	"context"
+	"iter"
 	"slices"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history/internal/fold"
 	"github.com/pawl-go/pawl/llm"
 )
+
+// NoticeCut is the code of the notice that more of the conversation is left out than before.
+const NoticeCut = "messages_cut"
+
+// cutter returns the view of a request, and a notice if more is left out than before.
+type cutter func(req *llm.Request) (fold.View, *llm.Notice)
+
+func (c cutter) middleware() pawl.Middleware {
+	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &model{m, c} }}
+}
+
+// model sends the view of each request on.
+type model struct {
+	inner llm.Model
+	cut   cutter
+}
+
+// Unwrap returns the inner model.
+func (m *model) Unwrap() llm.Model { return m.inner }
+
+// Stream sends the view of req.
+func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		v, notice := m.cut(req)
+		if notice != nil && !yield(llm.Delta{Notice: notice}, nil) {
+			return
+		}
+
+		r := *req
+		r.Messages = v.Messages
+		r.Turn = v.Turn
+		r.Edited = v.Edited
+		for d, err := range m.inner.Stream(ctx, &r) {
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
 
 // conversation is a list of messages by turns.
 type conversation struct {

@@ -1,6 +1,6 @@
 package history
 
-// model.go: the model of Window, which sends what the planner decides.
+// window.go: Window, and its model, which sends what the planner decides.
 
 import (
 	"context"
@@ -9,8 +9,37 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history/internal/fold"
+	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/llm"
 )
+
+// Window returns the middleware that keeps requests within the context window of the model, also
+// within a turn of hundreds of steps. It measures requests by the provider's usage. When a request
+// passes High, results of old rounds become one line each, with the id by which result_read finds
+// the whole; when these lines are many, old rounds become a record that names every call with an
+// effect. In between, requests only grow at their end, so that prompt caches hit. The message that
+// began the turn, instructions, results of tools with Tool.Pin and the last rounds stay.
+//
+// If the provider refuses a request as too long, a shorter one is sent, and the size is remembered.
+// A run that reads the same results again and again in a window that cannot hold them is warned,
+// and ends with pawl.StopLimit.
+//
+// The transcript stays whole. Give the model the tool result_read (pawl.Agent.Artifacts, or
+// artifact.Reader among the tools), which reads and searches all of it. The state is a small opaque
+// part of the replies, so that a resumed, forked or replayed run sends the same requests.
+func Window(o *WindowOptions) pawl.Middleware {
+	opts := o.withDefaults()
+	return pawl.Middleware{
+		Model: func(m llm.Model) llm.Model {
+			w := &windowed{inner: m, options: opts}
+			if opts.Notes != nil || opts.Native {
+				return noted{w}
+			}
+			return w
+		},
+		Check: func([]*pawl.Tool) error { return opts.check() },
+	}
+}
 
 // windowed is a model that receives what fits its window. It serves one run.
 type windowed struct {
@@ -66,15 +95,18 @@ func (w *windowed) planner(req *llm.Request) planner {
 	return p
 }
 
-// limitError ends a run whose window is too small for its work.
-type limitError struct{ text string }
-
-var _ pawl.LimitError = (*limitError)(nil)
-
-func (e *limitError) Error() string { return e.text }
-
-// LimitReached returns the cause of pawl.StopLimit.
-func (e *limitError) LimitReached() (name pawl.LimitName, cause string) { return "window", e.text }
+// provider returns the model as an llm.Compactor. It is nil if its provider cannot, or must not,
+// summarize.
+func (w *windowed) provider(req *llm.Request) llm.Compactor {
+	m, ok := llm.As[llm.Compactor](w.inner)
+	if !ok || !w.options.Native {
+		return nil
+	}
+	if _, ok := m.Compact(req, 0); !ok {
+		return nil
+	}
+	return m
+}
 
 // maxRefusals is how often a shorter request follows a request that was refused as too long.
 const maxRefusals = 2
@@ -160,6 +192,17 @@ func (s *sending) request(req *llm.Request) *llm.Request {
 	return s.withOrder(&r)
 }
 
+// withOrder adds to r the order to shorten the conversation at High.
+func (s *sending) withOrder(r *llm.Request) *llm.Request {
+	if s.provider == nil {
+		return r
+	}
+	if at := s.sizes(&s.now.mark).native; at > 0 {
+		r, _ = s.provider.Compact(r, at)
+	}
+	return r
+}
+
 // retries reports whether a shorter request may follow the error of a request. After a part of the
 // reply was yielded, it must not: the reply would have two beginnings.
 func (s *sending) retries(err error) bool {
@@ -243,3 +286,27 @@ func (s *sending) withMark(ctx context.Context, d llm.Delta) (llm.Delta, error) 
 	last.Part = m.Part()
 	return last, nil
 }
+
+// note asks for notes of the steps that are put away, and stores them in m. It runs after the
+// reply, so that the reply's request depends on the transcript alone. resp has the usage.
+func (s *sending) note(ctx context.Context, m *fold.Mark) (resp *llm.Response) {
+	resp, err := llm.Complete(background.Aside(ctx), s.options.Notes, s.notesRequest(m))
+	resp.Requests++ // this one
+	notes, err := notesOf(resp, err)
+	if err == nil {
+		m.Notes = notes
+		m.NotesAt = len(s.rounds.Replies) + 1
+		m.NotesTo = m.Stubbed
+		m.NotesFailed = 0
+		return resp
+	}
+
+	m.NotesFailed++
+	failed := notice(NoticeSummaryFailed, "earlier steps could not be noted: %v", err)
+	s.yield(llm.Delta{Notice: failed}, nil)
+	return resp
+}
+
+// Edited says what Window put away right before the request of a reply, for people. Empty means
+// nothing.
+func Edited(reply llm.Message) string { return fold.Edited(reply) }
