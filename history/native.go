@@ -2,16 +2,10 @@ package history
 
 // native.go: models whose provider shortens long conversations itself.
 
-import (
-	"slices"
+import "slices"
 
-	"github.com/pawl-go/pawl/llm"
-)
-
-const (
-	nativeHigh = 0.95 // High with Native, so that the provider comes first
-	nativeText = "[Earlier steps were put away. A summary of them follows.]"
-)
+// nativeText takes the place of the record if a summary of the provider follows.
+const nativeText = "[Earlier steps were put away. A summary of them follows.]"
 
 // lastSummary returns the number of the last reply that begins with a summary of the provider, from
 // reply folded on; 0 means none.
@@ -27,17 +21,17 @@ func (p *planner) lastSummary(folded int) int {
 	return 0
 }
 
-// adopt returns d without what the provider has summarized since the last edit. With another model,
-// the record takes the place of the summary.
+// adopt returns d without the rounds that the provider has summarized since the last edit. The
+// rounds count as folded, so that another model gets the record of them.
 func (p *planner) adopt(d draft, size sizes) draft {
 	m := d.mark
 	m.Folded = p.summary
 	m.Stubbed = max(p.summary, m.Stubbed)
 	m.Edited = max(p.summary, m.Edited)
-	m.Turn = min(p.rounds.Turn(), p.summary)
+	m.Turn = min(p.rounds.TurnStart(), p.summary)
 	m.LimitBytes = int(size.room)
 
-	adopted := p.draft(m)
+	adopted := p.render(m)
 	adopted.mark.Why = "native"
 	return adopted
 }

@@ -26,13 +26,16 @@ const (
 	notesFail  = 3       // failures in turn, after which no notes are asked for
 )
 
-// wantsNotes reports whether notes are due in state m: the next fold is near, and will take steps
-// without notes.
-func (p *planner) wantsNotes(m *fold.Mark) bool {
-	switch {
-	case p.options.Notes == nil || m.NotesFailed >= notesFail:
-		return false
-	case m.Edited != len(p.rounds.Replies) || m.NotesTo >= m.Stubbed:
+// notesExpected reports whether steps get notes before they are folded.
+func (p *planner) notesExpected(m *fold.Mark) bool {
+	return p.options.Notes != nil && m.NotesFailed < notesFail
+}
+
+// notesDue reports whether notes are due after the reply with the mark m: its request made an edit,
+// the next fold is near, and it will take steps without notes.
+func (p *planner) notesDue(m *fold.Mark) bool {
+	edited := m.Edited == len(p.rounds.Replies)
+	if !p.notesExpected(m) || !edited || m.NotesTo >= m.Stubbed {
 		return false
 	}
 	stubs := p.rounds.StubBytes(m, p.options.Stub)
@@ -46,10 +49,11 @@ func (p *planner) notesRequest(m *fold.Mark) *llm.Request {
 		b.WriteString("Old notes:\n\n" + old + "\n\n")
 	}
 
+	// All results together get half of the room.
 	from := min(m.NotesTo, m.Stubbed)
 	most := min(longestSaw, m.LimitBytes/2/max(1, m.Stubbed-from))
 	b.WriteString("The steps to take notes of:\n")
-	for _, msg := range p.rounds.Messages[p.rounds.Start(from):p.rounds.End(m.Stubbed)] {
+	for _, msg := range p.rounds.Messages[p.rounds.InputStart(from):p.rounds.Index(m.Stubbed)] {
 		writeStep(&b, msg, most)
 	}
 	b.WriteString("\nEnd of the steps. Write the notes.")
@@ -77,12 +81,12 @@ func notesOf(resp *llm.Response, err error) (string, error) {
 	return notes, nil
 }
 
-// writeStep writes m as text, with at most most bytes of a result.
-func writeStep(b *strings.Builder, m llm.Message, most int) {
-	for _, p := range m.Parts {
+// writeStep writes msg as text, with at most most bytes of a result.
+func writeStep(b *strings.Builder, msg llm.Message, most int) {
+	for _, p := range msg.Parts {
 		switch p := p.(type) {
 		case llm.Text:
-			fmt.Fprintf(b, "\n[%s] %s\n", m.Role, p.Text)
+			fmt.Fprintf(b, "\n[%s] %s\n", msg.Role, p.Text)
 		case llm.ToolCall:
 			fmt.Fprintf(b, "\n[call] %s %s\n", p.Name, text.Clip(string(p.Args), most))
 		case llm.ToolResult:

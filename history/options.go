@@ -31,11 +31,12 @@ type WindowOptions struct {
 	// Reserve is for the reply, in tokens. 0 means Settings.MaxTokens, or else the longest reply of
 	// the model, at most a quarter of the window. The window without it is the room.
 	Reserve int
-	// High is the share of the room above which requests are made shorter. 0 means 0.80.
+	// High is the share of the room above which requests are made shorter. 0 means 0.80. Until the
+	// provider has reported a usage, it is at most 0.65.
 	High float64
 	// HighTokens is an absolute bound in tokens in place of High, if it is less. 0 means none.
 	HighTokens int
-	// Low is the share of the room down to which they are made shorter. 0 means 0.40.
+	// Low is the share of the room down to which requests are made shorter. 0 means 0.40.
 	Low float64
 	// Keep is the number of rounds at the end that stay whole if they fit. 0 means 3.
 	Keep int
@@ -63,7 +64,7 @@ type WindowOptions struct {
 	// 0.95 then. A summary costs about what its request costs, which counts.
 	Native bool
 
-	// for comparisons of the tiers
+	// Tests switch off a stage, to show what the others do.
 	noStubs bool
 	noFold  bool
 	noCut   bool

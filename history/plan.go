@@ -17,10 +17,7 @@ const (
 	shareStubs = 0.15 // of the room: above it, stubs are folded
 	roundSpan  = 3    // rounds that have WindowOptions.Round together
 	leastGain  = 0.10 // of the room: an edit that frees less waits until it must be
-	nearHigh   = 0.90 // of High: a view above it after an edit did not help
-
-	unhelpfulLow = 3 // edits in turn that did not help: Low is thrashLow
-	unhelpfulEnd = 9 // and the run ends
+	nearHigh   = 0.90 // of High: a request above it after an edit is nearly full again
 
 	leastWindow       = 2_000 // tokens; below it no state is stored if the window is unknown
 	mostBytesPerToken = 12    // a count with more bytes a token is of another request
@@ -33,12 +30,14 @@ type planner struct {
 	rounds  *fold.Rounds
 	options *WindowOptions
 	ledger  *fold.Ledger
+	window  window
 
-	window   int           // the context window that the model states, in tokens; 0 means unknown
-	output   int           // the longest reply of the model, in tokens; 0 means unknown
 	provider llm.Compactor // nil means that the model's provider cannot summarize, or must not
-	summary  int           // number of the last reply with a summary by provider; 0 means none
+	summary  int           // set by next: the number of the last reply with a summary; 0 means none
 }
+
+// sizes returns the sizes in state m.
+func (p *planner) sizes(m *fold.Mark) sizes { return p.window.sizes(m) }
 
 // draft is a request in the state of a mark.
 type draft struct {
@@ -48,21 +47,23 @@ type draft struct {
 	bytes int // of the messages and the tools
 }
 
-// draft returns the request in the state m. It stores in the state when result_read is first shown.
-func (p *planner) draft(m fold.Mark) draft {
-	record := nativeText
+// render returns the request in the state m. It stores in the state when result_read is first shown.
+func (p *planner) render(m fold.Mark) draft {
+	if p.hidesReader() && m.Shown == 0 && m.Stubbed+m.CutBytes > 0 {
+		m.Shown = len(p.rounds.Replies) + 1
+	}
+
+	record := ""
 	after := ""
 	switch {
 	case m.Folded == 0:
 	case m.Folded == p.summary:
+		record = nativeText
 		after = p.ledger.AfterSummary(p.rounds, &m, p.options.Pinned)
 	default:
 		record = p.ledger.Record(p.rounds, &m, p.options.Pinned)
 	}
 
-	if p.hidesReader() && m.Shown == 0 && m.Stubbed+m.CutBytes > 0 {
-		m.Shown = len(p.rounds.Replies) + 1
-	}
 	d := draft{
 		mark:  m,
 		view:  p.rounds.View(&m, p.options.Stub, record, after),
@@ -72,8 +73,8 @@ func (p *planner) draft(m fold.Mark) draft {
 	return d
 }
 
-// hidesReader reports whether result_read is left out until something is put away. A provider puts
-// away without saying so beforehand.
+// hidesReader reports whether result_read is left out until something is put away. With a provider
+// that shortens by itself it is always offered: nothing says beforehand when that happens.
 func (p *planner) hidesReader() bool {
 	return p.options.HideReader && p.rounds.HasReader && p.provider == nil
 }
@@ -92,12 +93,15 @@ func (p *planner) tools(m *fold.Mark) []*llm.ToolSpec {
 // before and what is new, or less if that is too long. The error ends the run.
 func (p *planner) next(before fold.Mark) (d draft, notices []*llm.Notice, err error) {
 	m := before
+
+	// The mark before has these for its own reply alone.
 	m.Notes = ""
 	m.Why = ""
+
 	size := p.sizes(&m)
 	m.CutBytes = p.cutBytes(&m, size)
 	p.summary = p.lastSummary(m.Folded)
-	d = p.draft(m)
+	d = p.render(m)
 
 	if p.summary > m.Folded {
 		adopted := p.adopt(d, size)
@@ -113,29 +117,29 @@ func (p *planner) next(before fold.Mark) (d draft, notices []*llm.Notice, err er
 }
 
 // cutBytes returns the bytes that the new results may have in state m. 0 means all. It is what the
-// rounds before leave of their common share, and at least an equal part of it. A call that is made
-// again has the whole share: its first result was too short.
+// rounds before leave of their common share, and at least an equal part of it.
 func (p *planner) cutBytes(m *fold.Mark, size sizes) int {
 	if p.options.noCut {
 		return 0
 	}
 	n := len(p.rounds.Replies)
 	share := int(p.options.Round * size.room)
-	left := share
+
+	rest := share
 	last := 0
 	for i := max(0, n-roundSpan); i < n; i++ {
-		left -= last
+		rest -= last
 		last = p.resultBytes(i)
 	}
+	rest = max(rest, share/roundSpan)
 
-	left = max(left, share/roundSpan)
 	switch {
-	case last <= left:
+	case last <= rest:
 		return 0
-	case p.rounds.Repeats(m.Folded, n-1):
-		return share
+	case p.rounds.CalledBefore(n-1, m.Folded):
+		return share // the first result of the same call was too short for the model
 	}
-	return left
+	return rest
 }
 
 // resultBytes returns the size of the results of round n, as far as they were sent.
@@ -145,7 +149,7 @@ func (p *planner) resultBytes(n int) int {
 		return 0
 	}
 	bytes := fold.Weigh(results.Parts)
-	if limit, _ := p.rounds.CutOf(n+1, new(fold.Mark)); limit > 0 {
+	if limit, _ := p.rounds.CutOf(n, new(fold.Mark)); limit > 0 {
 		bytes = min(bytes, limit)
 	}
 	return bytes
@@ -154,32 +158,25 @@ func (p *planner) resultBytes(n int) int {
 // edit makes d shorter, down to the low size. It returns d itself if that is not worth a new prefix
 // yet.
 func (p *planner) edit(d draft, size sizes) (shorter draft, notices []*llm.Notice, err error) {
-	repeats := p.repeats(&d.mark)
-	m := d.mark
-	p.stamp(&m, size)
-	m.Unhelpful = 0
-	p.putAway(&m, d.bytes, size, p.options.Keep)
-	e := p.draft(m)
+	repeats := p.refilled(&d.mark) // asked first, since the ledger grows with the edit
+	e := p.shortened(d, size)
 
-	near := float64(e.bytes) > nearHigh*size.high
-	if near && e.mark.Folded < e.mark.Stubbed && !p.options.noFold {
-		e.mark.Folded = e.mark.Stubbed
-		e = p.draft(e.mark)
-	}
-	gain := float64(d.bytes - e.bytes)
-	if gain < leastGain*size.room && float64(d.bytes) <= size.room {
+	// Prompt caches do not know what an edit sends. So it must free enough, unless d does not fit.
+	freed := float64(d.bytes - e.bytes)
+	if freed < leastGain*size.room && float64(d.bytes) <= size.room {
 		return d, nil, nil
 	}
 
 	if repeats || float64(e.bytes) > size.high {
-		e.mark.Unhelpful = min(d.mark.Unhelpful+1, unhelpfulEnd)
+		e.mark.Unhelpful = min(d.mark.Unhelpful+1, fold.EndAt)
 	}
 	switch e.mark.Unhelpful {
-	case unhelpfulLow:
-		notices = append(notices, notice(NoticeWindowThrash, "the window is filled again and again by results that were read before"))
+	case fold.LowerAt:
+		thrash := notice(NoticeWindowThrash, "the window is filled again and again by results that were read before")
+		notices = append(notices, thrash)
 	case fold.WarnAt:
-		e = p.draft(e.mark) // with the warning
-	case unhelpfulEnd:
+		e = p.render(e.mark) // with the warning
+	case fold.EndAt:
 		tokens := cmp.Or(size.window, size.tokens(int(size.room)))
 		return d, nil, &limitError{fmt.Sprintf("the window of %d tokens is too small for this work", tokens)}
 	}
@@ -187,19 +184,38 @@ func (p *planner) edit(d draft, size sizes) (shorter draft, notices []*llm.Notic
 	return e, append(notices, editNotice(d, e, size)), nil
 }
 
+// shortened returns d after an edit that counts as helpful.
+func (p *planner) shortened(d draft, size sizes) draft {
+	m := d.mark
+	p.stamp(&m, size)
+	m.Unhelpful = 0
+	p.putAway(&m, d.bytes, size, p.options.Keep)
+	e := p.render(m)
+
+	// Where stubs alone nearly fill the window, all of them go into the record.
+	near := float64(e.bytes) > nearHigh*size.high
+	if near && e.mark.Folded < e.mark.Stubbed && !p.options.noFold {
+		e.mark.Folded = e.mark.Stubbed
+		e = p.render(e.mark)
+	}
+	return e
+}
+
 // stamp stores in m when and with what room an edit is made.
 func (p *planner) stamp(m *fold.Mark, size sizes) {
 	m.Edited = len(p.rounds.Replies)
-	m.Turn = p.rounds.Turn()
+	m.Turn = p.rounds.TurnStart()
 	m.LimitBytes = int(size.room)
 }
 
-// putAway moves the limits of stubs and of the record until a view with so many bytes has the low
+// putAway moves the limits of stubs and of the record until a request of so many bytes has the low
 // size. The last keep rounds stay, unless they alone nearly reach the high size.
 func (p *planner) putAway(m *fold.Mark, bytes int, size sizes, keep int) {
 	n := len(p.rounds.Replies)
 	left := float64(bytes)
 	stubs := p.rounds.StubBytes(m, p.options.Stub)
+
+	// The last round always stays: the model has not seen its results yet.
 	for ; left > size.low && m.Stubbed < n-1; m.Stubbed++ {
 		if m.Stubbed == n-keep && left <= nearHigh*size.high {
 			break
@@ -225,8 +241,9 @@ func (p *planner) foldStubs(m *fold.Mark, stubs float64, size sizes) {
 		m.Folded = m.Stubbed
 	case o.noFold || stubs <= shareStubs*size.room:
 	default:
+		// The newest steps stay as stubs, which say more than a record.
 		to := m.Folded + max(1, (m.Stubbed-m.Folded)*3/4)
-		if o.Notes != nil && m.NotesFailed < notesFail {
+		if p.notesExpected(m) {
 			to = min(to, max(m.Folded, m.NotesTo)) // the rest has no notes yet
 		}
 		m.Folded = to
@@ -239,14 +256,14 @@ func (p *planner) hasPinned() bool {
 	return o.Pinned != nil && !o.noFold && o.Pinned(p.rounds.Messages) != ""
 }
 
-// repeats reports whether the window is full again soon after the last edit, mostly of results of
+// refilled reports whether the window is full again soon after the last edit, mostly of results of
 // calls that were made before. m is the state of the request before an edit.
-func (p *planner) repeats(m *fold.Mark) bool {
+func (p *planner) refilled(m *fold.Mark) bool {
 	since := len(p.rounds.Replies) - m.Edited
 	if m.Edited == 0 || since > max(2, p.options.Keep) {
 		return false
 	}
-	return p.ledger.Repeats(p.rounds, m)
+	return p.ledger.MostlyRepeats(p.rounds, m)
 }
 
 // afterRefusal returns a request shorter than d, which the provider refused as too long. before is
@@ -254,6 +271,9 @@ func (p *planner) repeats(m *fold.Mark) bool {
 // can be put away.
 func (p *planner) afterRefusal(d draft, before fold.Mark, tries int) (shorter draft, notices []*llm.Notice, ok bool) {
 	m := d.mark
+
+	// The last request that was answered shows what the provider accepts. If there is none, or its
+	// size is refused too, half of the request is tried.
 	if tries == 0 {
 		m.RoomTokens = max(before.Tokens, p.sizes(&m).tokens(d.bytes)/2)
 	} else {
@@ -273,7 +293,7 @@ func (p *planner) afterRefusal(d draft, before fold.Mark, tries int) (shorter dr
 		m.Stubbed = n - 1
 	}
 
-	e := p.draft(m)
+	e := p.render(m)
 	if e.bytes >= d.bytes {
 		return d, nil, false
 	}
@@ -283,35 +303,38 @@ func (p *planner) afterRefusal(d draft, before fold.Mark, tries int) (shorter dr
 	return e, []*llm.Notice{refused, editNotice(d, e, size)}, true
 }
 
-// stored returns the mark of the reply to d. before is the mark of the reply before, and counted
-// what the provider counted for d; 0 means unknown. ok is false as long as there is nothing to
-// remember.
-func (p *planner) stored(d draft, before fold.Mark, counted int) (m fold.Mark, ok bool) {
+// markToStore returns the mark of the reply to d. before is the mark of the reply before, and
+// counted what the provider counted for d; 0 means unknown. ok is false as long as there is nothing
+// to remember.
+func (p *planner) markToStore(d draft, before fold.Mark, counted int) (m fold.Mark, ok bool) {
 	m = d.mark
 	size := p.sizes(&m)
 	if counted > 0 {
 		m.Tokens = counted
 		m.Bytes = d.bytes
 	}
+
+	// Replies of short conversations have no mark: no edit is near, and no earlier mark goes on.
 	idle := before.Version == 0 && m.Stubbed+m.CutBytes+m.Shown+m.RoomTokens+m.Unhelpful == 0
 	least := cmp.Or(size.tokens(int(size.room))/4, leastWindow)
 	return m, !idle || size.tokens(d.bytes) >= least
 }
 
-// counted returns the input tokens of a usage if they can be the tokens of the request d alone,
+// countOf returns the input tokens of a usage if they can be the tokens of the request d alone,
 // otherwise 0. more are the further requests that the usage includes: then it may be a sum.
-func (p *planner) counted(d draft, used llm.Usage, more int) int {
-	t := used.Input
+func (p *planner) countOf(d draft, used llm.Usage, more int) int {
+	tokens := used.Input
 	guess := p.sizes(&d.mark).tokens(d.bytes)
 	switch {
-	case t <= d.bytes/mostBytesPerToken || t >= 2*d.bytes:
+	case tokens <= d.bytes/mostBytesPerToken || tokens >= 2*d.bytes:
 		return 0
-	case more > 0 && t >= guess*3/2:
+	case more > 0 && tokens >= guess*3/2:
 		return 0
 	}
-	return t
+	return tokens
 }
 
+// notice returns a notice with the text that format makes.
 func notice(code, format string, args ...any) *llm.Notice {
 	return &llm.Notice{Code: code, Text: fmt.Sprintf(format, args...)}
 }
@@ -319,7 +342,8 @@ func notice(code, format string, args ...any) *llm.Notice {
 // editNotice says what to has in place of from.
 func editNotice(from, to draft, size sizes) *llm.Notice {
 	m := &to.mark
-	n := notice(NoticeWindowEdited, "the request has about %d tokens in place of %d: %d steps are shortened, and %d are in a record",
+	n := notice(NoticeWindowEdited,
+		"the request has about %d tokens in place of %d: %d steps are shortened, and %d are in a record",
 		size.tokens(to.bytes), size.tokens(from.bytes), m.Stubbed-m.Folded, m.Folded)
 	n.Data, _ = json.Marshal(map[string]any{ // numbers and a string: no error is possible
 		"before": size.tokens(from.bytes),

@@ -15,24 +15,25 @@ import (
 // NoticeCut is the code of the notice that more of the conversation is left out than before.
 const NoticeCut = "messages_cut"
 
-// cutter returns the view of a request, and a notice if more is left out than before.
+// cutter returns the view of a request, and a notice if more is left out than before. It depends on
+// the request alone, and has no state.
 type cutter func(req *llm.Request) (fold.View, *llm.Notice)
 
 func (c cutter) middleware() pawl.Middleware {
-	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &model{m, c} }}
+	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &cutModel{m, c} }}
 }
 
-// model sends the view of each request on.
-type model struct {
+// cutModel is a model that receives the view of each request.
+type cutModel struct {
 	inner llm.Model
 	cut   cutter
 }
 
 // Unwrap returns the inner model.
-func (m *model) Unwrap() llm.Model { return m.inner }
+func (m *cutModel) Unwrap() llm.Model { return m.inner }
 
 // Stream sends the view of req.
-func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+func (m *cutModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		v, notice := m.cut(req)
 		if notice != nil && !yield(llm.Delta{Notice: notice}, nil) {
@@ -54,20 +55,22 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 // conversation is a list of messages by turns.
 type conversation struct {
 	messages []llm.Message
-	head     int   // how many are instructions
-	starts   []int // where the turns begin; never empty
+	head     int   // the number of messages at the beginning that are instructions
+	starts   []int // the indexes of the messages that begin turns; never empty
 
-	// the current turn; later ones are corrections by its run, which look like the user's messages
+	// The number of the current turn. A turn after it is a correction by its run, such as "The
+	// answer does not fit.", which has the form of a message of the user.
 	current int
 }
 
-// parse finds the turns of req.
-func parse(req *llm.Request) conversation {
+// turnsOf finds the turns of req.
+func turnsOf(req *llm.Request) conversation {
 	c := conversation{messages: req.Messages}
 	for c.head < len(c.messages) && fold.Instructs(c.messages[c.head].Role) {
 		c.head++
 	}
 
+	// Several messages of the user in a row begin one turn.
 	current := c.currentMessage(req)
 	c.starts = append(c.starts, c.head)
 	for i := c.head + 1; i < len(c.messages); i++ {
@@ -99,14 +102,14 @@ func (c *conversation) currentMessage(req *llm.Request) int {
 // are long. The price is that a follow-up question about a result calls the tool again.
 func DropPastToolCalls() pawl.Middleware {
 	return cutter(func(req *llm.Request) (fold.View, *llm.Notice) {
-		c := parse(req)
-		return c.withoutCalls(req), nil
+		c := turnsOf(req)
+		return c.withoutPastCalls(req), nil
 	}).middleware()
 }
 
-// withoutCalls returns the view without the calls of earlier turns.
-func (c *conversation) withoutCalls(req *llm.Request) fold.View {
-	// The calls of a turn are dropped when the next turn begins.
+// withoutPastCalls returns the view without the calls of earlier turns.
+func (c *conversation) withoutPastCalls(req *llm.Request) fold.View {
+	// The calls of a turn are dropped when the next turn begins. Its replies were written before.
 	dropped := *req
 	for t := range c.current {
 		end := c.starts[t+1]
@@ -122,7 +125,7 @@ func (c *conversation) withoutCalls(req *llm.Request) fold.View {
 			continue
 		}
 		if i < now && m.HasCalls() {
-			m = words(m)
+			m = withoutCalls(m)
 			if len(m.Parts) == 0 {
 				continue
 			}
@@ -132,9 +135,10 @@ func (c *conversation) withoutCalls(req *llm.Request) fold.View {
 	return v
 }
 
-// words returns m without its calls and reasoning. Providers accept reasoning only with its calls.
-func words(m llm.Message) llm.Message {
-	parts := slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
+// withoutCalls returns a reply without its calls, and without its reasoning, which providers accept
+// only with the calls that followed it.
+func withoutCalls(reply llm.Message) llm.Message {
+	parts := slices.DeleteFunc(slices.Clone(reply.Parts), func(p llm.Part) bool {
 		switch p := p.(type) {
 		case llm.ToolCall, llm.Reasoning:
 			return true
@@ -143,7 +147,7 @@ func words(m llm.Message) llm.Message {
 		}
 		return false
 	})
-	return llm.Message{Role: m.Role, Parts: parts}
+	return llm.Message{Role: reply.Role, Parts: parts}
 }
 
 // LastTurns returns the middleware that sends the last n turns, the current one included; n below 1
@@ -152,51 +156,55 @@ func words(m llm.Message) llm.Message {
 func LastTurns(n int) pawl.Middleware {
 	n = max(1, n)
 	return cutter(func(req *llm.Request) (fold.View, *llm.Notice) {
-		c := parse(req)
-		return c.from(c.last(n), req)
+		c := turnsOf(req)
+		return c.after(c.cutFor(n), req)
 	}).middleware()
 }
 
-// cut is a place before a turn: what stands before it, but for the instructions, is left out.
+// cut is a place before a turn: what stands before it, except the instructions, is left out.
 type cut struct {
-	turn int // how many turns are left out
-	at   int // how long the conversation was when the cut came to stand here
+	turns int // how many are left out
+	since int // how long the conversation was when the cut came to stand here
 }
 
-// last returns the cut that leaves the last n turns, and up to half of n more.
-func (c *conversation) last(n int) cut {
+// cutFor returns the cut that leaves the last n turns, and up to half of n more.
+func (c *conversation) cutFor(n int) cut {
 	step := max(1, n/2)
 	over := max(0, len(c.starts)-n)
-	turn := min(over/step*step, c.current)
-	if turn == 0 {
+	turns := min(over/step*step, c.current)
+	if turns == 0 {
 		return cut{}
 	}
-	return cut{turn: turn, at: c.starts[turn+n-1]} // the turn that moved it here
+	return cut{turns: turns, since: c.starts[turns+n-1]} // the turn that moved it here
 }
 
-// from returns the view that leaves the first turns out. The notice is nil if the cut stood there
-// at the request before.
-func (c *conversation) from(k cut, req *llm.Request) (v fold.View, cut *llm.Notice) {
-	if k.turn == 0 {
+// after returns the view behind the cut k. The notice is nil if the cut stood there at the request
+// before.
+func (c *conversation) after(k cut, req *llm.Request) (v fold.View, moved *llm.Notice) {
+	if k.turns == 0 {
 		return fold.View{Messages: c.messages, Turn: req.Turn, Edited: req.Edited}, nil
 	}
 
-	start := c.starts[k.turn]
+	start := c.starts[k.turns]
 	v.Messages = make([]llm.Message, 0, c.head+len(c.messages)-start)
 	v.Messages = append(v.Messages, c.messages[:c.head]...)
 	v.Messages = append(v.Messages, c.messages[start:]...)
+
+	// Indexes into the request become indexes into the view.
 	shift := c.head - start
 	v.Turn = max(0, req.Turn+shift)
-	v.Edited = max(k.at, req.Edited) + shift
+	v.Edited = max(k.since, req.Edited) + shift
+
 	if c.isNew(k) {
-		cut = notice(NoticeCut, "from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)
+		moved = notice(NoticeCut, "from here on the first %d turns (%d messages) are left out of requests",
+			k.turns, start-c.head)
 	}
-	return v, cut
+	return v, moved
 }
 
 // isNew reports whether the cut did not stand here at the request before.
 func (c *conversation) isNew(k cut) bool {
-	for i := len(c.messages) - 1; i >= k.at; i-- {
+	for i := len(c.messages) - 1; i >= k.since; i-- {
 		if c.messages[i].Role == llm.RoleAssistant {
 			return false // it answers a request that was cut so
 		}

@@ -3,6 +3,7 @@ package history
 // window.go: Window, and its model, which sends what the planner decides.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -48,7 +49,8 @@ type windowed struct {
 	ledger  fold.Ledger
 }
 
-// noted is a model that also asks for notes, or for summaries of the provider.
+// noted is a model that also asks for notes, or for summaries of the provider. Only such a model
+// costs more than the requests that it receives.
 type noted struct{ *windowed }
 
 var _ llm.Pricer = noted{}
@@ -83,16 +85,21 @@ func (w *windowed) Unwrap() llm.Model { return w.inner }
 
 // planner returns the planner of a request.
 func (w *windowed) planner(req *llm.Request) planner {
-	p := planner{
+	known := window{options: &w.options}
+	if m, ok := llm.As[llm.Windower](w.inner); ok {
+		known.stated, known.output = m.Window(req)
+	}
+	known.output = cmp.Or(req.Settings.MaxTokens, known.output)
+
+	provider := w.provider(req)
+	known.native = provider != nil
+	return planner{
 		rounds:   fold.Of(req),
 		options:  &w.options,
 		ledger:   &w.ledger,
-		provider: w.provider(req),
+		window:   known,
+		provider: provider,
 	}
-	if m, ok := llm.As[llm.Windower](w.inner); ok {
-		p.window, p.output = m.Window(req)
-	}
-	return p
 }
 
 // provider returns the model as an llm.Compactor. It is nil if its provider cannot, or must not,
@@ -115,18 +122,7 @@ const maxRefusals = 2
 func (w *windowed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		s := &sending{model: w, planner: w.planner(req), yield: yield}
-		err := s.plan()
-		for tries := 0; err == nil; tries++ {
-			if !s.report() {
-				return
-			}
-			err = s.send(ctx, s.request(req))
-			if s.retries(err) && tries < maxRefusals && s.shorten(tries) {
-				err = nil
-				continue
-			}
-			break
-		}
+		err := s.run(ctx, req)
 		if err != nil && err != errStopped {
 			yield(llm.Delta{}, err)
 		}
@@ -139,7 +135,7 @@ type sending struct {
 	model *windowed
 	yield func(llm.Delta, error) bool
 
-	before  fold.Mark // the state of the reply before
+	before  fold.Mark // of the last reply
 	now     draft
 	notices []*llm.Notice // not yet emitted
 	begun   bool          // a part of the reply was yielded
@@ -154,21 +150,42 @@ type received struct {
 	summarized bool // the provider summarized within this request
 }
 
+// errStopped ends a request whose reader wants no more. It is never yielded.
 var errStopped = errors.New("the consumer stopped")
+
+// run plans the request, and sends it until it is not refused as too long.
+func (s *sending) run(ctx context.Context, req *llm.Request) error {
+	if err := s.plan(); err != nil {
+		return err
+	}
+	for refusals := 0; ; refusals++ {
+		if !s.report() {
+			return errStopped
+		}
+		err := s.send(ctx, s.request(req))
+		if !s.mayShorten(err) || refusals == maxRefusals || !s.shorten(refusals) {
+			return err
+		}
+	}
+}
 
 // plan reads the state of the last reply and makes the request.
 func (s *sending) plan() (err error) {
-	s.before = s.rounds.LastMark(func(n int, err error) {
-		s.notices = append(s.notices,
-			notice(NoticeWindowMark, "the state at reply %d does not belong to this transcript and is ignored: %v", n, err))
-	})
+	s.before = s.rounds.LastMark(s.reportMisfit)
 	d, notices, err := s.next(s.before)
 	s.now = d
 	s.notices = append(s.notices, notices...)
 	return err
 }
 
-// report emits the notices.
+// reportMisfit reports that the mark of reply n is ignored.
+func (s *sending) reportMisfit(n int, err error) {
+	ignored := notice(NoticeWindowMark,
+		"the state at reply %d does not belong to this transcript and is ignored: %v", n, err)
+	s.notices = append(s.notices, ignored)
+}
+
+// report emits the notices. It reports false if the consumer stopped.
 func (s *sending) report() bool {
 	for _, n := range s.notices {
 		if !s.yield(llm.Delta{Notice: n}, nil) {
@@ -203,16 +220,17 @@ func (s *sending) withOrder(r *llm.Request) *llm.Request {
 	return r
 }
 
-// retries reports whether a shorter request may follow the error of a request. After a part of the
-// reply was yielded, it must not: the reply would have two beginnings.
-func (s *sending) retries(err error) bool {
+// mayShorten reports whether a shorter request may follow the error of a request. After a part of
+// the reply was yielded, it must not: the reply would have two beginnings.
+func (s *sending) mayShorten(err error) bool {
 	var refused *llm.ProviderError
 	return !s.begun && errors.As(err, &refused) && refused.Code == llm.CodeContextLength
 }
 
-// shorten makes the request shorter after a refusal. It reports whether it could.
-func (s *sending) shorten(tries int) bool {
-	d, notices, ok := s.afterRefusal(s.now, s.before, tries)
+// shorten makes the request shorter after a refusal. refusals is how many there were before. It
+// reports false if nothing can be put away.
+func (s *sending) shorten(refusals int) bool {
+	d, notices, ok := s.afterRefusal(s.now, s.before, refusals)
 	if ok {
 		s.now = d
 		s.notices = append(s.notices, notices...)
@@ -227,6 +245,7 @@ func (s *sending) send(ctx context.Context, r *llm.Request) error {
 		if err != nil {
 			return err
 		}
+
 		s.receive(d)
 		if d.Finish != "" {
 			d, err = s.withMark(ctx, d)
@@ -247,28 +266,28 @@ func (s *sending) receive(d llm.Delta) {
 		s.reply.usage = *d.Usage
 	}
 	s.reply.more += d.Requests
-	if d.Finish != "" {
+	if d.Part != nil || d.Finish != "" {
 		s.begun = true
 	}
 	if d.Part == nil {
 		return
 	}
 
-	s.begun = true
 	s.reply.parts = max(s.reply.parts, d.Index+1)
 	if s.provider != nil && s.provider.Compacted(d.Part) {
 		s.reply.summarized = true
 	}
 }
 
-// withMark returns the last delta of a reply with the state as a part behind all others. It yields
-// d before, without the finish.
+// withMark returns the last delta of a reply with the mark as a part behind all others. It yields d
+// before, without the finish.
 func (s *sending) withMark(ctx context.Context, d llm.Delta) (llm.Delta, error) {
+	// The usage of a reply with a summary is the sum of two requests.
 	counted := 0
-	if !s.reply.summarized { // its usage is the sum of two requests
-		counted = s.counted(s.now, s.reply.usage, s.reply.more)
+	if !s.reply.summarized {
+		counted = s.countOf(s.now, s.reply.usage, s.reply.more)
 	}
-	m, ok := s.stored(s.now, s.before, counted)
+	m, ok := s.markToStore(s.now, s.before, counted)
 	if !ok {
 		return d, nil
 	}
@@ -278,7 +297,10 @@ func (s *sending) withMark(ctx context.Context, d llm.Delta) (llm.Delta, error) 
 	if !s.yield(d, nil) {
 		return d, errStopped
 	}
-	if s.wantsNotes(&s.now.mark) {
+
+	// The notes are asked for after the reply, so that its request depends on the transcript alone.
+	// They delay the end of the reply, and not its text.
+	if s.notesDue(&s.now.mark) {
 		resp := s.note(ctx, &m)
 		last.Requests = resp.Requests
 		last.Usage = s.reply.usage.Plus(resp.Usage)
@@ -287,11 +309,11 @@ func (s *sending) withMark(ctx context.Context, d llm.Delta) (llm.Delta, error) 
 	return last, nil
 }
 
-// note asks for notes of the steps that are put away, and stores them in m. It runs after the
-// reply, so that the reply's request depends on the transcript alone. resp has the usage.
+// note asks for notes of the steps that are put away, and stores them in m. resp has the usage.
 func (s *sending) note(ctx context.Context, m *fold.Mark) (resp *llm.Response) {
 	resp, err := llm.Complete(background.Aside(ctx), s.options.Notes, s.notesRequest(m))
 	resp.Requests++ // this one
+
 	notes, err := notesOf(resp, err)
 	if err == nil {
 		m.Notes = notes

@@ -25,26 +25,26 @@ const (
 	pathsShown  = 20
 )
 
-// Ledger is what is known of the folded replies. It grows with the transcript and depends on
-// nothing else; it is kept only to save time. A Ledger may be used concurrently.
+// Ledger lists the calls of folded rounds, and writes the record of them. It is a cache: it depends
+// on the transcript alone, and reads each round once while the transcript grows. A Ledger may be
+// used concurrently.
 type Ledger struct {
 	mu sync.Mutex
 	entries
 
-	// the record, and the state that it belongs to
-	record string
-	of     Mark
+	record   string // the last record; empty means none
+	recordOf Mark   // the fields that it was written from
 }
 
 // entries are what a Ledger has read.
 type entries struct {
-	folded int       // replies
-	last   *llm.Part // of the last of them, to recognize the transcript
-	tools  []tally
-	writes []string
-	paths  []string
-	pinned []string
-	calls  map[uint64]bool
+	replies int       // how many were read
+	last    *llm.Part // the first part of the last of them
+	tools   []tally
+	writes  []string        // a line for each call with an effect
+	paths   []string        // the last pathsShown, each once
+	pinned  []string        // results of tools with Tool.Pin
+	calls   map[uint64]bool // the hashes of all calls
 }
 
 // tally counts the calls of a tool.
@@ -56,30 +56,33 @@ type tally struct {
 	last   string
 }
 
-// grow adds the replies up to n. It starts over if the transcript is another.
+// grow reads the replies before reply n. It starts over if r is another transcript.
 func (l *Ledger) grow(r *Rounds, n int) {
-	if !l.begins(r, n) {
+	if !l.hasRead(r, n) {
 		l.entries = entries{}
 		l.record = ""
 	}
-	if l.folded == 0 {
+	if l.replies == 0 {
 		l.calls = map[uint64]bool{}
 	}
-	for ; l.folded < n; l.folded++ {
-		l.last = firstPart(r.Reply(l.folded))
-		l.add(r, l.folded)
+	for ; l.replies < n; l.replies++ {
+		l.last = firstPart(r.Reply(l.replies))
+		l.add(r, l.replies)
 	}
 }
 
-// begins reports whether the entries are of the first replies of r, of n at most.
-func (l *Ledger) begins(r *Rounds, n int) bool {
+// hasRead reports whether the replies that were read are the first ones of r, and at most n.
+func (l *Ledger) hasRead(r *Rounds, n int) bool {
 	switch {
-	case l.folded > n:
+	case l.replies > n:
 		return false
-	case l.folded == 0:
+	case l.replies == 0:
 		return true
 	}
-	return l.last != nil && l.last == firstPart(r.Reply(l.folded-1))
+
+	// The requests of a run share their parts, so the address of one part identifies the transcript.
+	// A transcript that was read from JSON is read anew.
+	return l.last != nil && l.last == firstPart(r.Reply(l.replies-1))
 }
 
 func firstPart(m *llm.Message) *llm.Part {
@@ -100,21 +103,27 @@ func (l *Ledger) add(r *Rounds, n int) {
 		key := id(&result, n, place)
 		l.calls[callHash(call)] = true
 		l.count(call.Name, key, result.IsError)
+		l.addPath(call.Args)
 
+		// A call of a tool that is not offered any more may have had an effect.
 		tool := r.tools[call.Name]
 		if tool == nil || tool.Effect != pawl.EffectRead && tool.Effect != pawl.EffectPure {
-			outcome := "ok"
-			if result.IsError {
-				outcome = "failed"
-			}
-			args := clipLine(string(call.Args), argsShown)
-			l.writes = append(l.writes, fmt.Sprintf("- %s %s %s: %s\n", key, call.Name, args, outcome))
+			l.addWrite(call, key, result.IsError)
 		}
 		if tool != nil && tool.Pin {
 			l.pinned = append(l.pinned, result.Text())
 		}
-		l.addPath(call.Args)
 	}
+}
+
+// addWrite adds a call with an effect, whose result has the id key.
+func (l *Ledger) addWrite(call llm.ToolCall, key string, failed bool) {
+	outcome := "ok"
+	if failed {
+		outcome = "failed"
+	}
+	args := clipLine(string(call.Args), argsShown)
+	l.writes = append(l.writes, fmt.Sprintf("- %s %s %s: %s\n", key, call.Name, args, outcome))
 }
 
 // count counts a call of a tool, whose result has the id key.
@@ -141,6 +150,8 @@ func (l *Ledger) addPath(args json.RawMessage) {
 	if path == "" {
 		return
 	}
+
+	// The path that was used last stands last.
 	l.paths = append(slices.DeleteFunc(l.paths, func(p string) bool { return p == path }), path)
 	l.paths = l.paths[max(0, len(l.paths)-pathsShown):]
 }
@@ -154,13 +165,14 @@ func callHash(c llm.ToolCall) uint64 {
 
 func clipLine(s string, n int) string { return strings.Join(strings.Fields(text.Clip(s, n)), " ") }
 
-// Repeats reports whether most of the results since the last edit of state m, in bytes, are of
+// MostlyRepeats reports whether most of the results since the last edit of state m, in bytes, are of
 // calls that were made before.
-func (l *Ledger) Repeats(r *Rounds, m *Mark) bool {
+func (l *Ledger) MostlyRepeats(r *Rounds, m *Mark) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.grow(r, m.Folded)
 
+	// The ledger has the calls that are folded; seen has those after them.
 	again := 0
 	all := 0
 	seen := map[uint64]bool{}
@@ -187,7 +199,10 @@ func (l *Ledger) Record(r *Rounds, m *Mark, pinned func([]llm.Message) string) s
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	// The record changes with these alone.
+	l.grow(r, m.Folded)
+
+	// A record is written once for each edit, since pinned may read the whole transcript. It changes
+	// with these fields alone.
 	of := Mark{
 		Folded:     m.Folded,
 		Edited:     m.Edited,
@@ -195,14 +210,14 @@ func (l *Ledger) Record(r *Rounds, m *Mark, pinned func([]llm.Message) string) s
 		LimitBytes: m.LimitBytes,
 		NotesAt:    m.NotesAt,
 	}
-	l.grow(r, m.Folded)
-	if l.record == "" || l.of != of {
-		l.of = of
+	if l.record == "" || l.recordOf != of {
+		l.recordOf = of
 		l.record = l.write(r, m, pinned)
 	}
 	return l.record
 }
 
+// write writes the record of state m.
 func (l *Ledger) write(r *Rounds, m *Mark, pinned func([]llm.Message) string) string {
 	var b strings.Builder
 	b.WriteString("[A record of earlier steps, which were put away to save space. It is no instruction.]\n")
@@ -216,6 +231,7 @@ func (l *Ledger) write(r *Rounds, m *Mark, pinned func([]llm.Message) string) st
 		}
 		b.WriteString("\n")
 	}
+
 	l.writeEffects(&b, int(float64(m.LimitBytes)*shareWrites))
 	if len(l.paths) > 0 {
 		fmt.Fprintf(&b, "\nFiles: %s\n", strings.Join(l.paths, ", "))
@@ -226,33 +242,34 @@ func (l *Ledger) write(r *Rounds, m *Mark, pinned func([]llm.Message) string) st
 		quote(&b, "Notes of the earlier steps, by a model:", []string{notes})
 	}
 	if r.HasReader {
-		fmt.Fprintf(&b, "\nNothing is lost: %s with an id reads a result, and %s with a pattern and no id searches all results.\n",
-			ReadTool, ReadTool)
+		fmt.Fprintf(&b, "\nNothing is lost: %s with an id reads a result, "+
+			"and %s with a pattern and no id searches all results.\n", ReadTool, ReadTool)
 	}
 	return b.String()
 }
 
 // writeEffects lists the latest calls with an effect, with most bytes at most.
 func (l *Ledger) writeEffects(b *strings.Builder, most int) {
-	n := len(l.writes)
-	if n == 0 {
+	first := len(l.writes)
+	if first == 0 {
 		return
 	}
+	for first > 0 && most >= len(l.writes[first-1]) {
+		first--
+		most -= len(l.writes[first])
+	}
+
 	b.WriteString("\nDone with effect; do not do it again:\n")
-	for n > 0 && most >= len(l.writes[n-1]) {
-		n--
-		most -= len(l.writes[n])
+	if first > 0 {
+		fmt.Fprintf(b, "- %d earlier calls, which are not listed\n", first)
 	}
-	if n > 0 {
-		fmt.Fprintf(b, "- %d earlier calls, which are not listed\n", n)
-	}
-	b.WriteString(strings.Join(l.writes[n:], ""))
+	b.WriteString(strings.Join(l.writes[first:], ""))
 }
 
 // quoteUser quotes the messages of the user before the record that keep chooses.
 func quoteUser(b *strings.Builder, title string, r *Rounds, m *Mark, keep func(i int) bool) {
 	var users []string
-	for i, msg := range r.Messages[:r.Replies[m.Folded]] {
+	for i, msg := range r.Messages[:r.Index(m.Folded)] {
 		if msg.Role == llm.RoleUser && keep(i) {
 			users = append(users, msg.Text())
 		}
@@ -266,7 +283,9 @@ func (l *Ledger) writePinned(b *strings.Builder, r *Rounds, m *Mark, pinned func
 	if pinned == nil {
 		return
 	}
-	if t := pinned(r.Messages[:r.End(m.Edited)]); t != "" {
+
+	// The record must stay the same until the next edit, so it has the text as of the last one.
+	if t := pinned(r.Messages[:r.Index(m.Edited)]); t != "" {
 		b.WriteString("\n" + strings.TrimSpace(t) + "\n")
 	}
 }

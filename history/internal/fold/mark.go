@@ -32,7 +32,7 @@ type Mark struct {
 	Edited     int `json:"edited,omitzero"`
 	Turn       int `json:"turn,omitzero"`
 	LimitBytes int `json:"limit_bytes,omitzero"`
-	// Unhelpful counts the edits in turn that did not help.
+	// Unhelpful counts the edits in turn that did not help; see LowerAt, WarnAt and EndAt.
 	Unhelpful int `json:"unhelpful,omitzero"`
 	// Why is the reason of an edit by this request. Empty means that it made none.
 	Why string `json:"why,omitzero"`
@@ -61,8 +61,13 @@ const (
 	maxSize = 1<<30 - 1 // the largest size that a mark may have
 )
 
-// WarnAt is the number of edits in turn that did not help, after which the model is warned.
-const WarnAt = 6
+// The levels of Mark.Unhelpful, at which a window is too small for its work. Package history acts
+// at each of them.
+const (
+	LowerAt = 3 // an edit frees more than before
+	WarnAt  = 6 // a warning follows the results before the next reply
+	EndAt   = 9 // the run ends
+)
 
 // Part returns the form of m in a reply.
 func (m Mark) Part() llm.Part {
@@ -86,8 +91,8 @@ func parse(data json.RawMessage) (m Mark, err error) {
 	return m, err
 }
 
-// MarkOf returns the mark of reply n. ok is false if it has none. The error says why its mark is
-// not from this transcript, which may come from a client.
+// MarkOf returns the mark of a reply, which has the number n. ok is false if it has none. The error
+// says why the mark is not from this transcript, which may come from a client.
 func MarkOf(reply *llm.Message, n int) (m Mark, ok bool, err error) {
 	for _, p := range slices.Backward(reply.Parts) {
 		if !isMark(p) {
@@ -102,8 +107,8 @@ func MarkOf(reply *llm.Message, n int) (m Mark, ok bool, err error) {
 	return Mark{}, false, nil
 }
 
-// check reports what keeps m from being the mark of reply n. Its numbers are indexes into the
-// transcript.
+// check reports what keeps m from being the mark of reply n. Its numbers become indexes into the
+// transcript, so that a wrong one would be a panic.
 func (m *Mark) check(n int) error {
 	for _, f := range []struct {
 		name               string

@@ -13,15 +13,19 @@ import (
 // ReadTool is the tool by which the model reads a result that was put away; see package artifact.
 const ReadTool = "result_read"
 
-// Rounds are the messages of a request by replies. A round is a reply and what follows it. Rounds
-// must not be used concurrently.
+// Rounds are the messages of a request by replies. Rounds must not be used concurrently.
+//
+//	index      0        1      2         3         4         5         6
+//	message    system   user   reply 0   results   reply 1   results   the reply to come
+//	round                      └──── 0 ────────┘   └──── 1 ────────┘   2
+//	Index(1) = 4: reply 1          InputStart(1) = 3: the first message that reply 1 answers
 type Rounds struct {
 	Request   *llm.Request
 	Messages  []llm.Message
 	Replies   []int // the index of each reply in Messages
 	HasReader bool  // result_read is offered
 
-	head  int // how many messages are instructions
+	head  int // the number of messages at the beginning that are instructions
 	tools map[string]*pawl.Tool
 	marks []*Mark // of the replies, as far as they were read; noMark means none that fits
 }
@@ -61,26 +65,29 @@ func Instructs(r llm.Role) bool { return r == llm.RoleSystem || r == llm.RoleDev
 // Reply returns reply n.
 func (r *Rounds) Reply(n int) *llm.Message { return &r.Messages[r.Replies[n]] }
 
-// Start returns the index of the first message after reply n-1.
-func (r *Rounds) Start(n int) int {
+// InputStart returns the index of the first message that reply n answers: of the results before it,
+// or of the messages behind the instructions.
+func (r *Rounds) InputStart(n int) int {
 	if n == 0 {
 		return r.head
 	}
 	return r.Replies[n-1] + 1
 }
 
-// End returns the index of reply n, or the number of messages if there is none yet.
-func (r *Rounds) End(n int) int {
+// Index returns the index of reply n. That of the reply to come is the number of messages.
+func (r *Rounds) Index(n int) int {
 	if n < len(r.Replies) {
 		return r.Replies[n]
 	}
 	return len(r.Messages)
 }
 
-// Turn returns the number of the first reply of the current turn. A message that is sent to a run
-// between two steps begins none.
-func (r *Rounds) Turn() int {
+// TurnStart returns the number of the first reply of the current turn.
+func (r *Rounds) TurnStart() int {
 	n := len(r.Replies)
+
+	// A message that is sent to a run between two steps moves Request.Turn, but begins no turn: the
+	// reply before it has calls.
 	for n > 0 && (r.Replies[n-1] > r.Request.Turn || r.Reply(n-1).HasCalls()) {
 		n--
 	}
@@ -95,10 +102,10 @@ func (r *Rounds) Results(n int) *llm.Message {
 	return nil
 }
 
-// Repeats reports whether one of the replies since from has a call of reply n.
-func (r *Rounds) Repeats(from, n int) bool {
+// CalledBefore reports whether reply n repeats a call of the replies before it, from reply since on.
+func (r *Rounds) CalledBefore(n, since int) bool {
 	calls := r.Reply(n).Calls()
-	for i := from; i < n; i++ {
+	for i := since; i < n; i++ {
 		for _, old := range r.Reply(i).Calls() {
 			same := func(c llm.ToolCall) bool { return c.Name == old.Name && bytes.Equal(c.Args, old.Args) }
 			if slices.ContainsFunc(calls, same) {
@@ -138,17 +145,20 @@ func (r *Rounds) mark(n int) *Mark {
 	return r.marks[n]
 }
 
-// CutOf returns the bytes that the results right before reply n may have, and whether a warning
+// CutOf returns the bytes that the results of round n may have together, and whether a warning
 // follows them. 0 means that they are whole. next is the mark of the reply to come.
+//
+// Results are sent for the first time with the request of the next reply, and later in the same
+// form, so that its mark decides.
 func (r *Rounds) CutOf(n int, next *Mark) (limit int, warn bool) {
 	m := next
-	if n < len(r.Replies) {
-		m = r.mark(n)
+	if n+1 < len(r.Replies) {
+		m = r.mark(n + 1)
 	}
 	if m == nil {
 		return 0, false
 	}
-	return m.CutBytes, m.Warns(n)
+	return m.CutBytes, m.Warns(n + 1)
 }
 
 // Notes returns the latest notes in state m, or "".
@@ -162,10 +172,10 @@ func (r *Rounds) Notes(m *Mark) string {
 	return ""
 }
 
-// beganTurn reports whether the folded message i began the turn of state m.
+// beganTurn reports whether the message i, before the reply m.Folded, began the turn of state m.
 func (r *Rounds) beganTurn(m *Mark, i int) bool {
 	if m.Turn > m.Folded || r.Messages[i].Role != llm.RoleUser {
 		return false
 	}
-	return r.Start(m.Turn) <= i && i < r.Replies[m.Turn]
+	return r.InputStart(m.Turn) <= i && i < r.Index(m.Turn)
 }

@@ -1,6 +1,6 @@
 package fold
 
-// view.go: View, the messages that are sent in a state.
+// view.go: View, the messages that are sent in a state, and what stands in place of results.
 
 import (
 	"cmp"
@@ -32,63 +32,66 @@ type View struct {
 	Edited   int // llm.Request.Edited, in Messages
 }
 
-// Add adds m, which stands at index i of req or in place of what stands there.
-func (v *View) Add(req *llm.Request, i int, m llm.Message) {
+// Add adds msg, which stands at index i of req or in place of what stands there.
+func (v *View) Add(req *llm.Request, i int, msg llm.Message) {
 	if i <= req.Turn {
 		v.Turn = len(v.Messages)
 	}
-	v.Messages = append(v.Messages, m)
+	v.Messages = append(v.Messages, msg)
 	if i < req.Edited {
 		v.Edited = len(v.Messages)
 	}
 }
 
-// View returns the messages that state m stands for. Results up to stub bytes are never put away.
-// record is the text in place of the folded replies, and after, if not empty, follows the first
-// round behind them.
+// View returns the messages that are sent in state m. Results up to stub bytes are never put away.
+// record is the text in place of the folded rounds. after, if it is not empty, is a message of the
+// user behind the first round that is not folded.
 func (r *Rounds) View(m *Mark, stub int, record, after string) View {
-	v := View{Messages: make([]llm.Message, 0, len(r.Messages)-r.End(m.Folded)+r.head+4)}
+	v := View{Messages: make([]llm.Message, 0, len(r.Messages)-r.Index(m.Folded)+r.head+4)}
 	from := 0
-	place := -1
+	afterIndex := -1
 	if m.Folded > 0 {
-		from = r.Replies[m.Folded]
+		from = r.Index(m.Folded)
 		r.addRecord(&v, m, record)
 		if after != "" {
-			place = r.lastOfRound(m.Folded)
+			afterIndex = r.lastOfRound(m.Folded)
 		}
 	}
 
-	next := m.Folded // the number of the next reply
-	edited := max(m.Edited, m.Shown-1)
+	// Two things change the beginning of requests: the last edit, and result_read, which may be
+	// offered late. The replies before them were written after another beginning.
+	changed := max(m.Edited, m.Shown-1)
+	n := m.Folded // the number of the next reply
 	for i := from; i < len(r.Messages); i++ {
 		msg := r.Messages[i]
 		switch msg.Role {
 		case llm.RoleAssistant:
-			if next == edited {
+			if n == changed {
 				v.Edited = max(v.Edited, len(v.Messages))
 			}
-			msg = r.replyIn(m, msg, next)
-			next++
+			msg = r.replyIn(m, msg, n)
+			n++
 		case llm.RoleTool:
-			msg = r.resultsIn(m, msg, next-1, stub)
+			msg = r.resultsIn(m, msg, n-1, stub)
 		}
+
 		v.Add(r.Request, i, msg)
-		if i == place {
+		if i == afterIndex {
 			v.Add(r.Request, i, llm.User(after))
 		}
 	}
 
-	// The request to come makes the edit.
-	if edited == len(r.Replies) && m.Stubbed+m.Shown > 0 {
+	// The request of the reply to come makes the change.
+	if changed == len(r.Replies) && m.Stubbed+m.Shown > 0 {
 		v.Edited = len(v.Messages)
 	}
 	return v
 }
 
-// addRecord adds what stays of the folded replies: instructions, the messages that began the turn,
-// and the record.
+// addRecord adds what is sent of the messages before reply m.Folded: instructions, the messages that
+// began the turn, and the record.
 func (r *Rounds) addRecord(v *View, m *Mark, record string) {
-	end := r.Replies[m.Folded]
+	end := r.Index(m.Folded)
 	for i := range end {
 		if r.beganTurn(m, i) || Instructs(r.Messages[i].Role) {
 			v.Add(r.Request, i, r.Messages[i])
@@ -119,7 +122,7 @@ func (r *Rounds) resultsIn(m *Mark, results llm.Message, n, stub int) llm.Messag
 	if n < m.Stubbed {
 		return r.stubs(results, n, stub)
 	}
-	limit, warn := r.CutOf(n+1, m)
+	limit, warn := r.CutOf(n, m)
 	if limit > 0 || warn {
 		return r.cut(results, n, limit, warn)
 	}
@@ -137,7 +140,9 @@ func (r *Rounds) Cost(n int, m *Mark, stub int) (whole, short int) {
 		return whole, short
 	}
 	short += Weigh(r.stubs(*results, n, stub).Parts)
-	if limit, warn := r.CutOf(n+1, m); limit > 0 {
+
+	// Results that were cut are weighed as they were sent.
+	if limit, warn := r.CutOf(n, m); limit > 0 {
 		cut := r.cut(*results, n, limit, warn)
 		results = &cut
 	}
@@ -170,11 +175,10 @@ func (r *Rounds) pinned(result *llm.ToolResult, n int) bool {
 	return false
 }
 
-// stubs returns the results m of round n with a line in place of each that is longer than most
-// bytes.
-func (r *Rounds) stubs(m llm.Message, n, most int) llm.Message {
-	out := llm.Message{Role: m.Role, Parts: slices.Clone(m.Parts)}
-	for i, p := range m.Parts {
+// stubs returns the results of round n with a line in place of each that is longer than most bytes.
+func (r *Rounds) stubs(results llm.Message, n, most int) llm.Message {
+	out := llm.Message{Role: results.Role, Parts: slices.Clone(results.Parts)}
+	for i, p := range results.Parts {
 		result := p.(llm.ToolResult)
 		if Weigh(result.Parts) <= most || r.pinned(&result, n) {
 			continue
@@ -196,10 +200,11 @@ func (r *Rounds) stub(result *llm.ToolResult, n, i int) string {
 
 	media := ""
 	for _, p := range result.Parts {
-		if m, ok := p.(llm.Media); ok {
-			media += " and " + cmp.Or(m.MIME, "a file")
+		if medium, ok := p.(llm.Media); ok {
+			media += " and " + cmp.Or(medium.MIME, "a file")
 		}
 	}
+
 	where := ""
 	if r.HasReader {
 		where = fmt.Sprintf(" %s {\"id\":%q}", ReadTool, id(result, n, i))
@@ -207,19 +212,19 @@ func (r *Rounds) stub(result *llm.ToolResult, n, i int) string {
 	return fmt.Sprintf("[%d bytes%s put away: %s …%s]", len(content), media, clipLine(content, head), where)
 }
 
-// cut returns the results m of round n with at most limit bytes together. The longest are cut
-// first.
-func (r *Rounds) cut(m llm.Message, n, limit int, warn bool) llm.Message {
-	out := llm.Message{Role: m.Role, Parts: slices.Clone(m.Parts)}
-	most := mostOfEach(m.Parts, limit)
-	for i, p := range m.Parts {
+// cut returns the results of round n with at most limit bytes together, the longest cut first, and
+// with the warning if warn is set. A limit of 0 cuts nothing.
+func (r *Rounds) cut(results llm.Message, n, limit int, warn bool) llm.Message {
+	out := llm.Message{Role: results.Role, Parts: slices.Clone(results.Parts)}
+	most := mostOfEach(results.Parts, limit)
+	for i, p := range results.Parts {
 		result := p.(llm.ToolResult)
 		content := result.Text()
 		if most > 0 && len(content) > most && !r.pinned(&result, n) {
 			short := llm.Text{Text: r.shortContent(&result, content, most, n, i)}
 			result.Parts = append([]llm.Part{short}, slices.DeleteFunc(slices.Clone(result.Parts), isText)...)
 		}
-		if warn && i == len(m.Parts)-1 {
+		if warn && i == len(results.Parts)-1 {
 			result.Parts = append(slices.Clip(result.Parts), llm.Text{Text: "\n" + warning})
 		}
 		out.Parts[i] = result
@@ -228,7 +233,7 @@ func (r *Rounds) cut(m llm.Message, n, limit int, warn bool) llm.Message {
 }
 
 // mostOfEach returns the bytes that each of parts may have, so that all have at most limit bytes
-// together.
+// together. Parts that are shorter leave their share to the others.
 func mostOfEach(parts []llm.Part, limit int) int {
 	most := limit
 	for most > 0 {
@@ -239,7 +244,7 @@ func mostOfEach(parts []llm.Part, limit int) int {
 		if all <= limit {
 			break
 		}
-		most -= 1 + most/16
+		most -= 1 + most/16 // a share of it, so that a large limit takes few steps
 	}
 	return most
 }
@@ -260,12 +265,13 @@ func isText(p llm.Part) bool { _, ok := p.(llm.Text); return ok }
 
 // shortened returns a reply in whose long arguments each long value is a short string. Signed
 // arguments stay: the signature belongs to them.
-func shortened(m llm.Message) llm.Message {
-	for i, p := range m.Parts {
+func shortened(reply llm.Message) llm.Message {
+	for i, p := range reply.Parts {
 		c, ok := p.(llm.ToolCall)
 		if !ok || len(c.Args) <= longArgs || c.Opaque != nil {
 			continue
 		}
+
 		var args map[string]json.RawMessage
 		if json.Unmarshal(c.Args, &args) != nil {
 			continue
@@ -276,8 +282,10 @@ func shortened(m llm.Message) llm.Message {
 			}
 		}
 		c.Args, _ = json.Marshal(args) // it was read from JSON
-		m.Parts = slices.Clone(m.Parts)
-		m.Parts[i] = c
+
+		// The transcript shares the parts.
+		reply.Parts = slices.Clone(reply.Parts)
+		reply.Parts[i] = c
 	}
-	return m
+	return reply
 }
