@@ -143,17 +143,6 @@ func (c *Conduct) addSchema(input json.RawMessage) {
 	}
 }
 
-// intended reports whether the user's words have a verb of the tool, or a verb that means the same.
-func (ix *Index) intended(c *Conduct) bool {
-	for _, group := range intents {
-		ofTool := func(verb string) bool { return slices.Contains(c.verbs, verb) }
-		if slices.ContainsFunc(group, ofTool) && slices.ContainsFunc(group, ix.said) {
-			return true
-		}
-	}
-	return false
-}
-
 // set returns the words of a text.
 func set(words string) map[string]bool {
 	m := map[string]bool{}

@@ -145,6 +145,17 @@ func (p *passage) list() []string {
 	return p.addresses
 }
 
+// intended reports whether the user's words have a verb of the tool, or a verb that means the same.
+func (ix *Index) intended(c *Conduct) bool {
+	for _, group := range intents {
+		ofTool := func(verb string) bool { return slices.Contains(c.verbs, verb) }
+		if slices.ContainsFunc(group, ofTool) && slices.ContainsFunc(group, ix.said) {
+			return true
+		}
+	}
+	return false
+}
+
 // chose reports whether the user chose the party v of a call of c, by a word or by a document.
 func (ix *Index) chose(c *Conduct, v string) bool {
 	return ix.said(v) || ix.soleInDocument(c, v)

@@ -1,0 +1,240 @@
+package policy
+
+// guard_input.go: the check of new input, in parallel with the request that has it.
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/pawl-go/pawl/llm"
+)
+
+// view returns req with the rulings on its input: the given and the remembered ones. stop is the
+// stop of a new message, and texts have no ruling. A stopped message of an earlier turn is replaced
+// by a remark.
+func (g *guard) view(req *llm.Request, given map[string]Ruling) (view *llm.Request, stop *Ruling,
+	texts []string) {
+	answered := len(req.Messages) - 1
+	for answered >= 0 && req.Messages[answered].Role != llm.RoleAssistant {
+		answered--
+	}
+
+	changed := *req
+	view = &changed
+	view.Messages = slices.Clone(req.Messages)
+	for i, m := range req.Messages {
+		text := m.Text()
+		if m.Role != llm.RoleUser || text == "" {
+			continue
+		}
+
+		r, known := given[text]
+		if !known {
+			r, known = g.remembered(text)
+		}
+		switch {
+		case !known:
+			texts = append(texts, text)
+		case r.Action == GuardStop && i > answered:
+			stop = &r
+		case r.Action == GuardStop:
+			view.Messages[i].Parts = replaced(m.Parts, "[removed by guard "+g.Name+"]")
+		case r.Action == GuardReplace:
+			view.Messages[i].Parts = replaced(m.Parts, r.Text)
+		}
+	}
+	return view, stop, texts
+}
+
+// remembered returns the ruling on an input that was checked before.
+func (g *guard) remembered(text string) (r Ruling, ok bool) {
+	digest := sha256.Sum256([]byte(text))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r, ok = g.known[digest]
+	return r, ok
+}
+
+// remember stores the ruling on an input.
+func (g *guard) remember(text string, r Ruling) {
+	digest := sha256.Sum256([]byte(text))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.known) >= mostRulings {
+		clear(g.known)
+	}
+	g.known[digest] = r
+}
+
+// replaced returns parts with text in place of their texts.
+func replaced(parts []llm.Part, text string) (out []llm.Part) {
+	out = []llm.Part{llm.Text{Text: text}}
+	for _, p := range parts {
+		if _, ok := p.(llm.Text); !ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// inputs are the rulings on new texts, with the usage of the checks.
+type inputs struct {
+	rulings map[string]Ruling
+	notices []*llm.Notice
+	allow   bool // all texts are allowed
+	spent   llm.Response
+	err     error
+}
+
+// input checks texts, and remembers the rulings.
+func (g *guard) input(ctx context.Context, texts []string) *inputs {
+	in := &inputs{rulings: map[string]Ruling{}, allow: true}
+	for _, text := range texts {
+		r, err := g.rule(ctx, Guarded{Place: GuardInput, Text: text})
+		in.spent.Usage.Add(r.Usage)
+		in.spent.Requests += r.Requests
+		if err != nil {
+			in.allow = false
+			in.err = err
+			return in
+		}
+
+		if n := g.notice(GuardInput, r); n != nil {
+			in.notices = append(in.notices, n)
+		}
+		in.rulings[text] = r
+		if r.Action != GuardAllow {
+			in.allow = false
+		}
+		failed := r.Action == GuardAllow && r.Text != ""
+		if !failed {
+			g.remember(text, r)
+		}
+	}
+	return in
+}
+
+// together sends view while texts are checked, and holds its reply back. If a text is not allowed,
+// the reply is dropped, and req is sent anew with the rulings.
+func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []string,
+	yield func(llm.Delta, error) bool) {
+	ctx, done := context.WithCancel(ctx)
+	asked, cancel := context.WithCancel(ctx)
+	h := &holding{ruled: make(chan *inputs, 1), yield: yield, requests: 1}
+	go func() {
+		in := m.guard.input(ctx, texts)
+		if !in.allow {
+			cancel()
+		}
+		h.ruled <- in
+	}()
+	defer func() {
+		done()
+		if h.in == nil {
+			<-h.ruled
+		}
+	}()
+
+	m.reply(asked, view, h.allowed, func(d llm.Delta, err error) bool {
+		return h.pass(d, err, asked.Err() != nil)
+	})
+	if h.allowed() {
+		if h.broken != nil {
+			h.yield(llm.Delta{}, h.broken)
+		}
+		return
+	}
+
+	in := h.in
+	h.addDropped()
+	yield = in.before(yield)
+	view, stop, _ := m.guard.view(req, in.rulings)
+	switch {
+	case in.err != nil:
+		yield(llm.Delta{}, in.err)
+	case stop != nil:
+		m.guard.withhold(GuardInput, *stop, &llm.Response{Requests: -1}, yield)
+	default:
+		m.reply(ctx, view, nil, yield)
+	}
+}
+
+// holding is a reply that is held back until its input is ruled on.
+type holding struct {
+	ruled chan *inputs
+	in    *inputs // nil until the ruling
+	yield func(llm.Delta, error) bool
+
+	held     []llm.Delta
+	broken   error // the error that ended the reply
+	requests int   // of the reply, if it is dropped
+}
+
+// allowed waits for the ruling, and reports whether the reply is passed on.
+func (h *holding) allowed() bool {
+	if h.in == nil {
+		h.rule(<-h.ruled)
+	}
+	return h.in.allow
+}
+
+// rule stores the ruling. If the input is allowed, what is held is passed on.
+func (h *holding) rule(in *inputs) {
+	h.in = in
+	if !in.allow {
+		return
+	}
+	h.yield = in.before(h.yield)
+	for _, d := range h.held {
+		h.yield(d, nil)
+	}
+}
+
+// pass passes a delta on, or holds it. cancelled means that the request was cancelled.
+func (h *holding) pass(d llm.Delta, err error, cancelled bool) bool {
+	if h.in == nil {
+		select {
+		case in := <-h.ruled:
+			h.rule(in)
+		default:
+		}
+	}
+
+	switch {
+	case h.in != nil && h.in.allow:
+		return h.yield(d, err)
+	case err == nil:
+		h.held = append(h.held, d)
+		return true
+	case !cancelled:
+		h.requests-- // its failure has counted it
+	}
+	h.broken = err
+	return false
+}
+
+// addDropped adds the usage of the dropped reply to the usage of the checks.
+func (h *holding) addDropped() {
+	dropped := llm.Response{Requests: h.requests}
+	for _, d := range h.held {
+		_ = dropped.Add(d) // only its usage counts
+	}
+	h.in.spent.Usage.Add(dropped.Usage)
+	h.in.spent.Requests += dropped.Requests
+}
+
+// before yields the notices and the usage of in, and returns yield with that usage added.
+func (in *inputs) before(yield func(llm.Delta, error) bool) func(llm.Delta, error) bool {
+	more := yield(llm.Delta{Requests: in.spent.Requests, Usage: &in.spent.Usage}, nil)
+	for _, n := range in.notices {
+		more = more && yield(llm.Delta{Notice: n}, nil)
+	}
+	return func(d llm.Delta, err error) bool {
+		if d.Usage != nil && in.spent.Requests > 0 {
+			d.Usage = d.Usage.Plus(in.spent.Usage)
+		}
+		more = more && yield(d, err)
+		return more
+	}
+}

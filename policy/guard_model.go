@@ -1,0 +1,151 @@
+package policy
+
+// guard_model.go: the model of a Guard, which checks input and output.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+
+	"github.com/pawl-go/pawl/llm"
+)
+
+// guarded is a model whose input and output are checked.
+type guarded struct {
+	llm.Model
+	guard *guard
+}
+
+// Unwrap returns the wrapped model.
+func (m *guarded) Unwrap() llm.Model { return m.Model }
+
+// Stream yields a reply that the guard has allowed.
+func (m *guarded) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		if !m.guard.guards(GuardInput) {
+			m.reply(ctx, req, nil, yield)
+			return
+		}
+
+		view, stop, texts := m.guard.view(req, nil)
+		switch {
+		case stop != nil:
+			m.guard.withhold(GuardInput, *stop, &llm.Response{Requests: -1}, yield) // none sent
+		case len(texts) == 0:
+			m.reply(ctx, view, nil, yield)
+		default:
+			m.together(ctx, req, view, texts, yield)
+		}
+	}
+}
+
+// reply yields the reply to req. If output is guarded, it is held back until it is complete and
+// checked; only notices, and what identifies a reply in the background, are not. allowed waits
+// until the input is ruled on, and reports whether the reply is used; nil means that it is.
+func (m *guarded) reply(ctx context.Context, req *llm.Request, allowed func() bool,
+	yield func(llm.Delta, error) bool) {
+	if !m.guard.guards(GuardOutput) {
+		m.Model.Stream(ctx, req)(yield)
+		return
+	}
+	resp, err := m.collect(ctx, req, yield)
+	if err != nil {
+		if err != errStopped && yield(llm.Delta{Requests: resp.Requests, Usage: &resp.Usage}, nil) {
+			yield(llm.Delta{}, err)
+		}
+		return
+	}
+	text := answerOf(resp)
+	if text == "" || resp.Finish == "" {
+		resp.Deltas()(yield)
+		return
+	}
+	if allowed != nil && !allowed() {
+		yield(llm.Delta{Requests: resp.Requests, Usage: &resp.Usage}, nil)
+		return
+	}
+
+	r, err := m.guard.rule(ctx, Guarded{Place: GuardOutput, Text: text})
+	resp.Requests += r.Requests
+	if r.Requests > 0 {
+		resp.Usage.Add(r.Usage)
+	}
+	switch {
+	case err != nil:
+		if yield(llm.Delta{Requests: resp.Requests + 1, Usage: &resp.Usage}, nil) {
+			yield(llm.Delta{}, err)
+		}
+		return
+	case r.Action == GuardStop:
+		m.guard.withhold(GuardOutput, r, resp, yield)
+		return
+	case r.Action == GuardReplace:
+		replaceAnswer(resp, r.Text)
+	}
+	n := m.guard.notice(GuardOutput, r)
+	if n == nil || yield(llm.Delta{Notice: n}, nil) {
+		resp.Deltas()(yield)
+	}
+}
+
+var errStopped = errors.New("the consumer stopped")
+
+// collect returns the whole reply to req. It yields what is not held back.
+func (m *guarded) collect(ctx context.Context, req *llm.Request,
+	yield func(llm.Delta, error) bool) (*llm.Response, error) {
+	resp := new(llm.Response)
+	for d, err := range m.Model.Stream(ctx, req) {
+		if err == nil {
+			err = resp.Add(d)
+		}
+		if err != nil {
+			return resp, err
+		}
+		now := llm.Delta{Notice: d.Notice, Background: d.Background}
+		if (d.Notice != nil || d.Background != nil) && !yield(now, nil) {
+			return resp, errStopped
+		}
+	}
+	return resp, nil
+}
+
+// answerOf returns the text of a reply, with the answer of an agent with Output.
+func answerOf(resp *llm.Response) string {
+	text := resp.Message.Text()
+	for _, c := range resp.Message.Calls() {
+		if c.Name == answerTool {
+			text += string(c.Args)
+		}
+	}
+	return text
+}
+
+// replaceAnswer puts text in place of what answerOf returns.
+func replaceAnswer(resp *llm.Response, text string) {
+	resp.Message.Parts = replaced(resp.Message.Parts, text)
+	for i, p := range resp.Message.Parts {
+		if c, ok := p.(llm.ToolCall); ok && c.Name == answerTool {
+			c.Args = json.RawMessage(text)
+			resp.Message.Parts[i] = c
+		}
+	}
+}
+
+// answerTool is the tool that takes the answer of an agent with Output.
+const answerTool = "final_answer"
+
+// withhold yields the reply of a stop, with the usage of resp.
+func (g *guard) withhold(p GuardPlace, r Ruling, resp *llm.Response, yield func(llm.Delta, error) bool) {
+	n := g.notice(p, r)
+	if !yield(llm.Delta{Notice: n}, nil) || !yield(llm.Delta{Part: llm.Text{Text: n.Text}, Done: true}, nil) {
+		return
+	}
+	yield(llm.Delta{
+		Usage:    &resp.Usage,
+		Finish:   llm.FinishReasonContentFilter,
+		Model:    resp.Model,
+		ID:       resp.ID,
+		Requests: resp.Requests,
+	}, nil)
+}
