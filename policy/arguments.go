@@ -30,13 +30,12 @@ type condition struct {
 	number *big.Rat // of value, for an operator that compares numbers
 }
 
-// truth says whether an argument meets a condition. An argument for which that is not certain
-// matches no entry of Allow, and matches an entry of Deny and Ask.
+// truth says whether an argument meets a condition.
 type truth int
 
 const (
-	no truth = iota
-	unsure
+	no     truth = iota
+	unsure       // tools differ in how they read the argument: the stricter list counts
 	yes
 )
 
@@ -46,27 +45,37 @@ func conditions(e string) (tools string, all []condition, err error) {
 	if !found {
 		return e, nil, nil
 	}
-	inner, closed := strings.CutSuffix(rest, ")")
 	wrong := func(what string) error {
 		return fmt.Errorf("%q: %s; want conditions such as (path in notes/**), (url host *.example.com), "+
 			"(amount <= 100) or (mode = dry), joined by and", e, what)
 	}
+
+	inner, closed := strings.CutSuffix(rest, ")")
 	if !closed {
 		return tools, nil, wrong("it does not end in )")
 	}
 	for one := range strings.SplitSeq(inner, " and ") {
-		f := strings.Fields(one)
-		if len(f) < 3 {
-			return tools, nil, wrong("a condition has an argument, an operator and a value")
-		}
-		c := condition{arg: f[0], op: f[1]}
-		_, value, _ := strings.Cut(one, " "+f[1]+" ")
-		if err := c.parseValue(strings.TrimSpace(value)); err != nil {
+		c, err := parseCondition(one)
+		if err != nil {
 			return tools, nil, wrong(err.Error())
 		}
 		all = append(all, c)
 	}
 	return tools, all, nil
+}
+
+// parseCondition reads ARGUMENT OP VALUE. Only the value may have spaces.
+func parseCondition(text string) (c condition, err error) {
+	words := strings.Fields(text)
+	if len(words) < 3 {
+		return c, errors.New("a condition has an argument, an operator and a value")
+	}
+	c.arg = words[0]
+	c.op = words[1]
+
+	_, value, _ := strings.Cut(text, " "+c.op+" ")
+	err = c.parseValue(strings.TrimSpace(value))
+	return c, err
 }
 
 // parseValue sets the value of c, as its operator needs it.
@@ -93,22 +102,25 @@ func (c *condition) parseValue(value string) (err error) {
 	return err
 }
 
-// covers reports whether the entry e is about a call, for an entry that allows or that restricts.
+// covers reports whether the entry e is about a call. allows means that e is an entry of Allow: it
+// covers a call only if all arguments certainly meet its conditions. Another entry covers a call
+// unless an argument certainly does not.
 func covers(e string, allows bool, call llm.ToolCall, t *pawl.Tool) bool {
 	tools, all, err := conditions(e)
 	if err != nil {
-		return !allows // Check has reported it
+		return !allows // Check has reported it; a program may not have asked Check
 	}
 	if !matches(tools, t) {
 		return false
 	}
-	return !slices.ContainsFunc(all, func(c condition) bool {
+	fails := func(c condition) bool {
 		met := c.met(call.Args, c.arg)
 		return met == no || allows && met != yes
-	})
+	}
+	return !slices.ContainsFunc(all, fails)
 }
 
-// met looks for the argument name in the object args, whose parts are separated by dots.
+// met reports whether the argument name of args meets c. Dots in the name lead into objects.
 func (c condition) met(args json.RawMessage, name string) truth {
 	name, rest, nested := strings.Cut(name, ".")
 	values, err := members(args, name)
@@ -122,9 +134,10 @@ func (c condition) met(args json.RawMessage, name string) truth {
 	case nested:
 		return c.met(values[0].value, rest)
 	}
-	return c.meets(values[0].value)
+	return c.metBy(values[0].value)
 }
 
+// member is a member of a JSON object.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -147,8 +160,8 @@ func members(object json.RawMessage, name string) (all []member, err error) {
 	return all, nil
 }
 
-// meets reports whether a value meets c. All elements of a list must.
-func (c condition) meets(value json.RawMessage) truth {
+// metBy reports whether a value meets c. All elements of a list must.
+func (c condition) metBy(value json.RawMessage) truth {
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.UseNumber()
 	var v any
@@ -158,23 +171,23 @@ func (c condition) meets(value json.RawMessage) truth {
 
 	list, ok := v.([]any)
 	if !ok {
-		return c.meetsOne(v)
+		return c.metByOne(v)
 	}
-	seen := [3]int{}
+	counts := [3]int{} // by truth
 	for _, e := range list {
-		seen[c.meetsOne(e)]++
+		counts[c.metByOne(e)]++
 	}
-	switch {
-	case len(list) == seen[no]:
+	switch len(list) {
+	case counts[no]: // an empty list meets nothing
 		return no
-	case len(list) == seen[yes]:
+	case counts[yes]:
 		return yes
 	}
 	return unsure
 }
 
-// meetsOne reports whether a value that is no list meets c.
-func (c condition) meetsOne(v any) truth {
+// metByOne reports whether a value that is no list meets c.
+func (c condition) metByOne(v any) truth {
 	text, isText := v.(string)
 	number, isNumber := v.(json.Number)
 	switch {
@@ -189,14 +202,14 @@ func (c condition) meetsOne(v any) truth {
 	case c.op == "host" && isText:
 		return hosted(c.value, text)
 	case isNumber && c.number != nil:
-		return c.meetsNumber(number)
+		return c.metByNumber(number)
 	}
 	return unsure // another type
 }
 
-// meetsNumber reports whether a number meets c. A tool may read the number as a float, so that a
+// metByNumber reports whether a number meets c. A tool may read the number as a float, so that a
 // difference between both makes it unsure.
-func (c condition) meetsNumber(number json.Number) truth {
+func (c condition) metByNumber(number json.Number) truth {
 	exact := decimal(number.String())
 	float, err := number.Float64()
 	if exact == nil || err != nil {
@@ -223,7 +236,7 @@ func (c condition) compares(order int) bool {
 	case order > 0:
 		return c.op[0] == '>'
 	}
-	return len(c.op) == 2 // <= and >=
+	return len(c.op) == 2 // of the four operators, <= and >=
 }
 
 // decimal returns the exact value of a decimal number. nil means that s is none, or that its digits
@@ -328,7 +341,7 @@ func hosted(pattern, text string) truth {
 	}
 	// Programs differ in what they make of these characters.
 	odd := func(r rune) bool { return r <= ' ' || r == '\\' }
-	foreign := func(r rune) bool { return r > '~' || r == '%' }
+	foreign := func(r rune) bool { return r > '~' || r == '%' } // in a host
 	if strings.ContainsFunc(text, odd) || strings.ContainsFunc(u.Host, foreign) {
 		return unsure
 	}

@@ -1,5 +1,7 @@
 package policy
 
+// breaker.go: Breaker, which blocks a tool whose infrastructure is down.
+
 import (
 	"cmp"
 	"context"
@@ -31,20 +33,23 @@ func (b Breaker) Middleware() pawl.Middleware {
 	b.Pause = cmp.Or(max(b.Pause, 0), 30*time.Second)
 	s := &breakers{Breaker: b, tools: map[string]*health{}}
 	return pawl.Middleware{
-		Check: func(tools []*pawl.Tool) error { return check("circuit breaker", b.Tools, tools) },
+		Check: func(tools []*pawl.Tool) error { return checkEntries("circuit breaker", b.Tools, tools) },
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
-				t := called(v, b.Tools)
+				t := calledTool(v, b.Tools)
 				if t == nil {
 					return next(ctx, call)
 				}
 
 				if wait, ok := s.begin(t.Name); !ok {
-					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s failed %d times in a row and is not called "+
-						"for now. Try again in %v, or go on without it.", t.Name, b.Failures, readable(wait)))
+					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s failed %d times in a row "+
+						"and is not called for now. Try again in %v, or go on without it.",
+						t.Name, b.Failures, readable(wait)))
 				}
 				res, err := next(ctx, call)
+
+				// A call that ended before its tool started says nothing about the tool.
 				started := v.Attempt > 0
 				s.record(t.Name, err, started && ctx.Err() == nil)
 				return res, err
@@ -63,7 +68,7 @@ type breakers struct {
 // health is the state of one tool.
 type health struct {
 	failures int       // in a row
-	until    time.Time // with too many: when the next call may try
+	until    time.Time // when the next call may try, after too many failures
 }
 
 // begin reports whether the call may run. After the pause one call may, and the pause begins again,

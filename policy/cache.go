@@ -1,5 +1,7 @@
 package policy
 
+// cache.go: Cache, which answers equal calls of Pure tools with one result.
+
 import (
 	"container/list"
 	"context"
@@ -40,14 +42,14 @@ func (c Cache) Middleware() pawl.Middleware {
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
-				t := called(v, c.Tools)
+				t := calledTool(v, c.Tools)
 				if t == nil || t.Effect != pawl.EffectPure {
 					return next(ctx, call)
 				}
 
 				run := func() (llm.ToolResult, error) { return next(ctx, call) }
-				res, kept, err := s.get(ctx, t.Digest(call.Args), run)
-				if kept {
+				res, stored, err := s.get(ctx, t.Digest(call.Args), run)
+				if stored {
 					v.FromCache()
 				}
 				return res, err
@@ -58,7 +60,7 @@ func (c Cache) Middleware() pawl.Middleware {
 
 // check reports tools whose results cannot be cached.
 func (c Cache) check(tools []*pawl.Tool) error {
-	if err := check("cache", c.Tools, tools); err != nil {
+	if err := checkEntries("cache", c.Tools, tools); err != nil {
 		return err
 	}
 	for _, t := range tools {
@@ -80,6 +82,7 @@ type results struct {
 	flights map[string]*flight
 }
 
+// entry is a stored result.
 type entry struct {
 	key  string
 	res  llm.ToolResult
@@ -97,9 +100,9 @@ type flight struct {
 // get returns the stored result for key, or the result of run. Of equal calls one runs, under its
 // own context. If its result cannot be stored, the others run themselves.
 func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResult, error)) (res llm.ToolResult,
-	kept bool, err error) {
+	stored bool, err error) {
 	s.mu.Lock()
-	if e := s.kept(key); e != nil {
+	if e := s.stored(key); e != nil {
 		s.mu.Unlock()
 		return e.res.Clone(), true, nil
 	}
@@ -112,6 +115,7 @@ func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResul
 	}
 	s.mu.Unlock()
 
+	// An equal call runs. Its error may be that it was cancelled, which is no result for this call.
 	select {
 	case <-f.done:
 	case <-ctx.Done():
@@ -126,16 +130,18 @@ func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResul
 
 // runFlight runs the call that others may wait for.
 func (s *results) runFlight(key string, f *flight, run func() (llm.ToolResult, error)) (res llm.ToolResult,
-	kept bool, err error) {
-	defer func() { // also if run panics
+	stored bool, err error) {
+	// The others must not wait for ever, also if run panics.
+	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.flights, key)
 		if f.ok {
-			s.keep(key, f.res)
+			s.store(key, f.res)
 		}
 		close(f.done)
 	}()
+
 	res, err = run()
 	if err == nil && !res.IsError {
 		f.res = res.Clone()
@@ -144,9 +150,9 @@ func (s *results) runFlight(key string, f *flight, run func() (llm.ToolResult, e
 	return res, false, err
 }
 
-// kept returns the entry for key and marks it as used last. Nil means that there is none, or that
-// it is too old.
-func (s *results) kept(key string) *entry {
+// stored returns the entry for key and marks it as used last. Nil means that there is none, or that
+// it is too old. s.mu is locked.
+func (s *results) stored(key string) *entry {
 	at := s.byKey[key]
 	if at == nil {
 		return nil
@@ -160,9 +166,9 @@ func (s *results) kept(key string) *entry {
 	return e
 }
 
-// keep stores a result and drops the longest unused until all fit. A result larger than the cache
-// is not stored.
-func (s *results) keep(key string, res llm.ToolResult) {
+// store stores a result and drops the longest unused until all fit. A result larger than the cache
+// is not stored. s.mu is locked.
+func (s *results) store(key string, res llm.ToolResult) {
 	e := &entry{key: key, res: res, size: size(res), made: time.Now()}
 	if e.size > s.Bytes {
 		return
@@ -174,6 +180,7 @@ func (s *results) keep(key string, res llm.ToolResult) {
 	}
 }
 
+// drop removes an entry. s.mu is locked.
 func (s *results) drop(at *list.Element) {
 	e := s.order.Remove(at).(*entry)
 	s.bytes -= e.size

@@ -14,10 +14,17 @@
 //		},
 //	}
 //
-// Rules, and Flow by the origin of arguments, decide about approval. The other policies for calls
-// come after it, at any place in the list, so their clocks do not count the time that a person
-// takes. The model receives each refusal with words about when or how to continue.
-// Guard checks texts of the user, the model and tools.
+// Where each policy acts:
+//
+//	request to the model     Guard, on input and output; Fallback
+//	call of the model
+//	├ approval               Rules, Flow, Approve for one tool, AskBeforeWrites
+//	├ after the approval     Rate, Breaker, Cache; Guard, on results
+//	└ each attempt           Timeouts
+//
+// Policies after the approval may stand at any place in the list, and their clocks do not count the
+// time that a person takes. The model receives each refusal with words about when or how to
+// continue.
 //
 // In lists of tools, an entry is a name, a pattern (file_*, as in package path), an effect
 // (effect:write) or an MCP server (mcp:files, for all its tools and no other), in Rules also with
@@ -26,5 +33,17 @@
 //
 // A middleware has state (turns, failures, results) that lasts from run to run, and may be used by
 // many agents and runs at once. Each call of a policy's Middleware gives fresh state. The state of
-// Fallback lasts for one run.
+// Fallback lasts for one run. Nothing is stored: after a restart all state is fresh, and Rules and
+// Flow decide from the call and the transcript alone.
+//
+// # The code
+//
+// Each policy can be read alone, after entries.go. An approval takes this path:
+//
+//	Rules.Approve            rules.go       the stricter of the lists and of Flow
+//	├ Rules.listed           rules.go       Deny, then Ask, then Allow, then the defaults
+//	│ └ condition.met        arguments.go   yes, no or unsure; unsure counts for the stricter list
+//	└ Flow.Approve           flow.go        allow, ask or deny, by the mode
+//	  ├ Flow.index           readings.go    the conversation of the call, read once
+//	  └ origin.Index.Judge                  why the call needs a question; empty means that it does not
 package policy

@@ -30,44 +30,54 @@ func matches(entry string, t *pawl.Tool) bool {
 	return ok
 }
 
-// about reports whether one of entries is about t; nil is about every tool.
-func about(entries []string, t *pawl.Tool) bool {
+// matchesAny reports whether one of entries is about t; nil is about every tool.
+func matchesAny(entries []string, t *pawl.Tool) bool {
 	return entries == nil || slices.ContainsFunc(entries, func(e string) bool { return matches(e, t) })
 }
 
-// plain reports whether entry is a tool's name, and not a pattern, an effect or a server.
-func plain(entry string) bool {
-	return !strings.HasPrefix(entry, effect) && !strings.HasPrefix(entry, server) && !strings.ContainsAny(entry, `*?[\`)
+// isName reports whether entry is a tool's name, and not a pattern, an effect or a server.
+func isName(entry string) bool {
+	if strings.HasPrefix(entry, effect) || strings.HasPrefix(entry, server) {
+		return false
+	}
+	return !strings.ContainsAny(entry, `*?[\`)
 }
 
-// check reports an entry that can be about nothing.
-func check(who string, entries []string, tools []*pawl.Tool) error {
+// checkEntries reports the first entry that can be about none of tools. policy is the name of the
+// policy in errors.
+func checkEntries(policy string, entries []string, tools []*pawl.Tool) error {
 	for _, e := range entries {
-		var known pawl.Effect
-		name, isEffect := strings.CutPrefix(e, effect)
-		switch {
-		case strings.Contains(e, "("):
-			return fmt.Errorf("%s: %q: only approval rules have conditions on arguments", who, e)
-		case isEffect:
-			if err := known.UnmarshalText([]byte(name)); err != nil {
-				return fmt.Errorf("%s: %w", who, err)
-			}
-		case e == server:
-			return fmt.Errorf("%s: %q names no server; want mcp:NAME", who, e)
-		case plain(e):
-			if err := named(who, e, tools); err != nil {
-				return err
-			}
-		default:
-			if _, err := path.Match(e, ""); err != nil {
-				return fmt.Errorf("%s: %q is no pattern: %w", who, e, err)
-			}
+		if err := checkEntry(e, tools); err != nil {
+			return fmt.Errorf("%s: %w", policy, err)
 		}
 	}
 	return nil
 }
 
-func named(who, name string, tools []*pawl.Tool) error {
+// checkEntry reports an entry that can be about none of tools.
+func checkEntry(entry string, tools []*pawl.Tool) error {
+	if strings.Contains(entry, "(") {
+		return fmt.Errorf("%q: only approval rules have conditions on arguments", entry)
+	}
+	if name, ok := strings.CutPrefix(entry, effect); ok {
+		return new(pawl.Effect).UnmarshalText([]byte(name))
+	}
+	if entry == server {
+		return fmt.Errorf("%q names no server; want mcp:NAME", entry)
+	}
+	if isName(entry) {
+		return checkName(entry, tools)
+	}
+
+	// A pattern may match no tool: the same rules serve agents with different tools.
+	if _, err := path.Match(entry, ""); err != nil {
+		return fmt.Errorf("%q is no pattern: %w", entry, err)
+	}
+	return nil
+}
+
+// checkName reports that no tool has this name.
+func checkName(name string, tools []*pawl.Tool) error {
 	all := make([]string, len(tools))
 	for i, t := range tools {
 		all[i] = t.Name
@@ -75,18 +85,19 @@ func named(who, name string, tools []*pawl.Tool) error {
 			return nil
 		}
 	}
+
 	if len(all) == 0 {
-		return fmt.Errorf("%s: no tool is named %q; the agent has no tools", who, name)
+		return fmt.Errorf("no tool is named %q; the agent has no tools", name)
 	}
 	if near := nearest.Word(name, all); near != "" {
-		return fmt.Errorf("%s: no tool is named %q; did you mean %q?", who, name, near)
+		return fmt.Errorf("no tool is named %q; did you mean %q?", name, near)
 	}
-	return fmt.Errorf("%s: no tool is named %q; there are: %s", who, name, strings.Join(all, ", "))
+	return fmt.Errorf("no tool is named %q; there are: %s", name, strings.Join(all, ", "))
 }
 
-// called returns the tool of the call of v if one of entries matches it; otherwise nil.
-func called(v *pawl.Invocation, entries []string) *pawl.Tool {
-	if v == nil || !about(entries, v.Tool()) {
+// calledTool returns the tool of the call of v if one of entries is about it; otherwise nil.
+func calledTool(v *pawl.Invocation, entries []string) *pawl.Tool {
+	if v == nil || !matchesAny(entries, v.Tool()) {
 		return nil
 	}
 	return v.Tool()

@@ -1,5 +1,7 @@
 package policy
 
+// fallback.go: Fallback, which lets other models answer if the agent's own cannot.
+
 import (
 	"cmp"
 	"context"
@@ -40,12 +42,12 @@ type Fallback struct {
 // or outside of middleware that counts requests.
 func (f Fallback) Middleware() pawl.Middleware {
 	if f.On == nil {
-		f.On = elsewhere
+		f.On = mayWorkElsewhere
 	}
 	return pawl.Middleware{
 		Model: func(own llm.Model) llm.Model { // once a run
 			others := slices.DeleteFunc(slices.Clone(f.Models), absent) // Check reports these
-			return &models{all: append([]llm.Model{own}, others...), on: f.On}
+			return &fallbackModel{all: append([]llm.Model{own}, others...), on: f.On}
 		},
 		Check: func([]*pawl.Tool) error { return f.check() },
 	}
@@ -74,8 +76,8 @@ func absent(m llm.Model) bool {
 	return ok && absent(inner)
 }
 
-// elsewhere reports whether another provider may not have the error.
-func elsewhere(err error) bool {
+// mayWorkElsewhere reports whether another provider may not have the error.
+func mayWorkElsewhere(err error) bool {
 	var pe *llm.ProviderError
 	if !errors.As(err, &pe) {
 		return false
@@ -87,21 +89,21 @@ func elsewhere(err error) bool {
 	return pe.Retryable
 }
 
-// models is a model over models, for one run.
-type models struct {
-	all  []llm.Model
+// fallbackModel is a model over models, for one run.
+type fallbackModel struct {
+	all  []llm.Model // the agent's own is the first
 	on   func(error) bool
-	last atomic.Int64 // the model that answered last
+	last atomic.Int64 // the index of the model that answered last
 }
 
 var (
-	_ llm.Model        = (*models)(nil)
-	_ llm.Pricer       = (*models)(nil)
-	_ llm.OutputHolder = (*models)(nil)
+	_ llm.Model        = (*fallbackModel)(nil)
+	_ llm.Pricer       = (*fallbackModel)(nil)
+	_ llm.OutputHolder = (*fallbackModel)(nil)
 )
 
 // Check returns the error of the first model if none of the models has valid options.
-func (m *models) Check() (first error) {
+func (m *fallbackModel) Check() (first error) {
 	for _, one := range m.all {
 		c, ok := llm.As[llm.Checker](one)
 		if !ok {
@@ -117,10 +119,10 @@ func (m *models) Check() (first error) {
 }
 
 // Unwrap returns the agent's own model.
-func (m *models) Unwrap() llm.Model { return m.all[0] }
+func (m *fallbackModel) Unwrap() llm.Model { return m.all[0] }
 
 // HoldsOutput reports whether every model does, because any of them may answer.
-func (m *models) HoldsOutput(req *llm.Request) bool {
+func (m *fallbackModel) HoldsOutput(req *llm.Request) bool {
 	for i, one := range m.all {
 		if h, ok := llm.As[llm.OutputHolder](one); !ok || !h.HoldsOutput(forModel(req, i)) {
 			return false
@@ -130,7 +132,7 @@ func (m *models) HoldsOutput(req *llm.Request) bool {
 }
 
 // Window returns the context window and the longest reply of the model that is asked next.
-func (m *models) Window(req *llm.Request) (window, output int) {
+func (m *fallbackModel) Window(req *llm.Request) (window, output int) {
 	i := int(m.last.Load())
 	if w, ok := llm.As[llm.Windower](m.all[i]); ok {
 		return w.Window(forModel(req, i))
@@ -139,7 +141,7 @@ func (m *models) Window(req *llm.Request) (window, output int) {
 }
 
 // MaxCost returns the cost of req at the dearest model. A model that fails a request adds no cost.
-func (m *models) MaxCost(req *llm.Request) (dollars float64, known bool) {
+func (m *fallbackModel) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	for i, one := range m.all {
 		p, ok := llm.As[llm.Pricer](one)
 		if !ok {
@@ -155,12 +157,12 @@ func (m *models) MaxCost(req *llm.Request) (dollars float64, known bool) {
 }
 
 // Stream asks the models in turn, beginning with the last that answered.
-func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+func (m *fallbackModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		var errs []error
 		for n := range m.all {
 			i := (int(m.last.Load()) + n) % len(m.all)
-			begun, stopped, err := ask(ctx, m.all[i], forModel(req, i), yield)
+			begun, stopped, err := askOne(ctx, m.all[i], forModel(req, i), yield)
 			switch {
 			case stopped:
 				return
@@ -172,11 +174,12 @@ func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 				return
 			}
 
+			// Another model may answer, since nothing of a reply was passed on.
 			errs = append(errs, err)
 			if ctx.Err() != nil || !m.on(err) || n == len(m.all)-1 {
 				break
 			}
-			next := name(m.all, (i+1)%len(m.all))
+			next := nameOf(m.all, (i+1)%len(m.all))
 			change := &llm.Notice{Code: "fallback", Text: fmt.Sprintf("%v; continuing with %s", err, next)}
 			if !yield(llm.Delta{Notice: change}, nil) {
 				return
@@ -191,11 +194,10 @@ func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 	}
 }
 
-// ask sends the request to one model and passes its reply on. Deltas before the first fragment are
-// held back, except for notices, because the reply may still fail. begun reports whether a
-// fragment, or the whole reply, was passed on; otherwise err is the reason. stopped means that the
-// consumer stopped.
-func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delta, error) bool) (begun,
+// askOne sends the request to one model and passes its reply on. begun reports whether a fragment, or
+// the whole reply, was passed on; otherwise err is the reason. stopped means that the consumer
+// stopped.
+func askOne(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delta, error) bool) (begun,
 	stopped bool, err error) {
 	var held []llm.Delta
 	for d, err := range m.Stream(ctx, req) {
@@ -203,12 +205,15 @@ func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delt
 			return begun, false, err
 		}
 
+		// Before the first fragment the reply may still fail. Only notices, and requests that have to
+		// be counted, are passed on by then.
 		first := !begun && (d.Part != nil || d.Finish != "")
 		passes := first || d.Notice != nil || d.Requests != 0
 		if !begun && !passes {
 			held = append(held, d)
 			continue
 		}
+
 		if first {
 			begun = true
 			for _, h := range held {
@@ -221,6 +226,7 @@ func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delt
 			return begun, true, nil
 		}
 	}
+
 	if !begun {
 		err = &llm.ProviderError{Code: llm.CodeStream, Message: "the model gave no reply", Retryable: true}
 	}
@@ -237,8 +243,8 @@ func forModel(req *llm.Request, i int) *llm.Request {
 	return &other
 }
 
-// name returns the name of a model: its own, if it has one.
-func name(all []llm.Model, i int) string {
+// nameOf returns the name of model i: its own, if it has one.
+func nameOf(all []llm.Model, i int) string {
 	if s, ok := all[i].(fmt.Stringer); ok {
 		return s.String()
 	}

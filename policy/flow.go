@@ -48,11 +48,10 @@ type Flow struct {
 	// ValidFor is the time from an approval to the start of the call. 0 means no limit.
 	ValidFor time.Duration
 
-	mu    sync.Mutex
+	mu    sync.Mutex // taken after the lock of readings and of an index
 	tools map[*pawl.Tool]*origin.Conduct
 
-	recent   sync.Mutex // taken before the lock of an index, and mu after it
-	readings []*reading // the one used last is first
+	readings readings
 }
 
 var _ pawl.Approver = (&Flow{}).Approve
@@ -69,23 +68,23 @@ func (f *Flow) Middleware() pawl.Middleware {
 	}
 	m = pawl.Approve(f.Approve)
 	m.Check = f.Check
-	m.Tool = func(next pawl.ToolFunc) pawl.ToolFunc {
-		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-			v := pawl.InvocationFrom(ctx)
-			if v == nil || v.Tool().Agent() == nil {
-				return next(ctx, call)
-			}
-			if ix := f.index(ctx, v); ix != nil {
-				ctx = context.WithValue(ctx, outerKey{}, ix)
-			}
-			return next(ctx, call)
-		}
-	}
+	m.Tool = f.aroundAgents
 	return m
 }
 
-// outerKey finds the index of the conversation around a nested agent.
-type outerKey struct{}
+// aroundAgents passes the index of this conversation to the calls of an agent that is a tool of it.
+func (f *Flow) aroundAgents(next pawl.ToolFunc) pawl.ToolFunc {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+		v := pawl.InvocationFrom(ctx)
+		if v == nil || v.Tool().Agent() == nil {
+			return next(ctx, call)
+		}
+		if ix := f.index(ctx, v); ix != nil {
+			ctx = context.WithValue(ctx, outerKey{}, ix)
+		}
+		return next(ctx, call)
+	}
+}
 
 // Check reports an unknown mode or label, and a label for none of tools.
 func (f *Flow) Check(tools []*pawl.Tool) error {
@@ -93,7 +92,7 @@ func (f *Flow) Check(tools []*pawl.Tool) error {
 		return fmt.Errorf("flow: there is no mode %q; there are on, ask, log and off", f.Mode)
 	}
 	for _, entry := range slices.Sorted(maps.Keys(f.Labels)) {
-		if err := check("flow: labels", []string{entry}, tools); err != nil {
+		if err := checkEntries("flow: labels", []string{entry}, tools); err != nil {
 			return err
 		}
 		for _, l := range strings.Fields(f.Labels[entry]) {
@@ -106,12 +105,8 @@ func (f *Flow) Check(tools []*pawl.Tool) error {
 	return nil
 }
 
-// Bounds of the state of a Flow, over all runs. A conversation that falls out is read again.
-const (
-	maxIndexes    = 32
-	maxIndexBytes = 64 << 20
-	maxTools      = 4096 // tools may be made anew for each run
-)
+// maxTools bounds the tools that a Flow remembers. Tools may be made anew for each run.
+const maxTools = 4096
 
 // conduct returns what the policy knows of t.
 func (f *Flow) conduct(t *pawl.Tool) *origin.Conduct {
@@ -127,6 +122,7 @@ func (f *Flow) conduct(t *pawl.Tool) *origin.Conduct {
 			labels = append(labels, strings.Fields(f.Labels[entry])...)
 		}
 	}
+
 	if len(f.tools) > maxTools {
 		clear(f.tools)
 	}
@@ -147,6 +143,7 @@ func (f *Flow) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 		return allow, nil
 	}
 
+	// Most calls have nothing to judge, so that no conversation is read for them.
 	c := f.conduct(tool)
 	if c.Exempt() {
 		return allow, nil
@@ -169,90 +166,35 @@ func (f *Flow) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 		return allow, nil
 	}
 
+	// A call within another call can wait only if an engine stores it.
 	canAsk := !f.Unattended && (topLevel(v.Key) || v.CanWait())
 	if f.Mode == "ask" || canAsk {
 		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: why, ValidFor: f.ValidFor}, nil
 	}
-	return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: why + ". This needs the user's agreement, and nothing can be " +
-		"asked here. Do not repeat the call; report to the user what it would do."}, nil
-}
-
-// reading is a conversation that a Flow has read.
-type reading struct {
-	*origin.Index
-	outer *origin.Index // of the conversation around a nested agent; nil means none
-	inner bool          // the task of the agent comes from another agent
-	at    step          // the last step that was read
+	return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: why + ". This needs the user's agreement, " +
+		"and nothing can be asked here. Do not repeat the call; report to the user what it would do."}, nil
 }
 
 // index returns the index of the conversation of v. nil means that the reply will not be complete.
 func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *origin.Index {
-	// The slice of the tools is made for a run, and identifies the run while a reading holds it.
-	tools := v.Tools()
-	key := ownKey(v.Key)
-	at := step{&tools[0], key[:max(0, strings.LastIndexByte(string(key), '/'))]}
-	inner := !topLevel(key)
-	var outer *origin.Index
-	if inner {
-		outer, _ = ctx.Value(outerKey{}).(*origin.Index)
+	c := callerOf(ctx, v)
+
+	// The first call of a step reads the conversation for all of them.
+	if ix := f.readings.ofStep(c); ix != nil {
+		return ix
 	}
 
-	f.recent.Lock()
-	defer f.recent.Unlock()
-	r := f.takeReading(func(r *reading) bool { return r.at == at && r.outer == outer })
-	if r != nil {
-		f.readings = slices.Insert(f.readings, 0, r)
-		return r.Index
-	}
-
-	f.recent.Unlock()
-	msgs := v.Messages() // it may wait
-	f.recent.Lock()
+	msgs := v.Messages() // it may wait for the rest of the reply, so that no lock is held
 	if msgs == nil {
 		return nil
 	}
 	if len(msgs) == 0 { // of a call that another process executes
 		msgs = conversation.Of(ctx)
-		at = step{}
+		c.at = step{}
 	}
-
-	r = f.takeReading(func(r *reading) bool {
-		return r.outer == outer && r.inner == inner && r.Begins(msgs)
-	})
-	if r == nil {
-		r = &reading{Index: origin.NewIndex(outer, inner, f.Words), outer: outer, inner: inner}
-		if len(msgs) == 0 {
-			r.Distrust()
-		}
-	}
-	r.Read(msgs, func(name string) *origin.Conduct { return f.conductOf(name, tools) })
-	r.at = at
-	f.addReading(r)
-	return r.Index
-}
-
-// takeReading removes and returns the first reading for which is holds, or nil. f.recent is locked.
-func (f *Flow) takeReading(is func(*reading) bool) *reading {
-	i := slices.IndexFunc(f.readings, is)
-	if i < 0 {
-		return nil
-	}
-	r := f.readings[i]
-	f.readings = slices.Delete(f.readings, i, i+1)
-	return r
-}
-
-// addReading adds r as the one used last, and drops readings beyond the bounds. f.recent is locked.
-func (f *Flow) addReading(r *reading) {
-	f.readings = slices.Insert(f.readings, 0, r)
-	total := 0
-	for i, known := range f.readings {
-		total += known.Bytes()
-		if i > 0 && (i >= maxIndexes || total > maxIndexBytes) {
-			f.readings = slices.Delete(f.readings, i, len(f.readings))
-			return
-		}
-	}
+	tools := v.Tools()
+	conduct := func(name string) *origin.Conduct { return f.conductOf(name, tools) }
+	return f.readings.read(c, msgs, f.Words, conduct)
 }
 
 // conductOf returns the conduct of the tool with this name. A tool that is gone only reads.
@@ -263,29 +205,3 @@ func (f *Flow) conductOf(name string, tools []*pawl.Tool) *origin.Conduct {
 	}
 	return f.conduct(tools[i])
 }
-
-// step is a step of a run.
-type step struct {
-	tools **pawl.Tool // the first of the run
-	key   llm.Key
-}
-
-// ownKey returns the key of the call of an agent that k belongs to: k without the numbers of calls
-// nested in it.
-func ownKey(k llm.Key) llm.Key {
-	if topLevel(k) {
-		return k
-	}
-	parts := strings.Split(string(k), "/")
-	for len(parts) > 3 {
-		number, nested := strings.CutPrefix(parts[len(parts)-1], "s")
-		if !nested || strings.Trim(number, "0123456789") != "" {
-			break
-		}
-		parts = parts[:len(parts)-1]
-	}
-	return llm.Key(strings.Join(parts, "/"))
-}
-
-// topLevel reports whether k is the key of a call of the outermost reply.
-func topLevel(k llm.Key) bool { return strings.Count(string(k), "/") == 2 }

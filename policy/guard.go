@@ -95,7 +95,7 @@ func (g Guard) Middleware() pawl.Middleware {
 	g.Name = cmp.Or(g.Name, "guard")
 	g.Timeout = cmp.Or(max(g.Timeout, 0), 30*time.Second)
 	s := &guard{Guard: g, known: map[[sha256.Size]byte]Ruling{}}
-	m := pawl.Middleware{Check: func([]*pawl.Tool) error { return g.check() }}
+	m := pawl.Middleware{Check: func([]*pawl.Tool) error { return g.checkSettings() }}
 	if s.guards(GuardInput) || s.guards(GuardOutput) {
 		m.Model = func(inner llm.Model) llm.Model { return &guarded{inner, s} }
 	}
@@ -110,8 +110,8 @@ func (g Guard) Middleware() pawl.Middleware {
 	return m
 }
 
-// check reports settings that guard nothing.
-func (g Guard) check() error {
+// checkSettings reports settings that guard nothing.
+func (g Guard) checkSettings() error {
 	if g.Check == nil {
 		return fmt.Errorf("guard %s: Check is nil; set it, for example to ModelCheck", g.Name)
 	}
@@ -129,7 +129,7 @@ func (g Guard) check() error {
 type guard struct {
 	Guard
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]Ruling // by the digest of the text
+	known map[[sha256.Size]byte]Ruling // by the digest of the text; at most mostRulings
 }
 
 const mostRulings = 4096
@@ -137,49 +137,70 @@ const mostRulings = 4096
 // guards reports whether g checks at the place p.
 func (g *guard) guards(p GuardPlace) bool { return g.Places == nil || slices.Contains(g.Places, p) }
 
+// ruled is the outcome of a check by a guard.
+type ruled struct {
+	Ruling
+
+	// passed is the error of a check whose text an open guard passes. Nil means that the check did not
+	// fail.
+	passed error
+}
+
 // rule checks a text. An error is returned with the usage of the check.
-func (g *guard) rule(ctx context.Context, what Guarded) (r Ruling, err error) {
+func (g *guard) rule(ctx context.Context, what Guarded) (r ruled, err error) {
 	ctx, cancel := context.WithTimeout(background.Aside(ctx), g.Timeout)
 	defer cancel()
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v", v)
-		}
-		if err != nil {
-			err = fmt.Errorf("guard %s: the %s could not be checked: %w", g.Name, what.Place, err)
-		}
-		if err != nil && g.Open && ctx.Err() != context.Canceled {
-			r.Action = GuardAllow
-			r.Text = err.Error()
-			err = nil
-		}
-	}()
+	r.Ruling, err = g.check(ctx, what)
+	if err == nil {
+		return r, nil
+	}
 
-	r, err = g.Check(ctx, what)
-	switch r.Action {
-	case GuardAllow:
-		r.Text = ""
-	case GuardReplace, GuardStop:
-	default:
-		if err == nil {
-			err = fmt.Errorf("%q is no action; there are allow, replace and stop", r.Action)
-		}
+	// A run that was cancelled passes nothing.
+	err = fmt.Errorf("guard %s: the %s could not be checked: %w", g.Name, what.Place, err)
+	if g.Open && ctx.Err() != context.Canceled {
+		r.Action = GuardAllow
+		r.passed = err
+		return r, nil
 	}
 	return r, err
 }
 
+// check returns the ruling of Check. A panic, and an unknown action, are errors.
+func (g *guard) check(ctx context.Context, what Guarded) (r Ruling, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	r, err = g.Check(ctx, what)
+	if err != nil {
+		return r, err
+	}
+	switch r.Action {
+	case GuardAllow, GuardReplace, GuardStop:
+		return r, nil
+	}
+	return r, fmt.Errorf("%q is no action; there are allow, replace and stop", r.Action)
+}
+
 // notice describes r for observers. nil means that there is nothing to report.
-func (g *guard) notice(p GuardPlace, r Ruling) *llm.Notice {
-	text := r.Text
+func (g *guard) notice(p GuardPlace, r ruled) *llm.Notice {
+	var text string
 	switch {
+	case r.passed != nil:
+		text = r.passed.Error()
 	case r.Action == GuardReplace:
 		text = fmt.Sprintf("guard %s replaced the %s", g.Name, p)
 	case r.Action == GuardStop:
 		text = fmt.Sprintf("guard %s stopped the %s: %s", g.Name, p, cmp.Or(r.Text, "no reason was given"))
-	case text == "":
+	default:
 		return nil
 	}
-	data, _ := json.Marshal(map[string]string{"guard": g.Name, "place": string(p), "action": string(r.Action)})
+	data, _ := json.Marshal(map[string]string{ // strings: no error is possible
+		"guard":  g.Name,
+		"place":  string(p),
+		"action": string(r.Action),
+	})
 	return &llm.Notice{Code: "guard", Text: text, Data: data}
 }
 
@@ -188,10 +209,12 @@ func (g *guard) result(ctx context.Context, res llm.ToolResult, err error) (llm.
 	v := pawl.InvocationFrom(ctx)
 	text := res.Text()
 	if err != nil {
+		text = err.Error()
+
 		// Only a tool that ran has words of its own. A composing call may wait for its calls, and
 		// their results are checked.
-		text = err.Error()
-		if v == nil || v.Attempt == 0 || v.Tool().Effect == pawl.EffectCompose {
+		ran := v != nil && v.Attempt > 0 && v.Tool().Effect != pawl.EffectCompose
+		if !ran {
 			return res, err
 		}
 	}

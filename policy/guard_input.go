@@ -15,9 +15,9 @@ import (
 // by a remark.
 func (g *guard) view(req *llm.Request, given map[string]Ruling) (view *llm.Request, stop *Ruling,
 	texts []string) {
-	answered := len(req.Messages) - 1
-	for answered >= 0 && req.Messages[answered].Role != llm.RoleAssistant {
-		answered--
+	lastReply := len(req.Messages) - 1
+	for lastReply >= 0 && req.Messages[lastReply].Role != llm.RoleAssistant {
+		lastReply--
 	}
 
 	changed := *req
@@ -36,7 +36,7 @@ func (g *guard) view(req *llm.Request, given map[string]Ruling) (view *llm.Reque
 		switch {
 		case !known:
 			texts = append(texts, text)
-		case r.Action == GuardStop && i > answered:
+		case r.Action == GuardStop && i > lastReply:
 			stop = &r
 		case r.Action == GuardStop:
 			view.Messages[i].Parts = replaced(m.Parts, "[removed by guard "+g.Name+"]")
@@ -84,7 +84,7 @@ type inputs struct {
 	notices []*llm.Notice
 	allow   bool // all texts are allowed
 	spent   llm.Response
-	err     error
+	err     error // of a check; the other rulings are not complete then
 }
 
 // input checks texts, and remembers the rulings.
@@ -103,13 +103,14 @@ func (g *guard) input(ctx context.Context, texts []string) *inputs {
 		if n := g.notice(GuardInput, r); n != nil {
 			in.notices = append(in.notices, n)
 		}
-		in.rulings[text] = r
+		in.rulings[text] = r.Ruling
 		if r.Action != GuardAllow {
 			in.allow = false
 		}
-		failed := r.Action == GuardAllow && r.Text != ""
-		if !failed {
-			g.remember(text, r)
+
+		// A text that was passed without a check is checked with the next request.
+		if r.passed == nil {
+			g.remember(text, r.Ruling)
 		}
 	}
 	return in
@@ -129,6 +130,8 @@ func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []
 		}
 		h.ruled <- in
 	}()
+
+	// The check ends with the request, also if the consumer stops before.
 	defer func() {
 		done()
 		if h.in == nil {
@@ -146,6 +149,7 @@ func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []
 		return
 	}
 
+	// The reply is dropped. Its usage counts all the same.
 	in := h.in
 	h.addDropped()
 	yield = in.before(yield)
@@ -154,7 +158,7 @@ func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []
 	case in.err != nil:
 		yield(llm.Delta{}, in.err)
 	case stop != nil:
-		m.guard.withhold(GuardInput, *stop, &llm.Response{Requests: -1}, yield)
+		m.guard.withhold(GuardInput, ruled{Ruling: *stop}, unsent(), yield)
 	default:
 		m.reply(ctx, view, nil, yield)
 	}
@@ -162,25 +166,25 @@ func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []
 
 // holding is a reply that is held back until its input is ruled on.
 type holding struct {
-	ruled chan *inputs
-	in    *inputs // nil until the ruling
+	ruled chan *inputs // gets one value
+	in    *inputs      // nil until the ruling
 	yield func(llm.Delta, error) bool
 
 	held     []llm.Delta
-	broken   error // the error that ended the reply
-	requests int   // of the reply, if it is dropped
+	broken   error // the error that ended the reply; nil means that it is whole, or still comes
+	requests int   // that the reply counts as, if it is dropped
 }
 
 // allowed waits for the ruling, and reports whether the reply is passed on.
 func (h *holding) allowed() bool {
 	if h.in == nil {
-		h.rule(<-h.ruled)
+		h.apply(<-h.ruled)
 	}
 	return h.in.allow
 }
 
-// rule stores the ruling. If the input is allowed, what is held is passed on.
-func (h *holding) rule(in *inputs) {
+// apply stores the ruling. If the input is allowed, what is held is passed on.
+func (h *holding) apply(in *inputs) {
 	h.in = in
 	if !in.allow {
 		return
@@ -196,7 +200,7 @@ func (h *holding) pass(d llm.Delta, err error, cancelled bool) bool {
 	if h.in == nil {
 		select {
 		case in := <-h.ruled:
-			h.rule(in)
+			h.apply(in)
 		default:
 		}
 	}
@@ -208,7 +212,7 @@ func (h *holding) pass(d llm.Delta, err error, cancelled bool) bool {
 		h.held = append(h.held, d)
 		return true
 	case !cancelled:
-		h.requests-- // its failure has counted it
+		h.requests-- // a model that fails counts its request before the error (llm.Delta.Requests)
 	}
 	h.broken = err
 	return false
@@ -230,6 +234,8 @@ func (in *inputs) before(yield func(llm.Delta, error) bool) func(llm.Delta, erro
 	for _, n := range in.notices {
 		more = more && yield(llm.Delta{Notice: n}, nil)
 	}
+
+	// The usage of a delta replaces the usage of those before, so that a reply has to add it.
 	return func(d llm.Delta, err error) bool {
 		if d.Usage != nil && in.spent.Requests > 0 {
 			d.Usage = d.Usage.Plus(in.spent.Usage)

@@ -31,7 +31,7 @@ func (m *guarded) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		view, stop, texts := m.guard.view(req, nil)
 		switch {
 		case stop != nil:
-			m.guard.withhold(GuardInput, *stop, &llm.Response{Requests: -1}, yield) // none sent
+			m.guard.withhold(GuardInput, ruled{Ruling: *stop}, unsent(), yield)
 		case len(texts) == 0:
 			m.reply(ctx, view, nil, yield)
 		default:
@@ -39,6 +39,9 @@ func (m *guarded) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		}
 	}
 }
+
+// unsent returns the usage of a reply without a request; see llm.Delta.Requests.
+func unsent() *llm.Response { return &llm.Response{Requests: -1} }
 
 // reply yields the reply to req. If output is guarded, it is held back until it is complete and
 // checked; only notices, and what identifies a reply in the background, are not. allowed waits
@@ -51,29 +54,40 @@ func (m *guarded) reply(ctx context.Context, req *llm.Request, allowed func() bo
 	}
 	resp, err := m.collect(ctx, req, yield)
 	if err != nil {
-		if err != errStopped && yield(llm.Delta{Requests: resp.Requests, Usage: &resp.Usage}, nil) {
+		if err != errStopped && yieldUsage(resp.Requests, resp, yield) {
 			yield(llm.Delta{}, err)
 		}
 		return
 	}
+
+	// Calls alone are not checked, and a reply that broke off has no effect.
 	text := answerOf(resp)
 	if text == "" || resp.Finish == "" {
 		resp.Deltas()(yield)
 		return
 	}
+
+	// A reply that is dropped needs no check.
 	if allowed != nil && !allowed() {
-		yield(llm.Delta{Requests: resp.Requests, Usage: &resp.Usage}, nil)
+		yieldUsage(resp.Requests, resp, yield)
 		return
 	}
+	m.ruleOutput(ctx, text, resp, yield)
+}
 
+// ruleOutput checks text, the answer in resp, and yields what the ruling leaves of resp.
+func (m *guarded) ruleOutput(ctx context.Context, text string, resp *llm.Response,
+	yield func(llm.Delta, error) bool) {
 	r, err := m.guard.rule(ctx, Guarded{Place: GuardOutput, Text: text})
 	resp.Requests += r.Requests
 	if r.Requests > 0 {
 		resp.Usage.Add(r.Usage)
 	}
+
 	switch {
 	case err != nil:
-		if yield(llm.Delta{Requests: resp.Requests + 1, Usage: &resp.Usage}, nil) {
+		// The request was sent, and no reply counts it.
+		if yieldUsage(resp.Requests+1, resp, yield) {
 			yield(llm.Delta{}, err)
 		}
 		return
@@ -83,12 +97,19 @@ func (m *guarded) reply(ctx context.Context, req *llm.Request, allowed func() bo
 	case r.Action == GuardReplace:
 		replaceAnswer(resp, r.Text)
 	}
+
 	n := m.guard.notice(GuardOutput, r)
 	if n == nil || yield(llm.Delta{Notice: n}, nil) {
 		resp.Deltas()(yield)
 	}
 }
 
+// yieldUsage yields the usage of a reply that is not passed on, and a number of requests.
+func yieldUsage(requests int, resp *llm.Response, yield func(llm.Delta, error) bool) bool {
+	return yield(llm.Delta{Requests: requests, Usage: &resp.Usage}, nil)
+}
+
+// errStopped ends a request whose reader wants no more. It is never yielded.
 var errStopped = errors.New("the consumer stopped")
 
 // collect returns the whole reply to req. It yields what is not held back.
@@ -102,6 +123,7 @@ func (m *guarded) collect(ctx context.Context, req *llm.Request,
 		if err != nil {
 			return resp, err
 		}
+
 		now := llm.Delta{Notice: d.Notice, Background: d.Background}
 		if (d.Notice != nil || d.Background != nil) && !yield(now, nil) {
 			return resp, errStopped
@@ -136,7 +158,7 @@ func replaceAnswer(resp *llm.Response, text string) {
 const answerTool = "final_answer"
 
 // withhold yields the reply of a stop, with the usage of resp.
-func (g *guard) withhold(p GuardPlace, r Ruling, resp *llm.Response, yield func(llm.Delta, error) bool) {
+func (g *guard) withhold(p GuardPlace, r ruled, resp *llm.Response, yield func(llm.Delta, error) bool) {
 	n := g.notice(p, r)
 	if !yield(llm.Delta{Notice: n}, nil) || !yield(llm.Delta{Part: llm.Text{Text: n.Text}, Done: true}, nil) {
 		return

@@ -1,5 +1,7 @@
 package policy
 
+// rate.go: Rate, which bounds how often calls start.
+
 import (
 	"context"
 	"fmt"
@@ -40,11 +42,11 @@ func (r Rate) Middleware() pawl.Middleware {
 			if r.Every <= 0 {
 				return fmt.Errorf("rate limit: Every is %v, and must be longer than nothing", r.Every)
 			}
-			return check("rate limit", r.Tools, tools)
+			return checkEntries("rate limit", r.Tools, tools)
 		},
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-				t := called(pawl.InvocationFrom(ctx), r.Tools)
+				t := calledTool(pawl.InvocationFrom(ctx), r.Tools)
 				if t == nil {
 					return next(ctx, call)
 				}

@@ -68,6 +68,8 @@ var _ pawl.Approver = AskBeforeWrites
 func (r Rules) Middleware() pawl.Middleware {
 	m := pawl.Approve(r.Approve)
 	m.Check = r.Check
+
+	// Flow also has to know the conversation around an agent that is called as a tool.
 	if r.Flow != nil {
 		m.Tool = r.Flow.Middleware().Tool
 	}
@@ -79,14 +81,14 @@ func (r Rules) Check(tools []*pawl.Tool) error {
 	for _, list := range []struct {
 		name    string
 		entries []string
-	}{{"deny", r.Deny}, {"ask", r.Ask}, {"allow", r.Allow}} {
+	}{
+		{"deny", r.Deny},
+		{"ask", r.Ask},
+		{"allow", r.Allow},
+	} {
 		for _, e := range list.entries {
-			if err := checkArguments(e, tools); err != nil {
+			if err := checkRule(e, tools); err != nil {
 				return fmt.Errorf("approval rules: %s: %w", list.name, err)
-			}
-			name, _, _ := strings.Cut(e, "(")
-			if err := check("approval rules: "+list.name, []string{name}, tools); err != nil {
-				return err
 			}
 		}
 	}
@@ -96,65 +98,96 @@ func (r Rules) Check(tools []*pawl.Tool) error {
 	return nil
 }
 
-// Approve is the policy itself, for a policy of your own that asks it first.
-func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-	a, err := r.listed(ctx, call, tool)
-	if err != nil || r.Flow == nil {
-		return a, err
+// checkRule reports an entry that can be about none of tools, and conditions that no call can meet.
+func checkRule(entry string, tools []*pawl.Tool) error {
+	if err := checkArguments(entry, tools); err != nil {
+		return err
 	}
-	switch a.Verdict {
-	case pawl.VerdictAllow, pawl.VerdictAsk:
-	default:
-		return a, nil // nothing is stricter
-	}
-
-	f, err := r.Flow.Approve(ctx, call, tool)
-	f.ValidFor = r.ValidFor
-	if f.Verdict == pawl.VerdictAsk && a.Verdict == pawl.VerdictAsk {
-		f.Reason = a.Reason + "; " + f.Reason
-	}
-	if err == nil && f.Verdict == pawl.VerdictAllow {
-		return a, nil
-	}
-	return f, err
+	name, _, _ := strings.Cut(entry, "(")
+	return checkEntry(name, tools)
 }
 
-// listed is the verdict of the lists.
-func (r Rules) listed(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-	in := func(list []string, allows bool) (what string, ok bool) {
-		i := slices.IndexFunc(list, func(e string) bool { return covers(e, allows, call, tool) })
-		if i >= 0 && strings.Contains(list[i], "(") {
-			return tool.Name + " with these arguments", true
-		}
-		return tool.Name, i >= 0
+// Approve is the policy itself, for a policy of your own that asks it first.
+func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	byLists, err := r.listed(ctx, call, tool)
+	if err != nil || r.Flow == nil {
+		return byLists, err
 	}
-	deny := func(reason string) (pawl.Approval, error) {
-		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: reason + " run. Do not repeat it."}, nil
-	}
-	ask := func(reason string) (pawl.Approval, error) {
-		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: reason, ValidFor: r.ValidFor}, nil
+	switch byLists.Verdict {
+	case pawl.VerdictAllow, pawl.VerdictAsk:
+	default:
+		return byLists, nil // nothing is stricter
 	}
 
-	if what, ok := in(r.Deny, false); ok {
-		return deny("the rules of this agent do not let " + what)
+	// The stricter verdict counts. If both ask, the question has both reasons.
+	byFlow, err := r.Flow.Approve(ctx, call, tool)
+	byFlow.ValidFor = r.ValidFor
+	if err == nil && byFlow.Verdict == pawl.VerdictAllow {
+		return byLists, nil
 	}
-	if what, ok := in(r.Ask, false); ok {
-		return ask("the rules ask before " + what)
+	if byFlow.Verdict == pawl.VerdictAsk && byLists.Verdict == pawl.VerdictAsk {
+		byFlow.Reason = byLists.Reason + "; " + byFlow.Reason
 	}
-	if _, ok := in(r.Allow, true); ok {
+	return byFlow, err
+}
+
+// listed is the verdict of the lists, or else of the defaults.
+func (r Rules) listed(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	if e := restricting(r.Deny, call, tool); e != "" {
+		return deny("the rules of this agent do not let " + calls(e, tool) + " run"), nil
+	}
+	if e := restricting(r.Ask, call, tool); e != "" {
+		return r.ask("the rules ask before " + calls(e, tool)), nil
+	}
+	if allowing(r.Allow, call, tool) != "" {
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	}
 
-	_, wary := in(r.AskByDefault, false)
+	wary := restricting(r.AskByDefault, call, tool) != ""
 	switch {
 	case r.Default == pawl.VerdictAsk, r.Default == 0 && wary:
-		return ask("no rule allows " + tool.Name)
+		return r.ask("no rule allows " + tool.Name), nil
 	case r.Default == pawl.VerdictDeny:
-		return deny("no rule of this agent lets " + tool.Name)
+		return deny("no rule of this agent lets " + tool.Name + " run"), nil
 	case r.Default != 0:
 		return pawl.Approval{Verdict: r.Default}, nil
 	}
 	a, err := AskBeforeWrites(ctx, call, tool)
 	a.ValidFor = r.ValidFor
 	return a, err
+}
+
+// restricting returns the first entry of Deny, Ask or AskByDefault that is or may be about the call.
+// Empty means none.
+func restricting(list []string, call llm.ToolCall, tool *pawl.Tool) string {
+	return firstEntry(list, func(e string) bool { return covers(e, false, call, tool) })
+}
+
+// allowing returns the first entry of Allow that is certainly about the call. Empty means none.
+func allowing(list []string, call llm.ToolCall, tool *pawl.Tool) string {
+	return firstEntry(list, func(e string) bool { return covers(e, true, call, tool) })
+}
+
+func firstEntry(list []string, is func(string) bool) string {
+	i := slices.IndexFunc(list, is)
+	if i < 0 {
+		return ""
+	}
+	return list[i]
+}
+
+// calls names the calls of a tool that an entry is about.
+func calls(entry string, tool *pawl.Tool) string {
+	if strings.Contains(entry, "(") {
+		return tool.Name + " with these arguments"
+	}
+	return tool.Name
+}
+
+func deny(reason string) pawl.Approval {
+	return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: reason + ". Do not repeat it."}
+}
+
+func (r Rules) ask(reason string) pawl.Approval {
+	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: reason, ValidFor: r.ValidFor}
 }

@@ -1,5 +1,7 @@
 package policy
 
+// timeouts.go: Timeouts, which bound one attempt of a call.
+
 import (
 	"cmp"
 	"context"
@@ -32,19 +34,21 @@ type timed struct {
 	made map[*pawl.Tool]*pawl.Tool // so that a tool has the same compiled schema in all runs
 }
 
-// Tools returns copies of the tools that an entry is about, and the others as they are.
+// Tools returns the tools of the sets. A tool that an entry is about is a copy with its timeout.
 func (s *timed) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	tools, err := s.sets.Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	entries := s.limits.entries()
-	if err := check("timeouts", entries, tools); err != nil {
+	entries := s.limits.byPrecedence()
+	if err := checkEntries("timeouts", entries, tools); err != nil {
 		return nil, err
 	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
+	// Copies of tools that are gone are dropped.
 	fresh := make(map[*pawl.Tool]*pawl.Tool, len(tools))
 	out := make([]*pawl.Tool, len(tools))
 	for i, t := range tools {
@@ -53,6 +57,7 @@ func (s *timed) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 		if e < 0 {
 			continue
 		}
+
 		c := s.made[t]
 		if c == nil {
 			c = t.Clone()
@@ -65,14 +70,14 @@ func (s *timed) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	return out, nil
 }
 
-// entries returns the entries in the order in which they count.
-func (t Timeouts) entries() []string {
+// byPrecedence returns the entries in the order in which they count.
+func (t Timeouts) byPrecedence() []string {
 	out := slices.Collect(maps.Keys(t))
 	slices.SortFunc(out, func(a, b string) int {
 		switch {
-		case plain(a) && !plain(b):
+		case isName(a) && !isName(b):
 			return -1
-		case plain(b) && !plain(a):
+		case isName(b) && !isName(a):
 			return 1
 		}
 		return cmp.Or(len(b)-len(a), strings.Compare(a, b))

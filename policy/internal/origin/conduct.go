@@ -126,6 +126,8 @@ func (c *Conduct) addSchema(input json.RawMessage) {
 			c.roles[name] = r
 			found[r] = true
 		}
+
+		// A read is quiet unless an argument has a role, or may be a list or an object with such values.
 		if r != roleNone || p.Type != "string" && !p.closed() {
 			c.quiet = false
 		}

@@ -17,36 +17,41 @@ import (
 const (
 	maxText      = 32 << 20 // bytes of results
 	maxSpots     = 200_000
-	maxSame      = 64     // places of one value
+	maxSame      = 64     // spots of one value
+	maxNames     = 64     // texts of one record
 	maxAddresses = 1000   // of one document
 	maxSightings = 10_000 // values that are remembered
 )
 
 // Index is what the messages of a conversation say. It grows with the conversation: each message is
-// read once. All texts in it are plain.
+// read once.
+//
+// Exported methods lock mu; the others need it locked. An index asks the index around it, whose lock
+// is then taken too, and never the other way.
 type Index struct {
 	outer *Index // of the conversation around a nested agent; nil means none
 	inner bool   // the task of the agent comes from another agent
 
 	mu      sync.Mutex
-	msgs    []llm.Message
+	msgs    []llm.Message           // that were read
 	calls   map[string]llm.ToolCall // of the last reply, by ID
 	words   []string                // the user's
-	tainted bool                    // an untrusted result is there
+	tainted bool                    // an untrusted result is there: before it, nothing is judged
 	full    bool                    // the bounds are passed
 	bytes   atomic.Int64
 
 	unread  []unread // the results that no value was looked for in
 	scanned int      // how many of them have no private value
 
-	sources []*source          // of the results that were read
+	// What load has read of the results.
+	sources []*source          // in their order
 	own     map[string]*source // the ids that writes returned
 	spots   []spot             // in their order
-	last    map[string]int     // the last spot of a value in spots
+	last    map[string]int     // the index in spots of the last spot of a value
 	texts   []passage
-	private []string
+	private []string // values that must not leave
 
-	seen map[string]*sighting
+	seen map[string]*sighting // by value
 }
 
 // source is the result that a value stands in.
@@ -79,7 +84,7 @@ type record struct {
 	up    *record // the object with this object as a member; nil for an element of an array
 }
 
-// passage is running text.
+// passage is running text of a source.
 type passage struct {
 	*source
 	text   string
@@ -89,12 +94,14 @@ type passage struct {
 	addresses []string
 }
 
-// sighting is where a value stands in passages.
+// sighting is where a value stands in passages. It grows with the index: each passage is searched
+// once for a value.
 type sighting struct {
 	nextPassage int      // the first passage that was not searched
 	nextSource  int      // the first source whose call had the value, or that was not searched
 	parts       []string // the words of the value; set with the first search of sources
 
+	// What the passages before nextPassage say.
 	tool  string // of the first passage with the value; empty means none
 	stray bool   // it stands in the text of an untrusted result
 	asID  bool   // a text names it as an identifier
@@ -180,7 +187,6 @@ func (ix *Index) Read(msgs []llm.Message, tool func(string) *Conduct) {
 	if len(msgs) <= len(ix.msgs) {
 		return // another call of the step was first
 	}
-
 	for _, m := range msgs[len(ix.msgs):] {
 		switch m.Role {
 		case llm.RoleUser, llm.RoleSystem, llm.RoleDeveloper:
@@ -213,8 +219,7 @@ func (ix *Index) readWords(m llm.Message) {
 	ix.texts = append(ix.texts, passage{source: task, text: plainText(text)})
 }
 
-// locked calls f with the lock of ix. An index locks only those around it, so that locks are
-// always taken in the same order.
+// locked calls f with the lock of ix, for the index of a conversation within this one.
 func (ix *Index) locked(f func() bool) bool {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -284,11 +289,13 @@ func (ix *Index) wasArgument(v string, s *source) bool {
 		return true
 	}
 
-	known := ix.sighting(v)
+	known := ix.sightingOf(v)
 	bare := bareLink(v)
 	if known.nextSource == 0 {
 		known.parts = strings.FieldsFunc(bare, func(r rune) bool { return !wordRune(r) || r == '@' })
 	}
+
+	// It stays at the first source whose call had v.
 	for known.nextSource <= s.seq && !ix.sources[known.nextSource].hadArgument(bare, known.parts) {
 		known.nextSource++
 	}
@@ -298,6 +305,7 @@ func (ix *Index) wasArgument(v string, s *source) bool {
 // hadArgument reports whether the call of s had the value v, or all of its parts, as arguments that
 // the user did not say.
 func (s *source) hadArgument(v string, parts []string) bool {
+	// A part of a word of an argument counts too, unless it is so short that many words have it.
 	lacks := func(w string) bool {
 		return !slices.ContainsFunc(s.args, func(arg string) bool {
 			return len(w) > 4 && strings.Contains(arg, w) || find(arg, w, 0) >= 0
@@ -309,8 +317,8 @@ func (s *source) hadArgument(v string, parts []string) bool {
 	return len(parts) > 1 && !slices.ContainsFunc(parts, lacks)
 }
 
-// sighting returns what is known about v, which may be nothing yet.
-func (ix *Index) sighting(v string) *sighting {
+// sightingOf returns what is known about v, which may be nothing yet. search brings it up to date.
+func (ix *Index) sightingOf(v string) *sighting {
 	s := ix.seen[v]
 	if s == nil {
 		if len(ix.seen) > maxSightings {
@@ -322,17 +330,23 @@ func (ix *Index) sighting(v string) *sighting {
 	return s
 }
 
-// see returns where v stands in passages.
-func (ix *Index) see(v string) *sighting {
+// search returns where v stands in passages.
+func (ix *Index) search(v string) *sighting {
 	ix.load()
-	s := ix.sighting(v)
+	s := ix.sightingOf(v)
 	bare := bareLink(v)
 	for ; s.nextPassage < len(ix.texts); s.nextPassage++ {
 		p := &ix.texts[s.nextPassage]
 		at := find(p.text, bare, 0)
-		if at < 0 || p.shadow && ix.standsIn(v, p.source) {
+		if at < 0 {
 			continue
 		}
+
+		// The text of a result repeats its data. A value of the data is no running text.
+		if p.shadow && ix.standsIn(v, p.source) {
+			continue
+		}
+
 		fresh := !ix.wasArgument(v, p.source)
 		s.add(p, fresh)
 		for ; !p.tool.trusted && !s.asID && at >= 0; at = find(p.text, bare, at+1) {

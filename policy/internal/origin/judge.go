@@ -9,7 +9,17 @@ import (
 	"strings"
 )
 
-// Judge returns why a call of c with args needs a question; empty means that it does not.
+// maxWords bounds the words of one argument that are looked for. Each costs a search in all results.
+const maxWords = 64
+
+// maxPrivate bounds the private values that a text that leaves is compared with.
+const maxPrivate = 64 * 64
+
+// maxLeaving bounds the addresses of one text that leaves.
+const maxLeaving = 200
+
+// Judge returns why a call of c with args needs a question; empty means that it does not. It judges
+// each argument by its role, the amounts together, and nothing before the first untrusted result.
 func (ix *Index) Judge(c *Conduct, args []Argument) string {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -21,9 +31,9 @@ func (ix *Index) Judge(c *Conduct, args []Argument) string {
 	for _, a := range args {
 		ix.judge(q, c, a)
 	}
-
 	ix.judgeAmounts(q, c, args)
 
+	// Conduct.Arguments gives one argument more if there were too many.
 	if len(args) > maxArguments {
 		q.reasons = append(q.reasons, fmt.Sprintf("the call has more than %d values", maxArguments))
 	}
@@ -36,13 +46,13 @@ func (ix *Index) judge(q *question, c *Conduct, a Argument) {
 	switch a.role {
 	case roleParty, roleObject, roleSecret:
 		if !ix.endorsed(c, a.role, a.plain) {
-			q.add(a, ix.where(a.plain))
+			q.add(a, ix.describe(a.plain))
 		}
 	case roleAddress:
 		ix.judgeAddress(q, a)
 	case roleTarget:
 		if ix.onlyProse(a.plain) {
-			q.add(a, ix.where(a.plain))
+			q.add(a, ix.describe(a.plain))
 		}
 	case roleContent:
 		ix.judgeContent(q, a)
@@ -66,7 +76,7 @@ func (ix *Index) judgeAmounts(q *question, c *Conduct, args []Argument) {
 
 	for _, a := range args {
 		if isAmount(a) && !ix.endorsedAmount(c, a.value) {
-			q.add(a, ix.where(a.plain))
+			q.add(a, ix.describe(a.plain))
 		}
 	}
 }
@@ -99,14 +109,13 @@ func (ix *Index) judgeWords(q *question, a Argument, text string, local bool) {
 			continue
 		}
 
-		// Each word costs a search in all results.
 		asked++
-		if asked > maxSame {
+		if asked > maxWords {
 			q.add(a, "has too many words that the user did not say")
 			return
 		}
 		if ix.comesFromResult(v, local) {
-			q.add(a, fmt.Sprintf("sends %q, which %s", clipped(v), ix.where(v)))
+			q.add(a, fmt.Sprintf("sends %q, which %s", clipped(v), ix.describe(v)))
 			return
 		}
 	}
@@ -115,7 +124,7 @@ func (ix *Index) judgeWords(q *question, a Argument, text string, local bool) {
 // comesFromResult reports whether a result has v, before a call had it, or whether v may be encoded
 // data. local leaves out encoded data and the results that came from an address.
 func (ix *Index) comesFromResult(v string, local bool) bool {
-	s := ix.see(v)
+	s := ix.search(v)
 	switch {
 	case s.local:
 		return true
@@ -124,9 +133,6 @@ func (ix *Index) comesFromResult(v string, local bool) bool {
 	}
 	return ix.anySpot(v, func(s *spot) bool { return !local || !s.web })
 }
-
-// maxLeaving bounds the addresses of one text that leaves.
-const maxLeaving = 200
 
 // judgeContent adds the addresses and the private values in a text that leaves, as far as the user
 // did not say them.
@@ -137,12 +143,12 @@ func (ix *Index) judgeContent(q *question, a Argument) {
 	}
 	for _, v := range found {
 		if addressKind(v) != "" && !ix.mayLeave(v) {
-			q.add(a, fmt.Sprintf("has the address %q, which %s", clipped(v), ix.where(v)))
+			q.add(a, fmt.Sprintf("has the address %q, which %s", clipped(v), ix.describe(v)))
 		}
 	}
 
 	ix.loadPrivate()
-	for _, v := range ix.private[:min(len(ix.private), maxSame*maxSame)] {
+	for _, v := range ix.private[:min(len(ix.private), maxPrivate)] {
 		if find(a.plain, v, 0) >= 0 && !ix.said(v) {
 			q.add(a, "has a private value")
 			return

@@ -34,9 +34,9 @@ func (q *question) text() string {
 	return strings.Join(all, "; ")
 }
 
-// where says where v stands, for a question.
-func (ix *Index) where(v string) string {
-	if tool := ix.see(v).tool; tool != "" {
+// describe says where v stands, for a question.
+func (ix *Index) describe(v string) string {
+	if tool := ix.search(v).tool; tool != "" {
 		return "stands only in text that " + tool + " returned"
 	}
 	for s := range ix.spotsOf(v) {

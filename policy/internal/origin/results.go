@@ -34,7 +34,7 @@ func (ix *Index) admit(r llm.ToolResult, tool func(string) *Conduct) {
 		u.args = c.Args
 	}
 
-	// The text of an error has words of the model.
+	// The text of an error has words of the model, and a composing tool has words of other tools.
 	if u.tool.trusted && (r.IsError || u.tool.compose) {
 		c := *u.tool
 		c.trusted = false
@@ -91,6 +91,7 @@ func (ix *Index) load() {
 	ix.scanned = 0
 }
 
+// readResult reads a result: its data as records, and its text as a passage or as lines.
 func (ix *Index) readResult(r unread) {
 	s := &source{tool: r.tool, seq: len(ix.sources)}
 	ix.sources = append(ix.sources, s)
@@ -104,10 +105,10 @@ func (ix *Index) readResult(r unread) {
 
 	// Outsiders write documents, errors and what other tools returned. These are texts also
 	// if they look like data.
-	whole := r.IsError || s.tool.compose || s.document && !s.tool.trusted
-	if data == nil || whole || !json.Valid(data) {
+	foreign := r.IsError || s.tool.compose || s.document && !s.tool.trusted
+	if data == nil || foreign || !json.Valid(data) {
 		ix.addText(passage{source: s, text: plainText(text)})
-		if !s.tool.acts && !s.document && !whole {
+		if !s.tool.acts && !s.document && !foreign {
 			ix.readLines(s, text)
 		}
 		return
@@ -143,6 +144,7 @@ func (ix *Index) readBesides(s *source, text string) {
 	}
 }
 
+// addText adds a passage.
 func (ix *Index) addText(p passage) { ix.texts = append(ix.texts, p) }
 
 // columns separates numbers that a comma or a colon joins.
@@ -259,15 +261,18 @@ func (ix *Index) readScalar(s *source, field, value string, rec *record, depth i
 	}
 
 	if rec == nil {
-		rec = &record{}
+		rec = &record{} // the value is a name in an element of a list
 	}
-	if len(rec.texts) < maxSame && canName(n, v) {
+	if len(rec.texts) < maxNames && canName(n, v) {
 		rec.texts = append(rec.texts, v)
 	}
 	if !s.tool.acts {
 		ix.addSpot(v, spot{source: s, noun: n, record: rec})
 		return
 	}
+
+	// What a write returned is the run's own, if the value names what was written: {"id":13}, and not
+	// the ids of objects around it.
 	isID := nounRole(n) == roleObject || addressWords[n]
 	if depth == 1 && isID && ix.own[v] == nil {
 		ix.own[v] = s

@@ -34,9 +34,9 @@ func (ix *Index) owned(v string) bool {
 	return ix.own[v] != nil && !ix.wasArgument(v, ix.own[v])
 }
 
-// trusts reports whether a trusted result has v, other than as the echo of its own call.
+// trusts reports whether a trusted result has v, and no call before it had v as an argument.
 func (ix *Index) trusts(v string) bool {
-	return ix.see(v).sure || ix.anySpot(v, func(s *spot) bool { return s.tool.trusted })
+	return ix.search(v).sure || ix.anySpot(v, func(s *spot) bool { return s.tool.trusted })
 }
 
 // endorsedOutside reports whether the conversation around this agent endorses v.
@@ -46,40 +46,46 @@ func (ix *Index) endorsedOutside(c *Conduct, r role, v string) bool {
 
 // recorded reports whether a record endorses v: the user named the record, or asked for it.
 func (ix *Index) recorded(c *Conduct, r role, v string) bool {
-	where := ix.see(v)
+	inTexts := ix.search(v)
 	for s := range ix.spotsOf(v) {
 		// An item of a plain text may be from anyone, and so may v.
 		if s.record == nil || ix.full {
 			return false
 		}
-		if ix.vouches(s, where, c, r, v) {
+		if ix.vouches(s, inTexts, c, r, v) {
 			return true
 		}
 	}
 	return false
 }
 
-// vouches reports whether the record of s endorses v. where has the running texts with v.
-func (ix *Index) vouches(s *spot, where *sighting, c *Conduct, r role, v string) bool {
+// vouches reports whether the record of s endorses v. inTexts are the running texts with v.
+func (ix *Index) vouches(s *spot, inTexts *sighting, c *Conduct, r role, v string) bool {
 	named := ix.named(s.record)
 	switch {
 	// What cannot be undone needs a record that the user named, of a trusted tool.
 	case c.final:
 		return named && s.tool.trusted
-
-	// A text that calls v an identifier may be an order: delete the file with id 13.
-	case r == roleObject && s.identifies() && c.removes:
-		return named && !where.asID
 	case r == roleObject && s.identifies():
-		asked := s.requested || !c.sends
-		return named || asked && !where.asID
+		return vouchesObject(c, s, named, inTexts.asID)
 
 	// A party that also stands in running text may come from there.
 	case r == roleParty && s.names() && !c.removes:
 		certain := named || s.requested || addressKind(v) == ""
-		return certain && !where.stray
+		return certain && !inTexts.stray
 	}
 	return false
+}
+
+// vouchesObject reports whether the record of s, which has the identifier of an object, endorses it.
+// named means that the user named the record. asID means that a text calls the value an identifier,
+// which may be an order: delete the file with id 13.
+func vouchesObject(c *Conduct, s *spot, named, asID bool) bool {
+	if c.removes {
+		return named && !asID
+	}
+	asked := s.requested || !c.sends
+	return named || asked && !asID
 }
 
 // named reports whether r, or an object around it, holds a text that the user said.
@@ -116,7 +122,7 @@ func (ix *Index) soleInDocument(c *Conduct, v string) bool {
 		return false
 	case c.removes || ix.full:
 		return false
-	case !ix.see(v).doc || !ix.intended(c):
+	case !ix.search(v).doc || !ix.intended(c):
 		return false
 	}
 
@@ -168,13 +174,14 @@ func (ix *Index) endorsedAmount(c *Conduct, s string) bool {
 	if !ok {
 		return false
 	}
-	plain := plainText(s)
 
 	saidAmount := func(words string) bool { return hasAmount(words, n) }
 	inNamedRecord := func(s *spot) bool { return s.record != nil && ix.named(s.record) }
+	plain := plainText(s)
 	inNamedDocument := func(p passage) bool {
 		return p.named && hasAmount(p.text, n) && !ix.wasArgument(plain, p.source)
 	}
+
 	switch {
 	case slices.ContainsFunc(ix.words, saidAmount):
 	case ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.endorsedAmount(c, s) }):
@@ -194,7 +201,7 @@ func (ix *Index) reachable(v string) bool { return ix.said(host(v)) || ix.comple
 // complete reports whether the address v stands as a whole in the conversation.
 func (ix *Index) complete(v string) bool {
 	switch {
-	case ix.said(v), ix.standsAlone(v), ix.owned(v), ix.trusts(v), ix.see(v).fresh:
+	case ix.said(v), ix.standsAlone(v), ix.owned(v), ix.trusts(v), ix.search(v).fresh:
 		return true
 	}
 	return ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.complete(v) })
@@ -216,6 +223,9 @@ func (ix *Index) onlyProse(v string) bool {
 	if ix.said(v) {
 		return false
 	}
-	where := ix.see(v)
-	return where.stray && !where.doc && !where.sure && !ix.standsAlone(v)
+	inTexts := ix.search(v)
+	if !inTexts.stray {
+		return false
+	}
+	return !inTexts.doc && !inTexts.sure && !ix.standsAlone(v)
 }
