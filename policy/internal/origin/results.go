@@ -266,13 +266,16 @@ func (ix *Index) readScalar(s *source, field, value string, rec *record, depth i
 	if len(rec.texts) < maxNames && canName(n, v) {
 		rec.texts = append(rec.texts, v)
 	}
-	if !s.tool.acts {
-		ix.addSpot(v, spot{source: s, noun: n, record: rec})
+	if s.tool.acts {
+		ix.addOwn(s, n, v, depth)
 		return
 	}
+	ix.addSpot(v, spot{source: s, noun: n, record: rec})
+}
 
-	// What a write returned is the run's own, if the value names what was written: {"id":13}, and not
-	// the ids of objects around it.
+// addOwn adds the value v of a field with the noun n, which the write s returned, to the ids of the
+// run's own: {"id":13} names what was written, but not the ids of objects in it.
+func (ix *Index) addOwn(s *source, n, v string, depth int) {
 	isID := nounRole(n) == roleObject || addressWords[n]
 	if depth == 1 && isID && ix.own[v] == nil {
 		ix.own[v] = s

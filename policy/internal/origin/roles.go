@@ -25,18 +25,21 @@ const (
 // The words of names. The last word of an argument's name decides about its role, or else the last
 // one of partyWords or objectWords.
 var (
-	partyWords = set("recipient to cc bcc participant attendee invitee guest member email mail user username assignee " +
-		"reviewer contact phone channel payee beneficiary iban account wallet url uri link href webhook endpoint host hostname domain " +
-		"receiver destination dest target share audience person customer owner team group handle callback bic address who")
-	objectWords = set("id uuid hotel company restaurant vendor supplier merchant seller shop airline flight product item sku " +
-		"issue ticket booking reservation invoice repo repository branch bucket project room workspace organization org")
+	partyWords = set("recipient to cc bcc participant attendee invitee guest member email mail user username " +
+		"assignee reviewer contact phone channel payee beneficiary iban account wallet url uri " +
+		"link href webhook endpoint host hostname domain receiver destination dest target share " +
+		"audience person customer owner team group handle callback bic address who")
+	objectWords = set("id uuid hotel company restaurant vendor supplier merchant seller shop airline flight " +
+		"product item sku issue ticket booking reservation invoice repo repository branch bucket " +
+		"project room workspace organization org")
 	// givingWords stand before "to" in the name of a party: reply_to, and not valid_to.
 	givingWords = set("reply send sent assign assigned share shared forward bill ship pay deliver copy transfer grant")
 	// traitWords end names of properties of a party: target_type.
 	traitWords = set("count limit size length port max min offset index by format language version setting")
 	// wireWords are usual in headers.
-	wireWords = set("accept agent application authorization bearer cache charset content control cookie deflate encoding gzip " +
-		"html image json language mozilla origin plain referer text type user utf8 xhtml")
+	wireWords = set("accept agent application authorization bearer cache charset content control cookie " +
+		"deflate encoding gzip html image json language mozilla origin plain referer text type " +
+		"user utf8 xhtml")
 	secretWords  = set("password passcode passphrase pin secret credential")
 	amountWords  = set("amount price sum total quantity")
 	addressWords = set("url uri link href webhook endpoint host hostname domain callback")
