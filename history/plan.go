@@ -172,10 +172,10 @@ func (p *planner) edit(d draft, size sizes) (shorter draft, notices []*llm.Notic
 	}
 	switch e.mark.Unhelpful {
 	case fold.LowerAt:
-		thrash := notice(NoticeWindowThrash, "the window is filled again and again by results that were read before")
-		notices = append(notices, thrash)
+		notices = append(notices, thrashNotice(e.mark.Unhelpful))
 	case fold.WarnAt:
 		e = p.render(e.mark) // with the warning
+		notices = append(notices, thrashNotice(e.mark.Unhelpful))
 	case fold.EndAt:
 		tokens := cmp.Or(size.window, size.tokens(int(size.room)))
 		return d, nil, &limitError{fmt.Sprintf("the window of %d tokens is too small for this work", tokens)}
@@ -351,6 +351,23 @@ func editNotice(from, to draft, size sizes) *llm.Notice {
 		"stubs":  m.Stubbed - m.Folded,
 		"folded": m.Folded,
 		"why":    m.Why,
+	})
+	return n
+}
+
+// thrashNotice says how far a run is from the end that its window is too small. unhelpful is the
+// number of edits in turn that did not help.
+func thrashNotice(unhelpful int) *llm.Notice {
+	n := notice(NoticeWindowThrash, "the window is filled again and again by results that were read before: "+
+		"%d edits in turn did not help, and the run ends at %d", unhelpful, fold.EndAt)
+	warned := unhelpful >= fold.WarnAt
+	if warned {
+		n.Text += "; the model is warned"
+	}
+	n.Data, _ = json.Marshal(map[string]any{ // numbers and a bool: no error is possible
+		"edits":  unhelpful,
+		"ends":   fold.EndAt,
+		"warned": warned,
 	})
 	return n
 }

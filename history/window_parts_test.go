@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/history"
@@ -135,6 +137,54 @@ func TestWindowThrash(t *testing.T) {
 		if res.Stop != pawl.StopLimit || res.Limit != "window" || res.Cause != "the window of 32768 tokens is too small for this work" ||
 			!warned || n > 40 || s.Meter.Refused > 0 {
 			t.Errorf("seed %d: %s %s %q after %d requests, warned %v, %+v", seed, res.Stop, res.Limit, res.Cause, n, warned, s.Meter)
+		}
+	}
+}
+
+// A run whose window is too small reports how far it is from its end: when the window is full of
+// repeated results, and when the model is warned. A run that reads each file once reports nothing.
+func TestWindowThrashNotices(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		files int // that are read in turn
+		want  []string
+	}{
+		{"again", 3, []string{`{"edits":3,"ends":9,"warned":false}`, `{"edits":6,"ends":9,"warned":true}`}},
+		{"once", 1_000, nil},
+	} {
+		read := pawl.Func("read", "Reads a file.", func(_ context.Context, in struct {
+			File int `json:"file"`
+		}) (string, error) {
+			return strings.Repeat(fmt.Sprintf("a line of file %d; ", in.File), 300), nil
+		})
+		read.Effect = pawl.EffectRead
+		calls := 0
+		model := script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {
+			calls++
+			if calls > 100 {
+				return script.Say("done")
+			}
+			return script.Call("read", map[string]any{"file": calls % test.files})
+		})))
+
+		agent := &pawl.Agent{
+			Model:      model,
+			Tools:      []pawl.Toolset{read, artifact.Reader{}},
+			Middleware: []pawl.Middleware{history.Window(&history.WindowOptions{Tokens: 4_000, Reserve: 500})},
+			Limits:     pawl.Limits{Rounds: 200, LoopThreshold: -1},
+		}
+		var got []string
+		res, err := pawl.Collect(agent.Stream(t.Context(), llm.User("Compare the files.")), func(e pawl.Event) {
+			if e.Kind == pawl.EventNotice && e.Code == history.NoticeWindowThrash {
+				got = append(got, string(e.Data))
+			}
+		})
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: notices (-want +got):\n%s", test.name, diff)
+		}
+		ended := err != nil && res.Limit == "window"
+		if ended != (test.want != nil) {
+			t.Errorf("%s: %v after %d calls", test.name, err, calls)
 		}
 	}
 }
