@@ -94,13 +94,36 @@ func (o *WindowOptions) withDefaults() WindowOptions {
 	return with
 }
 
-// check reports options that no request can meet.
+// check reports the first option that no request can meet.
 func (o *WindowOptions) check() error {
-	switch {
-	case o.Low <= 0, o.Low >= o.High, o.High > 1:
-	case min(o.Tokens, o.Reserve, o.HighTokens, o.Stub) < 0:
-	default:
-		return nil
+	for _, number := range []struct {
+		name  string
+		value int
+	}{
+		{"Tokens", o.Tokens},
+		{"Reserve", o.Reserve},
+		{"HighTokens", o.HighTokens},
+		{"Stub", o.Stub},
+	} {
+		if number.value < 0 {
+			return fmt.Errorf("window: %s is %d, want 0 or more", number.name, number.value)
+		}
 	}
-	return fmt.Errorf("window: want 0 < Low < High <= 1 and no negative numbers, got Low %v and High %v", o.Low, o.High)
+
+	ordered := 0 < o.Low && o.Low < o.High && o.High <= 1
+	if !ordered {
+		return fmt.Errorf("window: Low is %v and High is %v, want 0 < Low < High <= 1", o.Low, o.High)
+	}
+
+	// Results have a share below nothing, or more room than there is.
+	share := 0 < o.Round && o.Round <= 1
+	if !share {
+		return fmt.Errorf("window: Round is %v, want more than 0 and at most 1", o.Round)
+	}
+
+	// A window without room counts as unknown: nothing would be put away.
+	if o.Tokens > 0 && o.Reserve >= o.Tokens {
+		return fmt.Errorf("window: Reserve is %d, want less than Tokens, which is %d", o.Reserve, o.Tokens)
+	}
+	return nil
 }
