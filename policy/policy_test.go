@@ -123,6 +123,42 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// A refusal and a question name the entry that decided, unless it is the name of the tool alone.
+func TestRulesNameTheEntry(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		rules policy.Rules
+		want  string
+	}{
+		{"a name", policy.Rules{Deny: []string{"pay"}}, "the rules of this agent do not let pay run. Do not repeat it."},
+		{
+			"a pattern",
+			policy.Rules{Deny: []string{"refund", "p*"}},
+			"the rules of this agent do not let pay run, by the entry p*. Do not repeat it.",
+		},
+		{
+			"a condition",
+			policy.Rules{Deny: []string{"pay(amount > 100)", "pay(amount > 50)"}},
+			"the rules of this agent do not let pay with these arguments run, by the entry pay(amount > 50). Do not repeat it.",
+		},
+		{"a name that asks", policy.Rules{Ask: []string{"pay"}}, "the rules ask before pay"},
+		{"an effect that asks", policy.Rules{Ask: []string{"effect:write"}}, "the rules ask before pay, by the entry effect:write"},
+		{
+			"a condition that asks",
+			policy.Rules{Ask: []string{"pay(amount > 50)"}, Allow: []string{"pay"}},
+			"the rules ask before pay with these arguments, by the entry pay(amount > 50)",
+		},
+		{"no entry", policy.Rules{Default: pawl.VerdictAsk}, "no rule allows pay"},
+		{"allowed", policy.Rules{Allow: []string{"pay(amount < 100)"}}, ""},
+	} {
+		call := llm.ToolCall{Name: "pay", Args: json.RawMessage(`{"amount":70}`)}
+		got, err := test.rules.Approve(t.Context(), call, says("pay", pawl.EffectWrite))
+		if err != nil || got.Reason != test.want {
+			t.Errorf("%s: got %q, %v; want %q", test.name, got.Reason, err, test.want)
+		}
+	}
+}
+
 func ExampleRules() {
 	tool := func(name string) *pawl.Tool {
 		return pawl.Func(name, name+" a file.", func(context.Context, struct{}) (string, error) { return name + ": done", nil })

@@ -27,9 +27,11 @@ import (
 // another type, a path that leads outside or differs in case alone, and an argument that is there
 // twice match entries of Deny and Ask, and no entry of Allow.
 type Rules struct {
-	// Deny lists calls that never run.
+	// Deny lists calls that never run. The model reads the entry that denied a call, if it is more
+	// than the name of the tool.
 	Deny []string
-	// Ask lists calls that wait for a decision.
+	// Ask lists calls that wait for a decision. The question names the entry, if it is more than the
+	// name of the tool.
 	Ask []string
 	// Allow lists calls that run.
 	Allow []string
@@ -134,10 +136,10 @@ func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 // listed is the verdict of the lists, or else of the defaults.
 func (r Rules) listed(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	if e := restricting(r.Deny, call, tool); e != "" {
-		return deny("the rules of this agent do not let " + calls(e, tool) + " run"), nil
+		return deny("the rules of this agent do not let " + calls(e, tool) + " run" + by(e, tool)), nil
 	}
 	if e := restricting(r.Ask, call, tool); e != "" {
-		return r.ask("the rules ask before " + calls(e, tool)), nil
+		return r.ask("the rules ask before " + calls(e, tool) + by(e, tool)), nil
 	}
 	if allowing(r.Allow, call, tool) != "" {
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
@@ -182,6 +184,15 @@ func calls(entry string, tool *pawl.Tool) string {
 		return tool.Name + " with these arguments"
 	}
 	return tool.Name
+}
+
+// by names the entry that decided, unless it is the name of the tool alone. A person sees which of
+// many rules asks, and a model what it may not do.
+func by(entry string, tool *pawl.Tool) string {
+	if entry == tool.Name {
+		return ""
+	}
+	return ", by the entry " + entry
 }
 
 func deny(reason string) pawl.Approval {
