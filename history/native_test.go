@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-const wide = 100_000 // a window in which Claude summarizes
+// wide is a window in which Claude summarizes: High of it is above 50,000 tokens.
+var wide = soak.N(70_000, 100_000)
 
 func native() *history.WindowOptions {
 	return &history.WindowOptions{Tokens: wide, Reserve: 4_096, Native: true,
@@ -24,10 +25,12 @@ func native() *history.WindowOptions {
 const listed = "The list: the wheel is open."
 
 // book returns a survey of n pages with 2 to 8 KB each. In make test it has a quarter of the pages,
-// each four times as large: it fills the window as often, with a quarter of the requests.
+// each four times as large, and fewer as the window is smaller: it fills the window as often, with
+// less than a quarter of the requests.
 func book(n int) *longwork.Survey {
 	times := soak.N(4, 1)
-	return &longwork.Survey{Pages: n / times, Least: 2_000 * times, Most: 8_000 * times, Window: wide}
+	pages := n / times * (wide / 10_000) / 10
+	return &longwork.Survey{Pages: pages, Least: 2_000 * times, Most: 8_000 * times, Window: wide}
 }
 
 // summaries returns the summaries by a provider in messages.
@@ -53,12 +56,13 @@ func TestWindowNative(t *testing.T) {
 }
 
 func nativeSummaries(t *testing.T) {
+	high := soak.N("52723", "76723") // 80 % of the window without the reserve
 	for _, test := range []struct {
 		wire, model, order string
 		summarizes         bool
 	}{
-		{"anthropic", "claude-sonnet-5-5", `"type":"compact_20260112","trigger":{"type":"input_tokens","value":76723}`, true},
-		{"responses", "gpt-5-mini", `[{"type":"compaction","compact_threshold":76723}]`, true},
+		{"anthropic", "claude-sonnet-5-5", `"type":"compact_20260112","trigger":{"type":"input_tokens","value":` + high + `}`, true},
+		{"responses", "gpt-5-mini", `[{"type":"compaction","compact_threshold":` + high + `}]`, true},
 		{"anthropic", "claude-opus-4-1", "", false},
 		{"responses", "gpt-4o", "", false},
 		{"chat", "gpt-5-mini", "", false},
@@ -69,7 +73,7 @@ func nativeSummaries(t *testing.T) {
 			}
 			s := book(60)
 			if test.summarizes {
-				s = book(soak.N(120, 500))
+				s = book(soak.N(150, 500))
 			}
 			s.Facts = s.Pages / soak.N(5, 10)
 			s.Think = test.summarizes
@@ -160,7 +164,7 @@ func TestWindowNativeDurable(t *testing.T) {
 		if err != nil || played.Bytes != whole.Meter.Requests {
 			t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.Meter.Requests)
 		}
-		alike(t, make(), whole, res, soak.N([]int{15, 50, 25, 5}, []int{60, 200, 100, 20}), native())
+		alike(t, make(), whole, res, soak.N([]int{10, 35, 18, 4}, []int{60, 200, 100, 20}), native())
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // The work for a request does not grow with the run: at 2,000 steps it is less than a millisecond.
 func TestWindowLinear(t *testing.T) {
 	soak.Sequential(t)
-	s := &longwork.Survey{Pages: 2_000, Least: 2_000, Most: 8_000}
+	s := &longwork.Survey{Pages: soak.N(1_000, 2_000), Least: 2_000, Most: 8_000}
 	var inside time.Duration // of the model
 	var spent []time.Duration
 	timed := func(add func(time.Duration)) pawl.Middleware {

@@ -106,7 +106,7 @@ func live(t *testing.T, s *longwork.Survey, journal store.Journal, kills []int, 
 // kill at most one is sent twice. A replay sends nothing and finds the same bytes.
 func TestWindowKilled(t *testing.T) {
 	soak.Sequential(t)
-	pages := soak.N(100, 2_000)
+	pages := soak.N(60, 2_000)
 	make := func() *longwork.Survey {
 		return &longwork.Survey{Pages: pages, Facts: pages / 20, Least: 2_000, Most: 8_000, Window: small}
 	}
@@ -172,7 +172,7 @@ func TestWindowKilledAnywhere(t *testing.T) {
 	whole := make()
 	journal := &mortal{Journal: new(store.MemoryJournal), kill: func(error) {}}
 	res := live(t, whole, journal, nil, history.Window(&o))
-	for at := 1; at <= journal.count; at += soak.N(31, 1) {
+	for at := 1; at <= journal.count; at += soak.N(61, 1) {
 		alike(t, make(), whole, res, []int{at}, &o)
 	}
 }

@@ -208,7 +208,7 @@ func TestWindowAsksWithin(t *testing.T) {
 func TestWindowWorkers(t *testing.T) {
 	soak.Sequential(t)
 	const workers = 8
-	pages := soak.N(45, 90)
+	pages := soak.N(30, 90)
 	o := options()
 	inner := make([]*longwork.Survey, workers)
 	var tools []pawl.Toolset

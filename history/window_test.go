@@ -50,7 +50,7 @@ func TestWindowSurvey(t *testing.T) {
 	soak.Sequential(t)
 	for _, wire := range longwork.Wires {
 		t.Run(wire, func(t *testing.T) {
-			pages := soak.N(60, 500)
+			pages := soak.N(45, 500)
 			s := &longwork.Survey{Pages: pages, Facts: pages / 10, Least: 2_000, Most: 8_000, Window: small,
 				Think: wire != "chat"}
 			o := options()
@@ -208,7 +208,7 @@ func TestWindowRound(t *testing.T) {
 // 200 tools of a kilobyte count from the first request on.
 func TestWindowTools(t *testing.T) {
 	soak.Sequential(t)
-	s := &longwork.Survey{Pages: 100, Facts: 10, Least: 4_000, Most: 12_000, Window: 131_072}
+	s := &longwork.Survey{Pages: soak.N(60, 100), Facts: 10, Least: 4_000, Most: 12_000, Window: 131_072}
 	a := s.Agent(s.Provider(t, "chat"), history.Window(&history.WindowOptions{Tokens: 131_072}))
 	for i := range 200 {
 		a.Tools = append(a.Tools, pawl.Func(fmt.Sprintf("tool_%d", i), strings.Repeat("It does this and that. ", 45),
