@@ -46,7 +46,7 @@
 //	  sending.send        window.go   the inner model streams
 //	  sending.withMark    window.go   the new state is the last part of the reply
 //
-// The state of Window (fold.Mark) stands in the replies of the transcript and nowhere else. So a run
-// that is resumed, forked or replayed sends the same requests. Readers who do not use
+// The state of Window (fold.Mark) stands in the replies of the transcript and nowhere else. So a
+// run that is resumed, forked or replayed sends the same requests. Readers who do not use
 // WindowOptions.Notes and Native can skip notes.go and native.go.
 package history

@@ -15,9 +15,9 @@ const (
 	NoticeWindowEdited = "window_edited"
 	// The provider refused a request as too long. A shorter one follows.
 	NoticeWindowRefused = "window_refused"
-	// The window is filled again and again by results that were read before. It is emitted at 3 edits
-	// in turn that did not help, and at 6, when the model is warned. Data has their number (edits),
-	// the number at which the run ends (ends), and warned.
+	// The window is filled again and again by results that were read before. It is emitted at 3
+	// edits in turn that did not help, and at 6, when the model is warned. Data has their number
+	// (edits), the number at which the run ends (ends), and warned.
 	NoticeWindowThrash = "window_thrash"
 	// The state in the transcript does not fit it and is ignored.
 	NoticeWindowMark = "window_mark"

@@ -47,7 +47,8 @@ type draft struct {
 	bytes int // of the messages and the tools
 }
 
-// render returns the request in the state m. It stores in the state when result_read is first shown.
+// render returns the request in the state m. It stores in the state when result_read is first
+// shown.
 func (p *planner) render(m fold.Mark) draft {
 	if p.hidesReader() && m.Shown == 0 && m.Stubbed+m.CutBytes > 0 {
 		m.Shown = len(p.rounds.Replies) + 1

@@ -232,7 +232,8 @@ func check(t *rapid.T, w *world, o *history.WindowOptions, task string) {
 			if m := sent.Messages[sent.Turn]; sent.Turn > 0 && m.Role != llm.RoleUser {
 				t.Fatalf("request %d: the turn begins at %d, a message of %s", n, sent.Turn, m.Role)
 			}
-			if k == 0 && a.edits == 0 && len(a.sent) == 1 && !strings.HasPrefix(text, strings.TrimSuffix(beforeForm, "]")) {
+			unedited := k == 0 && a.edits == 0 && len(a.sent) == 1
+			if unedited && !strings.HasPrefix(text, strings.TrimSuffix(beforeForm, "]")) {
 				if i := differs(sent.Messages, before); i >= 0 {
 					t.Fatalf("request %d differs in message %d from the one before, and no notice says so:\n%.2000s\n%.2000s", n, i,
 						form(before[i]), form(sent.Messages[min(i, len(sent.Messages)-1)]))

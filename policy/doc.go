@@ -45,5 +45,5 @@
 //	│ └ condition.met        arguments.go   yes, no or unsure; unsure counts for the stricter list
 //	└ Flow.Approve           flow.go        allow, ask or deny, by the mode
 //	  ├ Flow.index           readings.go    the conversation of the call, read once
-//	  └ origin.Index.Judge                  why the call needs a question; empty means that it does not
+//	  └ origin.Index.Judge   judge.go       why the call needs a question; empty means it needs none
 package policy

@@ -194,8 +194,8 @@ func (m *fallbackModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[
 	}
 }
 
-// askOne sends the request to one model and passes its reply on. begun reports whether a fragment, or
-// the whole reply, was passed on; otherwise err is the reason. stopped means that the consumer
+// askOne sends the request to one model and passes its reply on. begun reports whether a fragment,
+// or the whole reply, was passed on; otherwise err is the reason. stopped means that the consumer
 // stopped.
 func askOne(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delta, error) bool) (begun,
 	stopped bool, err error) {
@@ -205,8 +205,8 @@ func askOne(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.D
 			return begun, false, err
 		}
 
-		// Before the first fragment the reply may still fail. Only notices, and requests that have to
-		// be counted, are passed on by then.
+		// Before the first fragment the reply may still fail. Only notices, and requests that have
+		// to be counted, are passed on by then.
 		first := !begun && (d.Part != nil || d.Finish != "")
 		passes := first || d.Notice != nil || d.Requests != 0
 		if !begun && !passes {

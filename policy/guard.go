@@ -141,8 +141,8 @@ func (g *guard) guards(p GuardPlace) bool { return g.Places == nil || slices.Con
 type ruled struct {
 	Ruling
 
-	// passed is the error of a check whose text an open guard passes. Nil means that the check did not
-	// fail.
+	// passed is the error of a check whose text an open guard passes. Nil means that the check did
+	// not fail.
 	passed error
 }
 

@@ -30,8 +30,8 @@ type Rules struct {
 	// Deny lists calls that never run. The model reads the entry that denied a call, if it is more
 	// than the name of the tool.
 	Deny []string
-	// Ask lists calls that wait for a decision. The question names the entry, if it is more than the
-	// name of the tool.
+	// Ask lists calls that wait for a decision. The question names the entry, if it is more than
+	// the name of the tool.
 	Ask []string
 	// Allow lists calls that run.
 	Allow []string
@@ -159,8 +159,8 @@ func (r Rules) listed(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (
 	return a, err
 }
 
-// restricting returns the first entry of Deny, Ask or AskByDefault that is or may be about the call.
-// Empty means none.
+// restricting returns the first entry of Deny, Ask or AskByDefault that is or may be about the
+// call. Empty means none.
 func restricting(list []string, call llm.ToolCall, tool *pawl.Tool) string {
 	return firstEntry(list, func(e string) bool { return covers(e, false, call, tool) })
 }

@@ -1,8 +1,8 @@
 // Package fold renders a transcript whose old rounds are shortened. A round is a reply of the model
 // and the results of its calls. Replies are numbered from 0; the reply to come has the next number.
 //
-//	transcript  instructions, task │ rounds n < Folded │ rounds n < Stubbed │ the rounds after them
-//	sent        instructions, task │ one record        │ a stub a result    │ whole, or cut to a share
+//	transcript  instructions, task │ rounds < Folded │ rounds < Stubbed │ the rounds after them
+//	sent        instructions, task │ one record      │ a stub a result  │ whole, or cut to a share
 //
 // The numbers Folded and Stubbed are fields of a Mark, the state of history.Window. Each reply ends
 // with the Mark of its request, so the transcript alone says what every request contained. Rounds

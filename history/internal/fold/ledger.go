@@ -80,8 +80,8 @@ func (l *Ledger) hasRead(r *Rounds, n int) bool {
 		return true
 	}
 
-	// The requests of a run share their parts, so the address of one part identifies the transcript.
-	// A transcript that was read from JSON is read anew.
+	// The requests of a run share their parts, so the address of one part identifies the
+	// transcript. A transcript that was read from JSON is read anew.
 	return l.last != nil && l.last == firstPart(r.Reply(l.replies-1))
 }
 
@@ -165,8 +165,8 @@ func callHash(c llm.ToolCall) uint64 {
 
 func clipLine(s string, n int) string { return strings.Join(strings.Fields(text.Clip(s, n)), " ") }
 
-// MostlyRepeats reports whether most of the results since the last edit of state m, in bytes, are of
-// calls that were made before.
+// MostlyRepeats reports whether most of the results since the last edit of state m, in bytes, are
+// of calls that were made before.
 func (l *Ledger) MostlyRepeats(r *Rounds, m *Mark) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,8 +201,8 @@ func (l *Ledger) Record(r *Rounds, m *Mark, pinned func([]llm.Message) string) s
 
 	l.grow(r, m.Folded)
 
-	// A record is written once for each edit, since pinned may read the whole transcript. It changes
-	// with these fields alone.
+	// A record is written once for each edit, since pinned may read the whole transcript. It
+	// changes with these fields alone.
 	of := Mark{
 		Folded:     m.Folded,
 		Edited:     m.Edited,

@@ -74,7 +74,7 @@ func (r *Rounds) InputStart(n int) int {
 	return r.Replies[n-1] + 1
 }
 
-// Index returns the index of reply n. That of the reply to come is the number of messages.
+// Index returns the index of reply n. For the reply to come, it is the number of messages.
 func (r *Rounds) Index(n int) int {
 	if n < len(r.Replies) {
 		return r.Replies[n]
@@ -102,7 +102,8 @@ func (r *Rounds) Results(n int) *llm.Message {
 	return nil
 }
 
-// CalledBefore reports whether reply n repeats a call of the replies before it, from reply since on.
+// CalledBefore reports whether reply n repeats a call of the replies before it, from reply since
+// on.
 func (r *Rounds) CalledBefore(n, since int) bool {
 	calls := r.Reply(n).Calls()
 	for i := since; i < n; i++ {

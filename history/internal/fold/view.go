@@ -88,8 +88,8 @@ func (r *Rounds) View(m *Mark, stub int, record, after string) View {
 	return v
 }
 
-// addRecord adds what is sent of the messages before reply m.Folded: instructions, the messages that
-// began the turn, and the record.
+// addRecord adds what is sent of the messages before reply m.Folded: instructions, the messages
+// that began the turn, and the record.
 func (r *Rounds) addRecord(v *View, m *Mark, record string) {
 	end := r.Index(m.Folded)
 	for i := range end {

@@ -127,7 +127,8 @@ func (c *Conduct) addSchema(input json.RawMessage) {
 			found[r] = true
 		}
 
-		// A read is quiet unless an argument has a role, or may be a list or an object with such values.
+		// A read is quiet unless an argument has a role, or may be a list or an object with such
+		// values.
 		if r != roleNone || p.Type != "string" && !p.closed() {
 			c.quiet = false
 		}

@@ -16,7 +16,8 @@
 //	sighting  what the passages say about one value, remembered
 //
 // The results are read when the first value is looked for that the user did not say: most calls
-// need none of them. All texts of an index are plain (plainText), so that they compare without case.
+// need none of them. All texts of an index are plain (plainText), so that they compare without
+// case.
 //
 // To read the package, begin with conduct.go and roles.go (what an argument is for), then judge.go
 // and trust.go (the decision). index.go, results.go and words.go answer the questions of trust.go.

@@ -26,8 +26,8 @@ const (
 // Index is what the messages of a conversation say. It grows with the conversation: each message is
 // read once.
 //
-// Exported methods lock mu; the others need it locked. An index asks the index around it, whose lock
-// is then taken too, and never the other way.
+// Exported methods lock mu; the others need it locked. An index asks the index around it, whose
+// lock is then taken too, and never the other way.
 type Index struct {
 	outer *Index // of the conversation around a nested agent; nil means none
 	inner bool   // the task of the agent comes from another agent

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// maxWords bounds the words of one argument that are looked for. Each costs a search in all results.
+// maxWords bounds the words of one argument that are looked for. Each costs a search in all
+// results.
 const maxWords = 64
 
 // maxPrivate bounds the private values that a text that leaves is compared with.

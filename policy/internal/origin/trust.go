@@ -77,9 +77,9 @@ func (ix *Index) vouches(s *spot, inTexts *sighting, c *Conduct, r role, v strin
 	return false
 }
 
-// vouchesObject reports whether the record of s, which has the identifier of an object, endorses it.
-// named means that the user named the record. asID means that a text calls the value an identifier,
-// which may be an order: delete the file with id 13.
+// vouchesObject reports whether the record of s, which has the identifier of an object, endorses
+// it. named means that the user named the record. asID means that a text calls the value an
+// identifier, which may be an order: delete the file with id 13.
 func vouchesObject(c *Conduct, s *spot, named, asID bool) bool {
 	if c.removes {
 		return named && !asID
