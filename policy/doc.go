@@ -28,8 +28,8 @@
 //
 // In lists of tools, an entry is a name, a pattern (file_*, as in package path), an effect
 // (effect:write) or an MCP server (mcp:files, for all its tools and no other), in Rules also with
-// conditions on arguments. A plain name without a tool, and an
-// invalid pattern, end a run before it begins: a misspelt rule would stop nothing.
+// conditions on arguments. A plain name without a tool, and an invalid pattern, end a run before it
+// begins: a misspelt rule would stop nothing.
 //
 // A middleware has state (turns, failures, results) that lasts from run to run, and may be used by
 // many agents and runs at once. Each call of a policy's Middleware gives fresh state. The state of
@@ -45,5 +45,5 @@
 //	│ └ condition.met        arguments.go   yes, no or unsure; unsure counts for the stricter list
 //	└ Flow.Approve           flow.go        allow, ask or deny, by the mode
 //	  ├ Flow.index           readings.go    the conversation of the call, read once
-//	  └ origin.Index.Judge   judge.go       why the call needs a question; empty means it needs none
+//	  └ origin.Index.Judge   judge.go       why the call needs a question; empty means none
 package policy
