@@ -1,0 +1,83 @@
+package mediatype
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"net/url"
+	"strings"
+	"unicode/utf16"
+)
+
+var errNotBase64 = errors.New("it is not base64")
+
+// Decode returns the bytes that a text carries: base64, standard or URL-safe, with or without
+// padding and line breaks, or a data: URI. stated is the type in the URI; empty means none.
+func Decode(text string) (data []byte, stated string, err error) {
+	text = strings.TrimSpace(text)
+	head, rest, ok := strings.Cut(text, ",")
+	scheme := "data:"
+	if !ok || len(head) < len(scheme) || !strings.EqualFold(head[:len(scheme)], scheme) {
+		data, err = Base64(text)
+		if err != nil {
+			err = errNotBase64
+		}
+		return data, "", err
+	}
+
+	head = head[len(scheme):]
+	plain, encoded := strings.CutSuffix(strings.ToLower(head), ";base64")
+	if encoded {
+		data, err = Base64(rest)
+		if err != nil {
+			err = errNotBase64
+		}
+		return data, Normal(plain), err
+	}
+	unescaped, err := url.PathUnescape(rest)
+	if err != nil {
+		return nil, Normal(plain), errors.New("its data: URI cannot be read")
+	}
+	if Normal(plain) == "" {
+		plain = Text // RFC 2397
+	}
+	return []byte(unescaped), Normal(plain), nil
+}
+
+// Base64 decodes standard and URL-safe base64, with or without padding and line breaks. Programs
+// write all of these forms.
+func Base64(text string) ([]byte, error) {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r' || r == '\n' || r == '\t':
+			return -1
+		case r == '-':
+			return '+'
+		case r == '_':
+			return '/'
+		}
+		return r
+	}, text)
+	return base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+}
+
+// fromUTF16 decodes UTF-16 that begins with a byte order mark.
+func fromUTF16(data []byte) (string, bool) {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return "", false
+	}
+
+	units := make([]uint16, 0, len(data)/2)
+	for i := 2; i+1 < len(data); i += 2 {
+		units = append(units, order.Uint16(data[i:]))
+	}
+	text := string(utf16.Decode(units))
+	return text, !strings.ContainsFunc(text, isBinary)
+}
