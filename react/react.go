@@ -288,7 +288,7 @@ func (m *Model) request(req *llm.Request) (*llm.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner.Messages = m.opts.Format.history(req.Messages, prompt)
+	inner.Messages = m.opts.Format.history(takenBy(m.inner, req), prompt)
 	if hint := choiceHint(req); hint != "" {
 		inner.Messages = append(inner.Messages, llm.User(hint))
 	}
@@ -372,9 +372,7 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 	if err := out.parts(parts...); err != nil {
 		return err
 	}
-	final := &llm.Request{Model: req.Model, Messages: m.opts.Format.history(req.Messages, m.page.final()),
-		Output:   req.Output,
-		Settings: req.Settings, Whole: req.Whole}
+	final := &llm.Request{Model: req.Model, Output: req.Output, Settings: req.Settings, Whole: req.Whole}
 	final.Settings.Parallel = nil
 	if req.Key != "" {
 		final.Key = req.Key + "/final"
@@ -387,6 +385,8 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 	if m.opts.FinalSettings != nil {
 		final.Settings = *m.opts.FinalSettings
 	}
+	final.Messages = req.Messages
+	final.Messages = m.opts.Format.history(takenBy(model, final), m.page.final())
 	resp, err := out.ask(ctx, model, final, out.texts)
 	if err != nil {
 		return err

@@ -51,6 +51,9 @@ func (m *Model) ask(ctx context.Context, req *llm.Request, yield func(llm.Delta,
 		return m.err
 	}
 	req, more := rules.Repair(req, req.Settings.Options[provider], yield)
+	if more {
+		req, more = m.media(cmp.Or(req.Model, m.name)).Apply(req, yield)
+	}
 	if !more {
 		return wire.ErrStopped
 	}

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"strings"
@@ -8,6 +9,33 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
+
+// resultMedia are the media that the API takes in results.
+// https://platform.claude.com/docs/en/build-with-claude/vision, pdf-support.
+var resultMedia = wire.MediaRule{
+	Name:       "Anthropic",
+	Data:       []string{"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf", "text/*"},
+	Links:      []string{"", "image/*", "application/pdf"},
+	Schemes:    []string{"https://", "http://"},
+	Files:      "file_",
+	ImageFiles: true,
+}
+
+// media returns the rule for the media in results of a request.
+func (d *dialect) media(name string) *wire.MediaRule {
+	r := resultMedia
+	known, ok := d.catalog.Find(provider, name)
+	r.Blind = ok && known.Vision != nil && !*known.Vision
+	return &r
+}
+
+var _ llm.MediaTaker = (*Model)(nil)
+
+// TakeMedia returns a medium of a result as Anthropic takes it, or a note in its place.
+func (m *Model) TakeMedia(req *llm.Request, of llm.Media) llm.Part {
+	p, _ := m.media(cmp.Or(req.Model, m.name)).Take(of)
+	return p
+}
 
 // fromMedia writes an image or a document. Its URL is an address or a data: URI. In a user's
 // message (local) it may also be a path that begins with /, ./, ../ or ~/, or a file: URL.

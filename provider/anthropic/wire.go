@@ -19,6 +19,7 @@ func EncodeMessages(req *llm.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	req, _ = d.media(req.Model).Apply(req, nil)
 	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req, own)
 }
 

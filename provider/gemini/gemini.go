@@ -196,6 +196,10 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 		return m.err
 	}
 	req, more := rules.Repair(req, req.Settings.Options[provider], yield)
+	name := cmp.Or(req.Model, m.name)
+	if more {
+		req, more = m.media(name).Apply(req, yield)
+	}
 	if !more {
 		return wire.ErrStopped
 	}
@@ -203,7 +207,6 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if err != nil {
 		return err
 	}
-	name := cmp.Or(req.Model, m.name)
 	body, err := m.encode(wire.Buffer(req, tools), name, tools, m.output.Get(req.Output), req)
 	if err != nil {
 		return err

@@ -1,11 +1,43 @@
 package gemini
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
+
+// resultMedia are the media that the API takes in results, or beside them.
+// https://ai.google.dev/gemini-api/docs/image-understanding, audio, video-understanding,
+// document-processing.
+var resultMedia = wire.MediaRule{
+	Name: "Gemini",
+	Data: []string{
+		"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif",
+		"audio/wav", "audio/mpeg", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac", "audio/mp4",
+		"video/mp4", "video/mpeg", "video/quicktime", "video/webm", "video/x-msvideo", "video/x-flv", "video/3gpp",
+		"application/pdf", "text/*",
+	},
+	Links:   []string{"", "image/*", "audio/*", "video/*", "application/*", "text/*"},
+	Schemes: []string{"https://", "http://", "gs://"},
+}
+
+// media returns the rule for the media in results of a request.
+func (d *dialect) media(name string) *wire.MediaRule {
+	r := resultMedia
+	known, ok := d.catalog.Find(provider, name)
+	r.Blind = ok && known.Vision != nil && !*known.Vision
+	return &r
+}
+
+var _ llm.MediaTaker = (*Model)(nil)
+
+// TakeMedia returns a medium of a result as Gemini takes it, or a note in its place.
+func (m *Model) TakeMedia(req *llm.Request, of llm.Media) llm.Part {
+	p, _ := m.media(cmp.Or(req.Model, m.name)).Take(of)
+	return p
+}
 
 // fromMedia begins a part with media: by value, or by an address that the API reads (an uploaded
 // file, a bucket, a video, the public web). The caller closes the part. local allows files of this

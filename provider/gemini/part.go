@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/mediatype"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -139,7 +140,7 @@ func toMedia(raw []byte) (llm.Media, error) {
 	c.Fields("mimeType", &m.MIME, "fileUri", &m.URL, "data", &data)
 	var err error
 	if data != nil {
-		m.Data, err = wire.DecodeBase64(data)
+		m.Data, err = mediatype.Base64(string(data))
 		if err != nil {
 			return m, broken("media in the reply are not base64: %v", err)
 		}

@@ -182,7 +182,7 @@ func TestLocalFiles(t *testing.T) {
 	checkEncode(t, "here", asked(parts(llm.RoleUser, llm.Media{URL: "./a.png"})), want)
 	checkEncode(t, "a tool's", asked(llm.User("u"), llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}),
 		llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{media}})),
-		`error invalid_request: messages[2].parts[0]: only a user's message can name a local file`)
+		`is not shown: a result cannot name a local file; a tool that may read it can return its bytes]`)
 	checkEncode(t, "a model's", asked(llm.User("u"), llm.Assistant(media)), `error invalid_request: messages[1].parts[0]: only a user's message can name a local file`)
 	checkEncode(t, "of no known type", asked(parts(llm.RoleUser, llm.Media{URL: "./a"})), `error invalid_request: messages[0].parts[0]: the type of a is unknown: set MIME`)
 	checkEncode(t, "a folder", asked(parts(llm.RoleUser, llm.Media{URL: dir, MIME: "image/png"})), `error invalid_request: messages[0].parts[0]: `+filepath.Base(dir)+` is not a file`)

@@ -14,6 +14,7 @@ func EncodeGenerate(req *llm.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	req, _ = d.media(req.Model).Apply(req, nil)
 	return d.encode(nil, req.Model, tools, wire.NewOutput(outputForm, req.Output), req)
 }
 

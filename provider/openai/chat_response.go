@@ -13,6 +13,7 @@ var chatAPI = &api{
 	path:     "chat/completions",
 	maxID:    40,
 	rules:    &wire.Rules{HistoryRules: llm.HistoryRules{Settled: true}},
+	results:  &chatMedia,
 	encode:   fromChatRequest,
 	fromTool: fromChatTool,
 	decoder: func(d *dialect, out *wire.Emitter) wire.Decoder {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -20,6 +21,9 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 		return m.err
 	}
 	req, more := m.rules.Repair(req, m.options(req), yield)
+	if more {
+		req, more = m.media(cmp.Or(req.Model, m.name)).Apply(req, yield)
+	}
 	if !more {
 		return wire.ErrStopped
 	}

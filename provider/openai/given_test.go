@@ -48,7 +48,7 @@ func TestLocalFiles(t *testing.T) {
 		}
 		req := &llm.Request{Model: "m", Messages: []llm.Message{llm.User("u"), llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}),
 			llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Media{URL: name}}})}}
-		if b, err := w.Encode(req); err == nil || !strings.Contains(err.Error(), "only a user's message can name a local file") {
+		if b, err := w.Encode(req); err != nil || !strings.Contains(string(b), "a result cannot name a local file") {
 			t.Errorf("%s: a result names a file: got %s, %v", w.API, b, err)
 		}
 	}

@@ -240,6 +240,7 @@ type api struct {
 	path     string
 	maxID    int // the longest accepted call id
 	rules    *wire.Rules
+	results  *wire.MediaRule // the media that are taken in results
 	encode   func(e *encoder, req *llm.Request)
 	fromTool func(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, strict bool) []byte
 	decoder  func(d *dialect, out *wire.Emitter) wire.Decoder

@@ -206,8 +206,8 @@ var responsesSpelling = wiretest.Spelling{
 		"input[].type":               "the same, and references to items that only the server has",
 		"input[].role":               "the same",
 	},
-	Refused: map[string]string{
-		`media of type "audio/mpeg"`: "the API has no form for sound, and refused this request, too",
+	Otherwise: map[string]string{
+		"audio/mpeg of 768 bytes is not shown": "the API has no form for sound, and refused this request: a note stands in its place",
 	},
 	Options: func(body, options map[string]any) {
 		hosted(body, options)

@@ -16,6 +16,7 @@ var responsesAPI = &api{
 	path:     "responses",
 	maxID:    64,
 	rules:    &wire.Rules{HistoryRules: llm.HistoryRules{Settled: true}, Heads: []string{"previous_response_id", "conversation"}},
+	results:  &responsesMedia,
 	encode:   fromRequest,
 	fromTool: fromTool,
 	decoder:  func(d *dialect, out *wire.Emitter) wire.Decoder { return &responseDecoder{dialect: d, Emitter: out} },

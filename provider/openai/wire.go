@@ -31,6 +31,7 @@ func encodeBody(a *api, req *llm.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	req, _ = d.media(req.Model).Apply(req, nil)
 	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req)
 }
 

@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -11,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/mediatype"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -132,7 +131,7 @@ func ReadDataURI(m llm.Media) (llm.Media, error) {
 	var b []byte
 	var err error
 	if encoded {
-		b, err = DecodeBase64([]byte(data))
+		b, err = mediatype.Base64(data)
 	} else {
 		var text string
 		text, err = url.PathUnescape(data)
@@ -142,17 +141,4 @@ func ReadDataURI(m llm.Media) (llm.Media, error) {
 		return m, errors.New("the data: URI cannot be read")
 	}
 	return llm.Media{MIME: mime, Data: b}, nil
-}
-
-// DecodeBase64 decodes standard and URL-safe base64, with or without padding. Clients write all of
-// these forms.
-func DecodeBase64(data []byte) ([]byte, error) {
-	data = bytes.TrimRight(data, "=")
-	b, err := base64.RawStdEncoding.AppendDecode(nil, data)
-	if err != nil {
-		if url, e := base64.RawURLEncoding.AppendDecode(nil, data); e == nil {
-			return url, nil
-		}
-	}
-	return b, err
 }
