@@ -91,11 +91,11 @@ func (c *Client) readResource(ctx context.Context, s *session, q sdk.ReadResourc
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	out := llm.ToolResult{}
-	for _, r := range res.Contents {
-		out.Parts = append(out.Parts, c.resource("read_resource", r)...)
-	}
-	return out, nil
+	from := carriedBy(res.Meta, res)
+	r := c.read("read_resource")
+	defer r.report()
+	r.Contents(from.Contents)
+	return llm.ToolResult{Parts: r.Parts}, nil
 }
 
 func (c *Client) listPrompts(ctx context.Context, s *session, _ struct{}) (llm.ToolResult, error) {
@@ -121,17 +121,24 @@ func (c *Client) listPrompts(ctx context.Context, s *session, _ struct{}) (llm.T
 	return listing(b.String(), n), nil
 }
 
-func (c *Client) readPrompt(ctx context.Context, s *session, q sdk.GetPromptParams) (out llm.ToolResult, err error) {
+func (c *Client) readPrompt(ctx context.Context, s *session, q sdk.GetPromptParams) (llm.ToolResult, error) {
 	res, err := s.conn.GetPrompt(ctx, &sdk.GetPromptParams{Name: q.Name, Arguments: q.Arguments})
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	for _, m := range res.Messages {
-		out.Parts = append(out.Parts, llm.Text{Text: string(m.Role) + ":\n"})
-		out.Parts = append(out.Parts, c.parts("read_prompt", []sdk.Content{m.Content})...)
-		out.Parts = append(out.Parts, llm.Text{Text: "\n"})
+	from := carriedBy(res.Meta, res)
+	r := c.read("read_prompt")
+	defer r.report()
+	var messages []prompt
+	if json.Unmarshal(from.Messages, &messages) != nil {
+		r.Blocks(from.Messages)
 	}
-	return out, nil
+	for _, m := range messages {
+		r.Text(m.Role + ":\n")
+		r.Blocks(m.Content)
+		r.EndLine()
+	}
+	return llm.ToolResult{Parts: r.Parts}, nil
 }
 
 // over returns a tool that runs do with the connection, as a call does.

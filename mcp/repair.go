@@ -14,10 +14,6 @@ import (
 // maxMessage is the maximum size of a server's message.
 const maxMessage = 8 << 20
 
-// structuredKey is the name under which the exact bytes of a structured result pass the SDK, which
-// reads numbers as floating point.
-const structuredKey = "pawl/structured"
-
 // repairer processes the messages of a server before the SDK does. The SDK ends the connection at a
 // message of another form, decodes a list of tools as one value, so that one malformed tool would
 // lose them all, and drops the original bytes. It is safe for concurrent use.
@@ -125,7 +121,8 @@ func (m *repairer) tool(name string) (Listed, bool) {
 
 // marks are the members of results that are repaired. A message without them is not decoded.
 var marks = [][]byte{
-	[]byte(`"tools"`), []byte(`"structuredContent"`), []byte(`"_meta"`), []byte(`"capabilities"`), []byte(`"nextCursor"`),
+	[]byte(`"tools"`), []byte(`"_meta"`), []byte(`"capabilities"`), []byte(`"nextCursor"`),
+	[]byte(`"content`), []byte(`"structuredContent"`), []byte(`"isError"`), []byte(`"messages"`),
 }
 
 // message returns the message in a form that the SDK can decode.
@@ -148,13 +145,7 @@ func (m *repairer) message(b []byte) []byte {
 	}
 	plainMembers(result)
 
-	// The SDK decodes numbers as floats. The metadata carries the exact text past it.
-	if exact, ok := result["structuredContent"]; ok && string(exact) != "null" {
-		meta := map[string]any{}
-		_ = json.Unmarshal(result["_meta"], &meta) // an object, or missing
-		meta[structuredKey] = string(exact)
-		result["_meta"], _ = json.Marshal(meta)
-	}
+	carry(result)
 	if maps.EqualFunc(was, result, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) }) {
 		return b
 	}
