@@ -71,9 +71,10 @@ type OutputHolder interface {
 
 // MediaTaker is an optional ability of a Model.
 //
-// TakeMedia returns m, which is in the result of a tool, as the Model takes it in such a place: with
-// its usual type, or as a Text that says why it cannot be sent. A Model does this itself with the
-// results of a request. The method is for wrappers that put them elsewhere, such as package react.
+// TakeMedia returns m, which is in the result of a tool, as the Model takes it in such a place:
+// with its usual type, or as a Text that says why it cannot be sent. A Model does this itself with
+// the results of a request. The method is for wrappers that put them elsewhere, such as package
+// react.
 type MediaTaker interface {
 	TakeMedia(req *Request, m Media) Part
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/pawl-go/pawl/internal/foreign"
 )
 
-// carriedKey is the name under which the content of a result passes the SDK, as the server wrote it.
-// The SDK decodes a result as one value, so one block that it cannot decode would lose them all, and
-// it reads numbers as floating point.
+// carriedKey is the name under which the content of a result passes the SDK, as the server wrote
+// it. The SDK decodes a result as one value, so one block that it cannot decode would lose them
+// all, and it reads numbers as floating point.
 const carriedKey = "pawl/result"
 
 // carriedMembers are the members of a result that pass the SDK in its metadata.
@@ -52,8 +52,8 @@ type carried struct {
 	Messages   json.RawMessage // of a prompt
 }
 
-// carriedBy returns the content of a result with the metadata meta. decoded is the result as the SDK
-// decoded it; it has the content if the message did not pass a repairer.
+// carriedBy returns the content of a result with the metadata meta. decoded is the result as the
+// SDK decoded it; it has the content if the message did not pass a repairer.
 func carriedBy(meta sdk.Meta, decoded any) carried {
 	var c carried
 	text, ok := meta[carriedKey].(string)

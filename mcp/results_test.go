@@ -52,8 +52,8 @@ func rawServer(t *testing.T, output string, result func() string) mcp.Server {
 	return mcp.Server{Name: "test", URL: web.URL, Trust: true, Resources: true, Prompts: true}
 }
 
-// described is a result as the model reads it: its texts, and its media as <type size>.
-func described(r llm.ToolResult) string {
+// shown is a result as the model reads it: its texts, and its media as <type size>.
+func shown(r llm.ToolResult) string {
 	var b strings.Builder
 	for _, p := range r.Parts {
 		switch p := p.(type) {
@@ -66,7 +66,7 @@ func described(r llm.ToolResult) string {
 	return b.String()
 }
 
-// Whatever a server returns, a result never fails as a whole: the model reads what can be read, a
+// A result never fails as a whole: the model reads what can be read, a
 // note in place of the rest, and structured data that no text holds.
 func TestResultsAsTheyCome(t *testing.T) {
 	const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x3e\x3f"
@@ -78,11 +78,13 @@ func TestResultsAsTheyCome(t *testing.T) {
 	var notices []string
 	clients := map[string]*mcp.Client{}
 	for name, schema := range map[string]string{"": "", "schema": output} {
-		clients[name] = open(t, rawServer(t, schema, func() string { return result }), &mcp.Options{Notice: func(n mcp.Notice) {
+		record := func(n mcp.Notice) {
 			mu.Lock()
 			notices = append(notices, n.String())
 			mu.Unlock()
-		}})
+		}
+		server := rawServer(t, schema, func() string { return result })
+		clients[name] = open(t, server, &mcp.Options{Notice: record})
 	}
 
 	for _, c := range []struct {
@@ -122,7 +124,7 @@ func TestResultsAsTheyCome(t *testing.T) {
 		result = c.result
 		notices = nil
 		x := call(t, clients[c.schema], "test_get", `{}`)
-		got := described(x.Result)
+		got := shown(x.Result)
 		exact := got == c.want || strings.HasSuffix(c.want, "schema") && strings.HasPrefix(got, c.want)
 		if !exact || string(x.Result.Data) != c.data || (x.Outcome == pawl.OutcomeError) != c.failed {
 			t.Errorf("%s: %s %q, data %s; want %q, data %s", c.name, x.Outcome, got, x.Result.Data, c.want, c.data)
@@ -143,8 +145,8 @@ func TestResultsAsTheyCome(t *testing.T) {
 			"user:\nwords\nassistant:\n[content of an unknown kind: chart]\n{\"type\":\"chart\"}\n"},
 	} {
 		result = c.result
-		if x := call(t, clients[""], c.tool, c.args); described(x.Result) != c.want {
-			t.Errorf("%s: %s %q, want %q", c.tool, x.Outcome, described(x.Result), c.want)
+		if x := call(t, clients[""], c.tool, c.args); shown(x.Result) != c.want {
+			t.Errorf("%s: %s %q, want %q", c.tool, x.Outcome, shown(x.Result), c.want)
 		}
 	}
 }

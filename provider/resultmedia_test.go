@@ -26,9 +26,9 @@ var resultWires = []struct {
 	{"gemini 3", "gemini-3-flash-preview", gemini.EncodeGenerate},
 }
 
-// Whatever media the result of a tool has, in whatever words, the request can be sent: a wire takes a
-// medium, or the model reads a note in its place. A later request with the same history can be sent
-// as well. The same media in a user's message are errors where a wire does not take them.
+// A request with any media in the result of a tool can be sent: a wire takes a medium, or the model
+// reads a note in its place. A later request with the same history can be sent as well. The same
+// media in a user's message are errors where a wire does not take them.
 func TestResultMediaNeverFail(t *testing.T) {
 	const (
 		png  = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
@@ -80,9 +80,14 @@ func TestResultMediaNeverFail(t *testing.T) {
 		for _, failed := range []bool{false, true} {
 			for _, w := range resultWires {
 				name := fmt.Sprintf("%s, %s, failed %v", w.name, c.name, failed)
-				req := &llm.Request{Model: w.model, Messages: []llm.Message{llm.User("u"), llm.Assistant(llm.ToolCall{ID: "a", Name: "f", Args: []byte(`{}`)}),
-					llm.Results(llm.ToolResult{CallID: "a", IsError: failed, Parts: []llm.Part{llm.Text{Text: "chart"}, c.media}}),
-					llm.Assistant(llm.Text{Text: "I see."}), llm.User("And?")}}
+				result := llm.ToolResult{CallID: "a", IsError: failed, Parts: []llm.Part{llm.Text{Text: "chart"}, c.media}}
+				req := &llm.Request{Model: w.model, Messages: []llm.Message{
+					llm.User("u"),
+					llm.Assistant(llm.ToolCall{ID: "a", Name: "f", Args: []byte(`{}`)}),
+					llm.Results(result),
+					llm.Assistant(llm.Text{Text: "I see."}),
+					llm.User("And?"),
+				}}
 				body, err := w.encode(req)
 				if err != nil || !json.Valid(body) {
 					t.Errorf("%s: %v", name, err)
@@ -108,7 +113,8 @@ func TestResultMediaNeverFail(t *testing.T) {
 
 	// The control: a user's picture is not replaced.
 	for _, w := range resultWires[:3] {
-		req := &llm.Request{Model: w.model, Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{data("video/mp4", "\x01")}}}}
+		video := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{data("video/mp4", "\x01")}}
+		req := &llm.Request{Model: w.model, Messages: []llm.Message{video}}
 		if body, err := w.encode(req); err == nil {
 			t.Errorf("%s sends a user's video: %s", w.name, body)
 		}

@@ -55,7 +55,8 @@ func (r *Reader) block(raw json.RawMessage, depth int) {
 		r.JSON(raw)
 		return
 	}
-	switch kind := b.text("type", "kind"); {
+	kind := b.text("type", "kind")
+	switch {
 	case kind == "resource_link":
 		r.link(b)
 	case b.has("resource"):
@@ -184,8 +185,8 @@ func (f fields) text(names ...string) string {
 // mime returns the media type that the block states, under any of the names that providers use.
 func (f fields) mime() string { return f.text("mimeType", "mime_type", "mediaType", "media_type") }
 
-// places returns the objects in which the data of the block may be: itself, and the members in which
-// the blocks of providers have it.
+// places returns the objects in which the data of the block may be: itself, and the members in
+// which the blocks of providers have it.
 func (f fields) places() []fields {
 	all := []fields{f}
 	for _, name := range []string{"source", "image_url", "file", "input_audio", "inlineData"} {
@@ -197,7 +198,7 @@ func (f fields) places() []fields {
 	return all
 }
 
-// asText returns a JSON string as text, and any other value as it is written.
+// asText returns a JSON string as text, and any other value unchanged.
 func asText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -1,5 +1,5 @@
-// Package foreign converts what other programs return to the parts of a result: MCP servers, agents,
-// APIs and commands.
+// Package foreign converts what other programs return to the parts of a result: MCP servers,
+// agents, APIs and commands.
 //
 //	r := foreign.Reader{Clean: clean}
 //	r.Blocks(content)       // a list of blocks, as MCP has it
@@ -7,9 +7,9 @@
 //	r.Structured(data)      // unless the texts hold it already
 //	result.Parts = r.Parts
 //
-// A Reader never fails as a whole: what it can read reaches the model, and a note stands in the place
-// of what it cannot read. It decides by the bytes, not by what their sender says of them. It does not
-// know providers: whether a model takes a medium is decided with each request.
+// A Reader never fails as a whole: what it can read reaches the model, and a note stands in the
+// place of what it cannot read. It decides by the bytes, not by what their sender says of them. It
+// does not know providers: whether a model takes a medium is decided with each request.
 package foreign
 
 import (
@@ -130,9 +130,9 @@ func (r *Reader) Bytes(data []byte, stated, name string) {
 	}
 }
 
-// Medium returns data as a medium: an image, a sound, a video or a PDF document. It reports false if
-// data is nothing of this, or not what its sender says. stated is the type that the sender states; it
-// may be empty.
+// Medium returns data as a medium: an image, a sound, a video or a PDF document. It reports false
+// if data is nothing of this, or not what its sender says. stated is the type that the sender
+// states; it may be empty.
 func Medium(data []byte, stated string) (m llm.Media, ok bool) {
 	kind := mediatype.Of(data, stated)
 	if len(data) == 0 || !isMedium(kind) || !isSound(data, kind) {
@@ -198,7 +198,7 @@ func (r *Reader) Link(address string, about ...string) {
 	r.Note("a link to the resource %s: %s", r.name(address, 2000), r.name(of, 1000))
 }
 
-// JSON adds a value as it is written.
+// JSON adds a value unchanged.
 func (r *Reader) JSON(v json.RawMessage) { r.Text(string(v)) }
 
 // Structured adds structured data, unless the texts so far hold it.

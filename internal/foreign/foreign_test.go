@@ -35,7 +35,7 @@ func shown(parts []llm.Part) string {
 	return b.String()
 }
 
-// Each block is read by itself: whatever one of them is, the text before it and the text after it
+// Each block is read by itself. If one is damaged, the text before it and the text after it still
 // reach the model.
 func TestBlocks(t *testing.T) {
 	for _, c := range []struct{ name, block, want string }{
@@ -192,7 +192,7 @@ func TestHoldsIsBounded(t *testing.T) {
 	}
 }
 
-// No content makes a reader panic or lose the text beside it.
+// No content makes a reader panic or lose the text around it.
 func FuzzBlocks(f *testing.F) {
 	f.Add(`{"type":"image","data":"data:,","mimeType":";"}`)
 	f.Add(`{"type":"resource","resource":{"blob":"/+8=","mimeType":"text/"}}`)

@@ -13,7 +13,8 @@ import (
 
 // Holds reports whether texts hold data, so that a reader of the texts need not read it. They do if
 // a text is equal JSON, or if each leaf of data stands in the texts: each string, number, boolean,
-// null and empty list or object, and each name of a member that is no identifier and therefore data.
+// null and empty list or object, and each name of a member that is no identifier and therefore
+// data.
 func Holds(texts []string, data json.RawMessage) bool {
 	same := jsonform.Canonical(data)
 	said := newWords()
@@ -93,8 +94,8 @@ func stands(text, word string) bool {
 	}
 }
 
-// apart reports whether no word goes from the end of a to the beginning of b. A sign, and a point or a
-// comma between digits, continue a number.
+// apart reports whether no word goes from the end of a to the beginning of b. A sign, and a point
+// or a comma between digits, continue a number.
 func apart(a, b string) bool {
 	if a == "" || b == "" {
 		return true

@@ -1,9 +1,9 @@
-// Package mediatype finds out what bytes are: the type by their signature, the usual name of a type,
-// and the bytes in base64 of any form.
+// Package mediatype finds out what bytes are: the type by their signature, the usual name of a
+// type, and the bytes in base64 of any form.
 //
 // Programs that send media often state a wrong type: a screenshot in JPEG as image/png, or the name
-// image/jpg, which is not registered. Providers compare the type with the bytes and refuse the whole
-// request. So the bytes decide, and the stated type counts only where they say nothing.
+// image/jpg, which is not registered. Providers compare the type with the bytes and refuse the
+// whole request. So the bytes decide, and the stated type counts only where they say nothing.
 package mediatype
 
 import (
@@ -39,8 +39,8 @@ func Of(data []byte, stated string) string {
 	return kind
 }
 
-// refined returns the stated type if it is a more exact name of the detected one: bytes tell
-// containers, and not what is in them.
+// refined returns the stated type if it is a more exact name of the detected one: the bytes
+// identify a container, and not its content.
 func refined(detected, stated string) string {
 	if slices.Contains(finer[detected], stated) {
 		return stated
@@ -104,8 +104,8 @@ var signatures = []signature{
 // riff are the types of files in the format RIFF, by the word at offset 8.
 var riff = map[string]string{"WEBP": "image/webp", "WAVE": "audio/wav", "AVI ": "video/x-msvideo"}
 
-// brands are the types of files in the ISO base media format, by the brand at offset 8. Other brands
-// are video/mp4.
+// brands are the types of files in the ISO base media format, by the brand at offset 8. Other
+// brands are video/mp4.
 var brands = map[string]string{
 	"heic": "image/heic",
 	"heix": "image/heic",
@@ -241,7 +241,8 @@ func Readable(data []byte) (string, bool) {
 	return string(data), true
 }
 
-// isBinary reports whether r does not occur in texts, where escape sequences of terminals may occur.
+// isBinary reports whether r does not occur in texts, where escape sequences of terminals may
+// occur.
 func isBinary(r rune) bool { return r < 0x20 && !strings.ContainsRune("\t\n\v\f\r\b\x1b", r) }
 
 // isMarkup reports whether data is text that begins as a page, XML or JSON does.

@@ -27,7 +27,7 @@ var beginnings = map[string]string{
 	"application/zip": "PK\x03\x04\x14\x00",
 }
 
-// The bytes decide, whatever type is stated.
+// The bytes decide, with any stated type.
 func TestOf(t *testing.T) {
 	for want, data := range beginnings {
 		for _, stated := range []string{"", want, "image/png", "image/jpg", "application/octet-stream", "x", "text/plain"} {

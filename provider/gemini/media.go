@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// resultMedia are the media that the API takes in results, or beside them.
+// resultMedia are the media that the API takes in results, or after them.
 // https://ai.google.dev/gemini-api/docs/image-understanding, audio, video-understanding,
 // document-processing.
 var resultMedia = wire.MediaRule{

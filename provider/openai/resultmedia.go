@@ -23,7 +23,7 @@ var responsesMedia = wire.MediaRule{
 	ImageFiles: true,
 }
 
-// chatMedia are the media that Chat Completions takes beside results.
+// chatMedia are the media that Chat Completions takes after results.
 var chatMedia = wire.MediaRule{
 	Name:    "Chat Completions",
 	Data:    slices.Concat(imagesOfResults, []string{"application/pdf"}),

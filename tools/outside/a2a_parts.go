@@ -12,9 +12,10 @@ import (
 	"github.com/pawl-go/pawl/internal/mediatype"
 )
 
-// lenientParts rewrites the parts of messages and artifacts in a response to a form that the A2A SDK
-// decodes. The SDK decodes a task as one value, so one part that it cannot decode would lose them
-// all: bytes that are not strict base64, a part of an unknown kind, a part with several contents.
+// lenientParts rewrites the parts of messages and artifacts in a response to a form that the A2A
+// SDK decodes. The SDK decodes a task as one value, so one part that it cannot decode would lose
+// them all: bytes that are not strict base64, a part of an unknown kind, a part with several
+// contents.
 func lenientParts(res *http.Response) {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch kind {
@@ -64,7 +65,7 @@ func (l *partLines) Read(p []byte) (int, error) {
 }
 
 // rewrittenParts returns a message with its parts rewritten. A message that needs no change is
-// returned as it is.
+// returned unchanged.
 func rewrittenParts(message []byte) []byte {
 	if !bytes.Contains(message, []byte(`"parts"`)) {
 		return message

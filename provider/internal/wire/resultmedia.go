@@ -33,9 +33,10 @@ type MediaRule struct {
 	Blind bool
 }
 
-// Apply returns req with a note for each medium in a result that the API does not take, and with the
-// usual types of the others. It returns req itself if no result has media, and otherwise a copy. It
-// emits a notice if there are notes, and reports whether the consumer wants more. yield may be nil.
+// Apply returns req with a note for each medium in a result that the API does not take, and with
+// the usual types of the others. It returns req itself if no result has media, and otherwise a
+// copy. It emits a notice if there are notes, and reports whether the consumer wants more. yield
+// may be nil.
 func (r *MediaRule) Apply(req *llm.Request, yield func(llm.Delta, error) bool) (*llm.Request, bool) {
 	var left []string
 	out := req

@@ -98,7 +98,8 @@ func TestApply(t *testing.T) {
 	if diff := cmp.Diff(want, notices); diff != "" {
 		t.Errorf("notices (-want +got):\n%s", diff)
 	}
-	wantMessage := llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "chart"}, llm.Text{Text: "[" + left + "]"}}},
+	noted := []llm.Part{llm.Text{Text: "chart"}, llm.Text{Text: "[" + left + "]"}}
+	wantMessage := llm.Results(llm.ToolResult{CallID: "a", Parts: noted},
 		llm.ToolResult{CallID: "b", Parts: []llm.Part{llm.Media{MIME: "image/jpeg", Data: []byte(jpegBytes)}}})
 	if diff := cmp.Diff(wantMessage, out.Messages[2]); diff != "" {
 		t.Errorf("the results (-want +got):\n%s", diff)
