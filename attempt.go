@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -140,34 +141,29 @@ func (w *work) timedOut(err error) error {
 	if err == errAbandoned {
 		still = " and still runs"
 	}
-	return &failure{outcome: OutcomeTimeout, err: err, repeat: true,
-		text: fmt.Sprintf("%s did not end within %v%s%s", w.tool.Name, w.tool.timeout(), still, w.mayHaveHappened())}
+	c := w.interruptedCertainty(err)
+	return &failure{outcome: OutcomeTimeout, err: err, repeat: true, certainty: c,
+		text: fmt.Sprintf("%s did not end within %v%s%s", w.tool.Name, w.tool.timeout(), still, sentence(c))}
 }
 
 // interrupted returns the error of a call that was cancelled after it had started.
 func (w *work) interrupted(ctx context.Context, err error) error {
-	f := &failure{outcome: OutcomeCancelled, err: err}
+	c := w.interruptedCertainty(err)
+	f := &failure{outcome: OutcomeCancelled, err: err, certainty: c}
 	switch cause := context.Cause(ctx); cause {
 	case ErrCancelled:
-		f.text = "Cancelled while it ran" + w.mayHaveHappened()
+		f.text = "Cancelled while it ran" + sentence(c)
 	case errFailFast:
-		f.text = "Ended because another call of this step failed" + w.mayHaveHappened()
+		f.text = "Ended because another call of this step failed" + sentence(c)
 	default:
-		f.text = "Interrupted" + w.mayHaveHappened()
+		f.text = "Interrupted" + sentence(c)
 		// A composing call would repeat its nested Writes, unless an engine replays their outcomes.
-		if w.tool.Effect == EffectWrite || w.inv.wrote.Load() && !w.task.scope.engine.Replays {
+		writes := w.tool.Effect == EffectWrite || w.inv.wrote.Load() && !w.task.scope.engine.Replays
+		if writes && c != delivery.NotSent && c != delivery.Refused {
 			f.outcome = OutcomeUnknown
 		}
 	}
 	return f
-}
-
-func (w *work) mayHaveHappened() string {
-	switch w.tool.Effect {
-	case EffectWrite, EffectIdempotent, EffectCompose:
-		return ". What it does may have happened."
-	}
-	return "."
 }
 
 // notStarted returns the error of a call that was cancelled before it started.

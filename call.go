@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -211,6 +212,9 @@ type Execution struct {
 	Result  llm.ToolResult `json:"result"`
 	// Error text for people. The model reads Result.
 	Error string `json:"error,omitzero"`
+	// Whether a call that has no result of its tool may have taken effect. "" means that the tool
+	// returned, that it was not started, or that the call only reads.
+	Certainty delivery.Certainty `json:"certainty,omitzero"`
 	// StopFailed or StopFinished: the call ends the run. "" means that it does not.
 	Ends StopReason `json:"ends,omitzero"`
 	// Repairs of the arguments.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -20,8 +21,10 @@ func (x *Execution) giveUp() {
 	switch {
 	case x.waitsInside():
 		text = "Cancelled while calls nested in it were pending. It may have taken effect in part."
+		x.Certainty = delivery.Unknown
 	case x.Outcome == OutcomeUnknown:
 		text = "Cancelled. It was started and interrupted: it may have taken effect."
+		x.Certainty = delivery.Unknown
 	}
 	id := x.Call.ID
 	key := x.Key
@@ -96,9 +99,10 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 func (w *work) failed(err error) llm.ToolResult {
 	x := &w.x
 	var (
-		f   *failure
-		ctl *control
-		b   *blocked
+		f    *failure
+		ctl  *control
+		b    *blocked
+		call *delivery.Error
 	)
 	switch {
 	case errors.As(err, &ctl):
@@ -115,15 +119,22 @@ func (w *work) failed(err error) llm.ToolResult {
 		return llm.ErrorResult("Blocked: " + b.reason)
 	case errors.As(err, &f):
 		x.Outcome, x.Error, x.Limited = f.outcome, f.Error(), f.limit
+		x.Certainty = f.certainty
 		if w.task.interrupted() && x.Attempts == w.task.Attempt && f.outcome != OutcomeUnknown {
+			x.Certainty = delivery.Unknown
 			return llm.ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
 		}
 		if f.outcome == OutcomeUnknown {
+			x.Certainty = delivery.Unknown
 			q := PendingCall{Key: w.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
 			q.Digest = digest(q, w.tool)
 			x.Pending = []PendingCall{q}
 		}
 		return llm.ErrorResult(f.text)
+	case errors.As(err, &call):
+		x.Outcome, x.Error = OutcomeError, text.Clip(call.Error(), 500)
+		x.Certainty = w.certaintyOf(call)
+		return withCertainty(call.Result, x.Certainty)
 	}
 	x.Outcome, x.Error = OutcomeError, err.Error()
 	return llm.ErrorResult(err.Error())

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/internal/text"
@@ -84,6 +85,8 @@ type failure struct {
 	err     error  // for the record; may be nil
 	repeat  bool   // whether the same call may succeed later
 	limit   int    // the Limits.Calls that refused the call
+
+	certainty delivery.Certainty // of a call that had started
 }
 
 func (f *failure) Error() string {

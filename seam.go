@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -154,6 +155,9 @@ func (s *seam) ask(t *Task, x *Execution) {
 	}
 	q.Digest = digest(q, tool)
 	x.Outcome = q.Outcome
+	if q.Outcome == OutcomeUnknown {
+		x.Certainty = delivery.Unknown
+	}
 	x.Pending = []PendingCall{q}
 }
 

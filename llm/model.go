@@ -69,16 +69,6 @@ type OutputHolder interface {
 	HoldsOutput(req *Request) bool
 }
 
-// MediaTaker is an optional ability of a Model.
-//
-// TakeMedia returns m, which is in the result of a tool, as the Model takes it in such a place:
-// with its usual type, or as a Text that says why it cannot be sent. A Model does this itself with
-// the results of a request. The method is for wrappers that put them elsewhere, such as package
-// react.
-type MediaTaker interface {
-	TakeMedia(req *Request, m Media) Part
-}
-
 // Settings tune a request. The zero value means the provider's defaults.
 type Settings struct {
 	// MaxTokens limits the reply. 0 means the provider's default.

@@ -6,11 +6,18 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
+// mediaTaker is an optional ability of a Model, which the adapters of providers have. TakeMedia
+// returns a medium of a result as the provider takes it: with its usual type, or as a Text that says
+// why it cannot be sent.
+type mediaTaker interface {
+	TakeMedia(req *llm.Request, m llm.Media) llm.Part
+}
+
 // takenBy returns the messages of req with the media of results as model takes them. Results become
 // messages of the user, and an adapter refuses media of a user that it does not take. A model that
 // states nothing about media gets them unchanged.
 func takenBy(model llm.Model, req *llm.Request) []llm.Message {
-	taker, ok := llm.As[llm.MediaTaker](model)
+	taker, ok := llm.As[mediaTaker](model)
 	if !ok {
 		return req.Messages
 	}
@@ -32,7 +39,7 @@ func takenBy(model llm.Model, req *llm.Request) []llm.Message {
 	return out
 }
 
-func taken(taker llm.MediaTaker, req *llm.Request, parts []llm.Part) []llm.Part {
+func taken(taker mediaTaker, req *llm.Request, parts []llm.Part) []llm.Part {
 	out := slices.Clone(parts)
 	for i, p := range out {
 		if m, ok := p.(llm.Media); ok {

@@ -47,8 +47,6 @@ func (d *dialect) media(name string) *wire.MediaRule {
 	return &r
 }
 
-var _ llm.MediaTaker = (*Model)(nil)
-
 // TakeMedia returns a medium of a result as the server takes it, or a note in its place.
 func (m *Model) TakeMedia(req *llm.Request, of llm.Media) llm.Part {
 	p, _ := m.media(cmp.Or(req.Model, m.name)).Take(of)
