@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -17,8 +18,10 @@ const (
 	EffectIntended  EffectState = "intended"  // pending approval, not started
 	EffectStarted   EffectState = "started"   // its intent is on disk, and its process is alive
 	EffectCompleted EffectState = "completed" // it succeeded
-	EffectFailed    EffectState = "failed"    // it started and reported a failure
-	EffectUnknown   EffectState = "unknown"   // it started, and its outcome is unknown
+	EffectFailed    EffectState = "failed"    // it started and reported a failure, or was not sent
+	// It started, and its outcome is unknown: it was interrupted, cancelled or too slow, or its
+	// connection was lost. It may have happened.
+	EffectUnknown EffectState = "unknown"
 )
 
 // LedgerEntry is a call of a tool with an effect, and its known state.
@@ -35,9 +38,12 @@ type LedgerEntry struct {
 	Ended          time.Time    `json:"ended,omitzero"`           // the zero Time means not ended
 	Outcome        pawl.Outcome `json:"outcome,omitzero"`         // "" means no outcome
 	Error          string       `json:"error,omitzero"`           // Execution.Error
+	// Execution.Certainty. Empty means that the tool returned, or that the call only reads.
+	Certainty delivery.Certainty `json:"certainty,omitzero"`
 
 	// Question is the pending question whose answer (Engine.Decide) lets the run continue. Nil
-	// means none. For an unknown effect, the question is asked when the run resumes.
+	// means none. For an unknown effect without an Outcome, the question is asked when the run
+	// resumes. With an Outcome the run went on: the model has read that the call may have happened.
 	Question *pawl.PendingCall `json:"question,omitzero"`
 	// Answer is the stored answer that the run will act on when it resumes. Nil means that there is
 	// no answer, or that the run has acted on it.
@@ -82,15 +88,35 @@ func started(h *record.History, key llm.Key, alive bool) LedgerEntry {
 		f.Outcome = x.Outcome
 		f.Error = x.Error
 		f.Ended = x.Ended
-		f.State = EffectFailed
-		if x.Outcome == pawl.OutcomeOK {
-			f.State = EffectCompleted
-		}
+		f.Certainty = certaintyOf(&x, last.Effect)
+		f.State = stateOf(x.Outcome, f.Certainty)
 	case alive:
 		f.State = EffectStarted
 	}
 	f.setQuestion(h.OpenQuestion(key))
 	return f
+}
+
+// stateOf returns the state of a call that has ended.
+func stateOf(outcome pawl.Outcome, c delivery.Certainty) EffectState {
+	switch {
+	case outcome == pawl.OutcomeOK:
+		return EffectCompleted
+	case c == delivery.Unknown:
+		return EffectUnknown
+	}
+	return EffectFailed
+}
+
+// certaintyOf returns the certainty of a call that has ended. Journals from before it was recorded
+// have the outcome alone.
+func certaintyOf(x *pawl.Execution, effect pawl.Effect) delivery.Certainty {
+	stopped := x.Outcome == pawl.OutcomeTimeout || x.Outcome == pawl.OutcomeCancelled
+	changes := effect == pawl.EffectWrite || effect == pawl.EffectIdempotent
+	if x.Certainty == "" && stopped && changes {
+		return delivery.Unknown
+	}
+	return x.Certainty
 }
 
 // intended returns the entry of a call that has not started in this run.

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -160,7 +161,9 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 			return notYet(t), true
 		}
 		// No side effect happened.
-		return gone(ctx, &toolDef{Effect: pawl.EffectRead}, t, err), false
+		e = gone(ctx, &toolDef{Effect: pawl.EffectRead}, t, err)
+		e.Certainty = delivery.NotSent
+		return e, false
 	}
 	return gone(ctx, def, t, err), false
 }
@@ -205,10 +208,14 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 		// It did not start: it reports the cancellation of the run.
 		return t.Do(ctx, func(pawl.Event) {})
 	case known && app.Type() == notStarted:
+		if def.Effect != pawl.EffectRead && def.Effect != pawl.EffectPure {
+			e.Certainty = delivery.NotSent
+		}
 		return fail("The call cannot be executed here.")
 	case def.Effect == pawl.EffectWrite:
 		e.Attempts++
 		e.Outcome = pawl.OutcomeUnknown
+		e.Certainty = delivery.Unknown
 		// The Digest is empty: the question has not been asked.
 		e.Pending = []pawl.PendingCall{{
 			Key:     t.Key,
@@ -220,7 +227,12 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 		return e
 	}
 	e.Attempts++
-	return fail("The tool could not be executed: the machine that ran it was lost each time it was tried.")
+	text := "The tool could not be executed: the machine that ran it was lost each time it was tried."
+	if def.Effect != pawl.EffectRead && def.Effect != pawl.EffectPure {
+		e.Certainty = delivery.Unknown
+		text += " What the call does may have happened."
+	}
+	return fail(text)
 }
 
 // notYet returns the state of a call that another activity must execute, as if this one had not

@@ -118,14 +118,14 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 		fields := [][2]string{{"run", id}, {"key", string(f.Key)}, {"tool", f.Tool}, {"effect", f.Effect.String()},
 			{"state", string(f.State)}, {"arguments", string(f.Call.Args)}, {"attempts", fmt.Sprint(f.Attempts)},
 			{"began", cli.Moment(f.Began, "")}, {"ended", cli.Moment(f.Ended, "")}, {"outcome", string(f.Outcome)},
-			{"error", f.Error}, {"idempotency key", f.IdempotencyKey}}
+			{"certainty", string(f.Certainty)}, {"error", f.Error}, {"idempotency key", f.IdempotencyKey}}
 		resume := j.Command("runs", "resume", id)
 		switch {
 		case f.Question != nil:
 			fields = append(fields, [2]string{"waits", j.Settling(id, assemble.WaitingCalls([]pawl.PendingCall{*f.Question}))})
 		case f.Answer != nil:
 			fields = append(fields, [2]string{"answered", answered(f.Answer) + "; to resume: " + resume})
-		case f.State == journal.EffectUnknown:
+		case f.State == journal.EffectUnknown && f.Outcome == "":
 			fields = append(fields, [2]string{"waits", "for " + resume + ", which asks the tool, or a person"})
 		}
 		for i := range fields {
@@ -173,6 +173,9 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 		case f.Answer != nil:
 			return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)),
 				j.Command("runs", "resume", id))
+		case f.Outcome != "":
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s has its result: the model has read that it may "+
+				"have happened, and the run went on", f.Key, id), j.Command("effects", "show", id, string(f.Key)))
 		case f.Question == nil:
 			return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool has not been asked yet"),
 				"first "+j.Command("runs", "resume", id)+", then repeat this command")

@@ -153,7 +153,7 @@ func (v *runView) steps(w io.Writer) {
 		all = append(all, entry{m.Key, "steered: " + text})
 	}
 	for _, f := range v.effects {
-		if f.State == journal.EffectUnknown || f.State == journal.EffectStarted {
+		if f.Outcome == "" && (f.State == journal.EffectUnknown || f.State == journal.EffectStarted) {
 			all = append(all, entry{f.Key, fmt.Sprintf("%s %s %s", f.State, f.Tool, f.Call.Args)})
 		}
 	}
