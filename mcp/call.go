@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -79,10 +80,16 @@ func (c *Client) within(ctx context.Context, name, digest string, do func(s *ses
 // notMade returns the error of a call that was never sent to the server, or that the server refused
 // before any work.
 func notMade(ctx context.Context, server string, err error) error {
+	text := fmt.Sprintf("the MCP server %s cannot be reached: %v", server, err)
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return delivery.NewError(delivery.NotSent, text, context.Cause(ctx))
 	}
-	return pawl.RetryableError(fmt.Errorf("the call was not made: the MCP server %s cannot be reached: %w", server, err))
+	return delivery.NewError(delivery.NotSent, text, pawl.RetryableError(err))
+}
+
+// lostCall returns the error of a call that was sent and got no result.
+func lostCall(text string, err error) error {
+	return delivery.NewError(delivery.Unknown, text, err)
 }
 
 // ready returns the connection for a call, which stays in use until the caller calls Done.
@@ -226,10 +233,11 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 		c.drop(s) // the next run learns whether the server is away
 		return llm.ToolResult{}, notMade(ctx, c.server.Name, errors.New(text))
 	case refused, expired:
-		return llm.ToolResult{}, pawl.RetryableError(fmt.Errorf("the call was not made: the MCP server %s refused it before any work: %s", c.server.Name, text))
+		said := fmt.Sprintf("the MCP server %s refused the call: %s", c.server.Name, text)
+		return llm.ToolResult{}, delivery.NewError(delivery.Refused, said, pawl.RetryableError(errors.New(text)))
 	}
 	if !lost(err) && s.alive() {
-		return llm.ErrorResult(fmt.Sprintf("The MCP server %s gave no result that can be read: %s. What the call does may have happened.", c.server.Name, text)), nil
+		return llm.ToolResult{}, lostCall(fmt.Sprintf("The MCP server %s gave no result that can be read: %s", c.server.Name, text), err)
 	}
 	c.drop(s)
 	if words := s.proc.waitWords(ctx); words != "" {
@@ -237,8 +245,8 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 	}
 	// The pipeline retries the call if its effect permits, and otherwise shows this text to the
 	// model.
-	return llm.ToolResult{}, pawl.RetryableError(fmt.Errorf("the connection to the MCP server %s was lost during the call. What the call does may have happened: "+
-		"it was not repeated. Find out before you call it again", c.server.Name))
+	text := fmt.Sprintf("the connection to the MCP server %s was lost during the call, which was not repeated. Find out what happened before you call it again", c.server.Name)
+	return llm.ToolResult{}, lostCall(text, pawl.RetryableError(err))
 }
 
 func (s *session) alive() bool {

@@ -13,8 +13,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/internal/netguard"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/tools/internal/sending"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -100,11 +102,11 @@ func (f *fetcher) run(ctx context.Context, a fetchArgs) (llm.ToolResult, error) 
 	var failed *webpage.Error
 	switch {
 	case errors.As(err, &failed):
-		return llm.ErrorResult(failed.Text), nil
+		return llm.ToolResult{}, failed.Call()
 	case err != nil:
 		return llm.ToolResult{}, err
 	}
-	return answer(res, a), nil
+	return sending.Stated(answer(res, a), res.Status, len(res.Body) == 0)
 }
 
 // forbidden lists headers that belong to the connection, and headers by which a proxy or a server
@@ -172,7 +174,8 @@ func answer(res *webpage.Response, a fetchArgs) llm.ToolResult {
 	out := llm.ToolResult{IsError: res.Status >= 400}
 	switch {
 	case page.Image && !out.IsError:
-		out.Parts = []llm.Part{llm.Text{Text: head.String()}, llm.Media{MIME: res.Type, Data: res.Body}}
+		m, _ := foreign.Medium(res.Body, res.Type) // its bytes are an image's
+		out.Parts = []llm.Part{llm.Text{Text: head.String()}, m}
 	case page.Text != "":
 		text, note := part(page.Text, a, &data)
 		if res.Truncated {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,7 +18,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
+	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/tools/internal/sending"
 )
 
 const (
@@ -75,10 +79,13 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(f.name, text)
 	}
 	res, err := s.next.RoundTrip(r)
-	if err == nil {
-		res.Body = http.MaxBytesReader(nil, res.Body, a2aBody)
+	if err != nil {
+		return nil, err
 	}
-	return res, err
+	res.Body = http.MaxBytesReader(nil, res.Body, a2aBody)
+	sending.Answered(res)
+	lenientParts(res)
+	return res, nil
 }
 
 // connect reads the card of the agent, once. The card may name addresses of its own host only,
@@ -120,7 +127,7 @@ func (r *remote) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, er
 	}
 	c, err := r.connect(ctx)
 	if err != nil {
-		return llm.ErrorResult(err.Error()), nil
+		return llm.ToolResult{}, delivery.NewError(delivery.NotSent, err.Error(), cmp.Or(context.Cause(ctx), err))
 	}
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(in.Message))
 	m.ContextID, m.TaskID = in.Context, a2a.TaskID(in.Task)
@@ -131,7 +138,8 @@ func (r *remote) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, er
 	// An agent without streams says at once which task it has started, so that it can be cancelled.
 	// Of a task that goes on, it would say the state before.
 	req := &a2a.SendMessageRequest{Message: m, Config: &a2a.SendMessageConfig{ReturnImmediately: in.Task == ""}}
-	for e, failed := range c.SendStreamingMessage(ctx, req) {
+	sending, sent := sending.Watch(ctx)
+	for e, failed := range c.SendStreamingMessage(sending, req) {
 		if err = failed; err != nil || e == nil {
 			break
 		}
@@ -147,9 +155,19 @@ func (r *remote) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, er
 	case id != "":
 		return r.end(ctx, c, id)
 	case err != nil:
-		return llm.ErrorResult(err.Error()), nil
+		return unsent(ctx, sent, err)
 	}
-	return llm.ErrorResult("the agent answered with neither a message nor a task"), nil
+	return llm.ToolResult{}, delivery.NewError(delivery.Unknown, "the agent answered with neither a message nor a task", nil)
+}
+
+// unsent returns the result of a message to which the agent gave no task, and err.
+func unsent(ctx context.Context, sent *sending.Request, err error) (llm.ToolResult, error) {
+	status, _ := sent.Status()
+	broken := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || ctx.Err() != nil
+	if status != 0 && !broken && sending.OfStatus(sent.Status()) == "" {
+		return llm.ErrorResult(err.Error()), nil // the agent's own words
+	}
+	return llm.ToolResult{}, delivery.NewError(sent.Certainty(), err.Error(), cmp.Or(context.Cause(ctx), err))
 }
 
 // end returns the end of a task, or its question. If ctx ends before, it cancels the task.
@@ -164,7 +182,8 @@ func (r *remote) end(ctx context.Context, c *a2aclient.Client, id a2a.TaskID) (l
 				break
 			}
 		} else if lost++; ctx.Err() == nil && lost == a2aLosses {
-			return llm.ErrorResult(fmt.Sprintf("the task %s was started, and its end is not known: %v", id, err)), nil
+			text := fmt.Sprintf("the task %s was started, and its end is not known: %v", id, err)
+			return llm.ToolResult{}, delivery.NewError(delivery.Unknown, text, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -189,32 +208,42 @@ func (r *remote) end(ctx context.Context, c *a2aclient.Client, id a2a.TaskID) (l
 
 // answered returns what an agent said, with the task and its state as data.
 func answered(parts a2a.ContentParts, of a2a.TaskInfo, state a2a.TaskState) llm.ToolResult {
-	var texts []string
-	for _, p := range parts {
-		if p == nil {
-			continue
-		}
-		switch v := p.Content.(type) {
-		case a2a.Text:
-			texts = append(texts, string(v))
-		case a2a.Data:
-			texts = append(texts, string(mustJSON(v.Value)))
-		case a2a.URL:
-			texts = append(texts, string(v))
-		case a2a.Raw:
-			texts = append(texts, fmt.Sprintf("(a file %s of %d bytes)", p.MediaType, len(v)))
-		}
-	}
-	text := strings.Join(texts, "\n")
 	word := strings.ToLower(strings.TrimPrefix(string(state), "TASK_STATE_"))
+	var r foreign.Reader
+	failed := false
 	switch state {
 	case a2a.TaskStateCompleted:
 	case a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired:
-		text = fmt.Sprintf("The agent needs an answer (task %s, context %s):\n%s", of.TaskID, of.ContextID, text)
+		r.Text(fmt.Sprintf("The agent needs an answer (task %s, context %s):", of.TaskID, of.ContextID))
 	default:
-		return llm.ErrorResult("The task is " + word + ": " + text)
+		failed = true
+		r.Text("The task is " + word + ":")
 	}
-	res := llm.TextResult(text)
-	res.Data = mustJSON(map[string]string{"text": text, "task": string(of.TaskID), "context": of.ContextID, "state": word})
-	return res
+	said := len(r.Parts)
+	for _, p := range parts {
+		if p != nil {
+			readPart(&r, p)
+		}
+	}
+
+	out := llm.ToolResult{Parts: r.Parts, IsError: failed}
+	if !failed {
+		text := llm.Message{Parts: r.Parts[said:]}.Text()
+		out.Data = mustJSON(map[string]string{"text": text, "task": string(of.TaskID), "context": of.ContextID, "state": word})
+	}
+	return out
+}
+
+// readPart adds a part of a message or an artifact.
+func readPart(r *foreign.Reader, p *a2a.Part) {
+	switch v := p.Content.(type) {
+	case a2a.Text:
+		r.Text(string(v))
+	case a2a.Data:
+		r.JSON(mustJSON(v.Value))
+	case a2a.URL:
+		r.Link(string(v), p.Filename, p.MediaType)
+	case a2a.Raw:
+		r.Bytes(v, p.MediaType, p.Filename)
+	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
+	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 )
@@ -110,10 +112,13 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 		}
 		x, err := run(ctx, p)
 		switch {
+		case err != nil && ctx.Err() != nil: // a Runner fails only if the program did not run
+			return llm.ToolResult{}, delivery.NewError(delivery.NotSent, "the program of this tool was not run", context.Cause(ctx))
 		case ctx.Err() != nil:
 			return llm.ToolResult{}, context.Cause(ctx)
 		case err != nil:
-			return llm.ErrorResult("the program of this tool could not be run: " + reason(err) + ". Calling it again will not help"), nil
+			text := "the program of this tool could not be run: " + reason(err) + ". Calling it again will not help"
+			return llm.ToolResult{}, delivery.NewError(delivery.NotSent, text, errors.New(reason(err)))
 		}
 		return result(x), nil
 	}
@@ -181,6 +186,9 @@ func result(x Exit) llm.ToolResult {
 			said += "\n" + strings.Join(x.Refused, "\n")
 		}
 		return llm.ErrorResult(strings.TrimSpace(head + "\n" + said))
+	}
+	if m, ok := foreign.Medium(x.Stdout, ""); ok && x.Dropped == 0 {
+		return llm.ToolResult{Parts: []llm.Part{m}}
 	}
 	out := llm.TextResult(strings.TrimSuffix(text, "\n"))
 	if text == "" {

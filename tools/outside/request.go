@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/internal/netguard"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/tools/internal/sending"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -185,11 +187,11 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	var failed *webpage.Error
 	switch {
 	case errors.As(err, &failed):
-		return llm.ErrorResult(failed.Text), nil
+		return llm.ToolResult{}, failed.Call()
 	case err != nil:
 		return llm.ToolResult{}, err
 	}
-	return r.answer(res), nil
+	return sending.Stated(r.answer(res), res.Status, len(res.Body) == 0)
 }
 
 // arguments decodes the arguments of a call; numbers keep their spelling.
@@ -230,10 +232,11 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 		switch {
 		case len(res.Body) == 0:
 			text = status
-		case text == "" && page.Image:
-			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: status + " " + res.Type},
-				llm.Media{MIME: res.Type, Data: res.Body}}, IsError: res.Status >= 400}
 		case text == "":
+			if m, ok := foreign.Medium(res.Body, res.Type); ok && !res.Truncated {
+				head := llm.Text{Text: status + " " + res.Type}
+				return llm.ToolResult{Parts: []llm.Part{head, m}, IsError: res.Status >= 400}
+			}
 			text = fmt.Sprintf("%s\n[not text: %d bytes of %s are not shown]", status, len(res.Body), res.Type)
 		case res.Status >= 300:
 			text = status + "\n\n" + text

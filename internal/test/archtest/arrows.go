@@ -40,8 +40,9 @@ var planned = []string{}
 // loses "." as soon as no package of the line uses it.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: join(low, "llm", "internal/conversation", "internal/schema", "internal/text", "internal/jsonform", "internal/plantext"),
+	{from: ".", to: join(low, "delivery", "llm", "internal/conversation", "internal/schema", "internal/text", "internal/jsonform", "internal/plantext"),
 		modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: "delivery", to: []string{"llm"}},
 	{from: "internal/runtrace"},
 	{from: "internal/runerr", to: []string{"."}},
 	{from: "internal/background"},
@@ -60,6 +61,7 @@ var arrows = []arrow{
 		"internal/jsonrepair"}, modules: []string{jsonModule, schemaModule}},
 	{from: "internal/jsonform", modules: []string{jsonModule}},
 	{from: "internal/dialect", to: []string{"internal/jsonscan", "internal/text"}},
+	{from: "internal/mediatype"},
 	{from: "internal/netguard", to: []string{"internal/text"}},
 	{from: "internal/protect"},
 	{from: "internal/guard"},
@@ -71,8 +73,10 @@ var arrows = []arrow{
 	{from: "provider/internal/wire", to: join(low, "llm")},
 
 	// what the tools of all families share
+	{from: "internal/foreign", to: []string{"llm", "internal/jsonform", "internal/mediatype", "internal/text"}},
 	{from: "tools/internal/toolrun", to: []string{".", "llm", "internal/jsonform"}},
-	{from: "tools/internal/webpage", to: []string{"internal/text"}, modules: []string{"codeberg.org/readeck/go-readability/v2",
+	{from: "tools/internal/sending", to: []string{"delivery", "llm"}},
+	{from: "tools/internal/webpage", to: []string{"delivery", "internal/mediatype", "internal/text", "tools/internal/sending"}, modules: []string{"codeberg.org/readeck/go-readability/v2",
 		"github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
 	{from: "tools/internal/document", to: []string{"tools/internal/webpage", "internal/jsonscan", "internal/text"},
 		modules: []string{"github.com/ledongthuc/pdf"}},
@@ -139,7 +143,7 @@ var arrows = []arrow{
 	{from: "mcp/internal/wire"},
 	{from: "mcp/internal/transport", to: []string{"internal/guard", "mcp/internal/wire"},
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
-	{from: "mcp", to: join(low, ".", "llm", "policy", "internal/jsonform", "redact", "internal/netguard", "internal/gate", "internal/schema",
+	{from: "mcp", to: join(low, ".", "delivery", "llm", "policy", "internal/foreign", "internal/jsonform", "redact", "internal/netguard", "internal/gate", "internal/schema",
 		"mcp/internal/transport", "mcp/internal/wire"),
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{".", "llm", "internal/conversation", "internal/jsonform", "internal/nearest", "internal/text"}},
@@ -153,13 +157,13 @@ var arrows = []arrow{
 	{from: "store/storetest", to: []string{".", "llm", "store"}},
 	{from: "durable/internal/record", to: []string{".", "llm", "store", "internal/text"}},
 	// it executes nothing
-	{from: "durable/journal", to: []string{".", "llm", "redact", "store", "durable/internal/record", "internal/jsonform"}},
+	{from: "durable/journal", to: []string{".", "delivery", "llm", "redact", "store", "durable/internal/record", "internal/jsonform"}},
 	{from: "durable", to: []string{".", "llm", "redact", "store", "durable/internal/record", "durable/journal", "internal/background",
 		"internal/runerr", "internal/runtrace", "internal/text"}},
 	{from: "durable/durabletest", to: []string{".", "llm", "store", "durable", "durable/journal", "script", "internal/runerr"},
 		modules: []string{"github.com/google/go-cmp"}},
 	// a module that users require: nothing internal of the root (modules.go)
-	{from: "durable/temporal", to: []string{".", "llm", "store", "durable", "durable/journal"},
+	{from: "durable/temporal", to: []string{".", "delivery", "llm", "store", "durable", "durable/journal"},
 		modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{".", "llm", "observe", "redact", "internal/runtrace"}, modules: otelModules},
 	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
@@ -240,10 +244,10 @@ var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemet
 // low are the internal packages that read bytes and know nothing of the project. Any package may
 // import them.
 var low = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/dialect", "internal/nearest", "internal/text",
-	"internal/guard"}
+	"internal/guard", "internal/mediatype"}
 
 // shared is what the families of tools may import in addition to low.
-var shared = join(low, "internal/jsonform", "internal/netguard", "internal/protect", "tools/internal/document", "tools/internal/toolrun", "tools/internal/webpage")
+var shared = join(low, "delivery", "internal/foreign", "internal/jsonform", "internal/netguard", "internal/protect", "tools/internal/sending", "tools/internal/document", "tools/internal/toolrun", "tools/internal/webpage")
 
 func join(list []string, more ...string) []string { return slices.Concat(list, more) }
 

@@ -22,16 +22,16 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/idna"
 
+	"github.com/pawl-go/pawl/delivery"
+	"github.com/pawl-go/pawl/internal/mediatype"
 	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/tools/internal/sending"
 )
 
 const (
@@ -79,6 +79,17 @@ type Response struct {
 type Error struct {
 	Text string
 	Err  error // the cause; may be nil
+	// Certainty says how far the request came. Empty means that it could not be made.
+	Certainty delivery.Certainty
+}
+
+// Call returns the error of a call whose fetch failed.
+func (e *Error) Call() error {
+	c := delivery.NewError(cmp.Or(e.Certainty, delivery.NotSent), e.Text, e.Err)
+	if e.Err == nil {
+		c.Err = e
+	}
+	return c
 }
 
 // Error returns the text.
@@ -87,12 +98,12 @@ func (e *Error) Error() string { return e.Text }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-func failed(err error, format string, args ...any) error {
-	return &Error{fmt.Sprintf(format, args...), err}
+func failed(err error, format string, args ...any) *Error {
+	return &Error{Text: fmt.Sprintf(format, args...), Err: err}
 }
 
-// Fetch sends the request once and reads the response of any status. The error is an *Error or,
-// if ctx has ended, the error of ctx. Its text says if what a request does may have happened.
+// Fetch sends the request once and reads the response of any status. The error is an *Error. If ctx
+// has ended, its cause is the cause of ctx.
 func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	target, err := parse(q.URL)
 	if err != nil {
@@ -102,16 +113,13 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	var sent atomic.Bool
-	within, cancel := context.WithTimeout(httptrace.WithClientTrace(ctx,
-		&httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}), timeout)
+	watched, sent := sending.Watch(ctx)
+	within, cancel := context.WithTimeout(watched, timeout)
 	defer cancel()
 	fault := func(err error) error {
-		err = explain(ctx, within, err, target, timeout)
-		if own, ok := errors.AsType[*Error](err); ok && sent.Load() && !slices.Contains([]string{"", "GET", "HEAD"}, q.Method) {
-			return failed(own.Err, "%s. What the call does may have happened.", own.Text)
-		}
-		return err
+		e := *explain(ctx, within, err, target, timeout)
+		e.Certainty = cmp.Or(e.Certainty, sent.Certainty())
+		return &e
 	}
 	var body io.Reader
 	if q.Body != "" {
@@ -188,8 +196,11 @@ func (f *Fetcher) follow(out *Response, next *http.Request, via []*http.Request)
 				delete(next.Header, name)
 			}
 		}
+		// Only 307 and 308 repeat a body: the first host has not done the work.
 		if next.Body != nil && next.Body != http.NoBody {
-			return failed(nil, "it redirects to another host, %s, and what was sent is not sent there", next.URL.Host)
+			e := failed(nil, "it redirects to another host, %s, and what was sent is not sent there", next.URL.Host)
+			e.Certainty = delivery.Refused
+			return e
 		}
 	}
 	next.Header.Del("Referer")
@@ -225,9 +236,9 @@ func (r *Response) read(res *http.Response, limit int64) error {
 	}
 	r.Body = b
 	said, params, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	r.Type = said
+	r.Type = mediatype.Of(b, said)
 	r.Charset = params["charset"]
-	if said == "" || said == "application/octet-stream" || said == "unknown/unknown" {
+	if r.Type == "" || r.Type == mediatype.Octets || r.Type == "unknown/unknown" {
 		r.Type, _, _ = mime.ParseMediaType(http.DetectContentType(b))
 	}
 	return nil
@@ -252,11 +263,11 @@ type refusal interface {
 	Refusal() string
 }
 
-// explain describes an error of the transport. If the outer ctx has ended, its error is returned:
-// the fetch was cancelled and did not fail.
-func explain(ctx, within context.Context, err error, target *url.URL, timeout time.Duration) error {
+// explain describes an error of the transport. If the outer ctx has ended, its cause is the cause
+// of the error: the fetch was cancelled and did not fail.
+func explain(ctx, within context.Context, err error, target *url.URL, timeout time.Duration) *Error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return failed(context.Cause(ctx), "the request to %s was cancelled", target.Host)
 	}
 	if within.Err() != nil {
 		return failed(err, "%s did not answer in full within %v", target.Host, timeout)

@@ -14,6 +14,8 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
+
+	"github.com/pawl-go/pawl/internal/mediatype"
 )
 
 // maxElements limits the work that a page can cause.
@@ -23,7 +25,7 @@ const maxElements = 100_000
 type Page struct {
 	Title string // empty means that it has no title, or is not a page
 	Text  string // Markdown of a page, other text unchanged; empty if the body is not text
-	Image bool   // the body is an image of a common format
+	Image bool   // the body is a whole image, by its bytes
 }
 
 // Read converts a Response to text. For an HTML page it returns the main content if it can be
@@ -35,7 +37,7 @@ func Read(r *Response) Page {
 		return Markdown(r.Body, r.contentType(), r.URL)
 	case textual(kind):
 		return Page{Text: Decode(r.Body, r.contentType())}
-	case kind == "image/png", kind == "image/jpeg", kind == "image/gif", kind == "image/webp":
+	case strings.HasPrefix(kind, "image/") && mediatype.Detect(r.Body) == kind:
 		return Page{Image: !r.Truncated}
 	}
 	return Page{}
