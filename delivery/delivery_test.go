@@ -1,4 +1,4 @@
-package pawl_test
+package delivery_test
 
 import (
 	"context"
