@@ -3,7 +3,8 @@
 //
 //	res, err := client.Do(req)
 //	if err != nil {
-//		return llm.ToolResult{}, delivery.NewError(delivery.NotSent, "the shop cannot be reached", err)
+//		text := "the shop cannot be reached"
+//		return llm.ToolResult{}, delivery.NewError(delivery.NotSent, text, err)
 //	}
 //
 // A tool that does its work elsewhere returns an Error. The pipeline of package pawl does the rest:

@@ -7,8 +7,8 @@ import (
 )
 
 // mediaTaker is an optional ability of a Model, which the adapters of providers have. TakeMedia
-// returns a medium of a result as the provider takes it: with its usual type, or as a Text that says
-// why it cannot be sent.
+// returns a medium of a result as the provider takes it: with its usual type, or as a Text that
+// says why it cannot be sent.
 type mediaTaker interface {
 	TakeMedia(req *llm.Request, m llm.Media) llm.Part
 }
