@@ -80,7 +80,7 @@ func (c *Client) within(ctx context.Context, name, digest string, do func(s *ses
 // notMade returns the error of a call that was never sent to the server, or that the server refused
 // before any work.
 func notMade(ctx context.Context, server string, err error) error {
-	text := fmt.Sprintf("the MCP server %s cannot be reached: %v", server, err)
+	text := fmt.Sprintf("the call was not made: the MCP server %s cannot be reached: %v", server, err)
 	if ctx.Err() != nil {
 		return delivery.NewError(delivery.NotSent, text, context.Cause(ctx))
 	}
@@ -233,11 +233,12 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 		c.drop(s) // the next run learns whether the server is away
 		return llm.ToolResult{}, notMade(ctx, c.server.Name, errors.New(text))
 	case refused, expired:
-		said := fmt.Sprintf("the MCP server %s refused the call: %s", c.server.Name, text)
+		said := fmt.Sprintf("the call was not made: the MCP server %s refused it: %s", c.server.Name, text)
 		return llm.ToolResult{}, delivery.NewError(delivery.Refused, said, pawl.RetryableError(errors.New(text)))
 	}
 	if !lost(err) && s.alive() {
-		return llm.ToolResult{}, lostCall(fmt.Sprintf("The MCP server %s gave no result that can be read: %s", c.server.Name, text), err)
+		text = fmt.Sprintf("The MCP server %s gave no result that can be read: %s", c.server.Name, text)
+		return llm.ToolResult{}, lostCall(text, err)
 	}
 	c.drop(s)
 	if words := s.proc.waitWords(ctx); words != "" {
@@ -245,7 +246,8 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 	}
 	// The pipeline retries the call if its effect permits, and otherwise shows this text to the
 	// model.
-	text := fmt.Sprintf("the connection to the MCP server %s was lost during the call, which was not repeated. Find out what happened before you call it again", c.server.Name)
+	text = fmt.Sprintf("the connection to the MCP server %s was lost during the call, which was not repeated. "+
+		"Find out what happened before you call it again", c.server.Name)
 	return llm.ToolResult{}, lostCall(text, pawl.RetryableError(err))
 }
 
