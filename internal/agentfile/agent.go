@@ -65,7 +65,8 @@ type Agent struct {
 	Limits Limits `yaml:"limits"`
 
 	// Which calls run, which wait for a person, and which never run. Each list has names of tools,
-	// patterns (file_*) and effects (effect:write); deny takes precedence, then ask.
+	// patterns (file_*), effects (effect:write) and MCP servers (mcp:NAME); deny takes precedence,
+	// then ask.
 	Approve Approve `yaml:"approve"`
 
 	// Decides by the origin of arguments (docs/flow.md): on (a call with values of untrusted text

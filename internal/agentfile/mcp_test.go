@@ -111,3 +111,27 @@ func TestServerGone(t *testing.T) {
 		}
 	}
 }
+
+// A server may be away when a run begins. A rule that names one of its tools then ends no run, and
+// a rule about a server that the file does not have is a finding.
+func TestRulesOfServersThatAreAway(t *testing.T) {
+	const file = "agent: a\nmodel: openai:gpt-5-mini\ntools: [{mcp: far}]\nmcp_servers:\n  far: {url: %q}\napprove: {allow: [%q]}\n"
+	url, _ := mcpServer(t, 1, "")
+	for rule, want := range map[string]bool{"far_tool_0": true, "mcp:far": true, "near_tool_0": false} {
+		err := loaded(t, fmt.Sprintf(file, url, rule)).Rules().Check(nil)
+		if (err == nil) != want {
+			t.Errorf("%s: got %v", rule, err)
+		}
+	}
+
+	for rule, code := range map[string]agentfile.Code{"mcp:far": "", "mcp:fra": agentfile.CodeUnknownServer, "far_tool_9": agentfile.CodeUnknownTool} {
+		built, err := loaded(t, fmt.Sprintf(file, url, rule)).Build(t.Context(), &agentfile.Options{Getenv: environment})
+		if err == nil {
+			built.Close()
+		}
+		f := agentfile.FindingsOf(err)
+		if code == "" && err != nil || code != "" && (len(f) != 1 || f[0].Code != code) {
+			t.Errorf("%s: got %v, want %q", rule, err, code)
+		}
+	}
+}
