@@ -1,19 +1,17 @@
 package policy
 
-// guard.go: Guard: its settings, one check of a text, and the checks of results.
+// guard.go: Guard: its settings, and one check of a text.
 
 import (
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -88,26 +86,6 @@ type Ruling struct {
 	Usage llm.Usage
 	// Requests is the number of model requests of the check. 0 means that it asked no model.
 	Requests int
-}
-
-// Middleware returns the middleware that enforces g.
-func (g Guard) Middleware() pawl.Middleware {
-	g.Name = cmp.Or(g.Name, "guard")
-	g.Timeout = cmp.Or(max(g.Timeout, 0), 30*time.Second)
-	s := &guard{Guard: g, known: map[[sha256.Size]byte]Ruling{}}
-	m := pawl.Middleware{Check: func([]*pawl.Tool) error { return g.checkSettings() }}
-	if s.guards(GuardInput) || s.guards(GuardOutput) {
-		m.Model = func(inner llm.Model) llm.Model { return &guarded{inner, s} }
-	}
-	if s.guards(GuardResult) {
-		m.Approved = func(next pawl.ToolFunc) pawl.ToolFunc {
-			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-				res, err := next(ctx, call)
-				return s.result(ctx, res, err)
-			}
-		}
-	}
-	return m
 }
 
 // checkSettings reports settings that guard nothing.
@@ -202,44 +180,4 @@ func (g *guard) notice(p GuardPlace, r ruled) *llm.Notice {
 		"action": string(r.Action),
 	})
 	return &llm.Notice{Code: "guard", Text: text, Data: data}
-}
-
-// result checks what a tool returned.
-func (g *guard) result(ctx context.Context, res llm.ToolResult, err error) (llm.ToolResult, error) {
-	v := pawl.InvocationFrom(ctx)
-	text := res.Text()
-	if err != nil {
-		text = err.Error()
-
-		// Only a tool that ran has words of its own. A composing call may wait for its calls, and
-		// their results are checked.
-		ran := v != nil && v.Attempt > 0 && v.Tool().Effect != pawl.EffectCompose
-		if !ran {
-			return res, err
-		}
-	}
-	if text == "" || ctx.Err() != nil {
-		return res, err
-	}
-
-	what := Guarded{Place: GuardResult, Text: text}
-	if v != nil {
-		what.Tool = v.Tool().Name
-	}
-	r, failed := g.rule(ctx, what)
-	if failed != nil {
-		return llm.ErrorResult("The result is withheld, because it could not be checked."), nil
-	}
-
-	n := g.notice(GuardResult, r)
-	if n != nil && v != nil {
-		v.Emit(n.Text, n.Data)
-	}
-	switch r.Action {
-	case GuardStop:
-		return llm.ToolResult{}, pawl.AbortError(errors.New(n.Text))
-	case GuardReplace:
-		return llm.ToolResult{Parts: llm.TextResult(r.Text).Parts, IsError: res.IsError || err != nil}, nil
-	}
-	return res, err
 }

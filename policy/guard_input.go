@@ -1,6 +1,6 @@
 package policy
 
-// guard_input.go: the check of new input, in parallel with the request that has it.
+// guard_input.go: the rulings on input, and a reply that is held back until they are made.
 
 import (
 	"context"
@@ -114,54 +114,6 @@ func (g *guard) input(ctx context.Context, texts []string) *inputs {
 		}
 	}
 	return in
-}
-
-// together sends view while texts are checked, and holds its reply back. If a text is not allowed,
-// the reply is dropped, and req is sent anew with the rulings.
-func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []string,
-	yield func(llm.Delta, error) bool) {
-	ctx, done := context.WithCancel(ctx)
-	asked, cancel := context.WithCancel(ctx)
-	h := &holding{ruled: make(chan *inputs, 1), yield: yield, requests: 1}
-	go func() {
-		in := m.guard.input(ctx, texts)
-		if !in.allow {
-			cancel()
-		}
-		h.ruled <- in
-	}()
-
-	// The check ends with the request, also if the consumer stops before.
-	defer func() {
-		done()
-		if h.in == nil {
-			<-h.ruled
-		}
-	}()
-
-	m.reply(asked, view, h.allowed, func(d llm.Delta, err error) bool {
-		return h.pass(d, err, asked.Err() != nil)
-	})
-	if h.allowed() {
-		if h.broken != nil {
-			h.yield(llm.Delta{}, h.broken)
-		}
-		return
-	}
-
-	// The reply is dropped. Its usage counts all the same.
-	in := h.in
-	h.addDropped()
-	yield = in.before(yield)
-	view, stop, _ := m.guard.view(req, in.rulings)
-	switch {
-	case in.err != nil:
-		yield(llm.Delta{}, in.err)
-	case stop != nil:
-		m.guard.withhold(GuardInput, ruled{Ruling: *stop}, unsent(), yield)
-	default:
-		m.reply(ctx, view, nil, yield)
-	}
 }
 
 // holding is a reply that is held back until its input is ruled on.

@@ -1,15 +1,39 @@
 package policy
 
-// guard_model.go: the model of a Guard, which checks input and output.
+// guard_model.go: the middleware of a Guard: the model that checks input and output, and results.
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"iter"
+	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 )
+
+// Middleware returns the middleware that enforces g.
+func (g Guard) Middleware() pawl.Middleware {
+	g.Name = cmp.Or(g.Name, "guard")
+	g.Timeout = cmp.Or(max(g.Timeout, 0), 30*time.Second)
+	s := &guard{Guard: g, known: map[[sha256.Size]byte]Ruling{}}
+	m := pawl.Middleware{Check: func([]*pawl.Tool) error { return g.checkSettings() }}
+	if s.guards(GuardInput) || s.guards(GuardOutput) {
+		m.Model = func(inner llm.Model) llm.Model { return &guarded{inner, s} }
+	}
+	if s.guards(GuardResult) {
+		m.Approved = func(next pawl.ToolFunc) pawl.ToolFunc {
+			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+				res, err := next(ctx, call)
+				return s.result(ctx, res, err)
+			}
+		}
+	}
+	return m
+}
 
 // guarded is a model whose input and output are checked.
 type guarded struct {
@@ -37,6 +61,54 @@ func (m *guarded) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		default:
 			m.together(ctx, req, view, texts, yield)
 		}
+	}
+}
+
+// together sends view while texts are checked, and holds its reply back. If a text is not allowed,
+// the reply is dropped, and req is sent anew with the rulings.
+func (m *guarded) together(ctx context.Context, req, view *llm.Request, texts []string,
+	yield func(llm.Delta, error) bool) {
+	ctx, done := context.WithCancel(ctx)
+	asked, cancel := context.WithCancel(ctx)
+	h := &holding{ruled: make(chan *inputs, 1), yield: yield, requests: 1}
+	go func() {
+		in := m.guard.input(ctx, texts)
+		if !in.allow {
+			cancel()
+		}
+		h.ruled <- in
+	}()
+
+	// The check ends with the request, also if the consumer stops before.
+	defer func() {
+		done()
+		if h.in == nil {
+			<-h.ruled
+		}
+	}()
+
+	m.reply(asked, view, h.allowed, func(d llm.Delta, err error) bool {
+		return h.pass(d, err, asked.Err() != nil)
+	})
+	if h.allowed() {
+		if h.broken != nil {
+			h.yield(llm.Delta{}, h.broken)
+		}
+		return
+	}
+
+	// The reply is dropped. Its usage counts all the same.
+	in := h.in
+	h.addDropped()
+	yield = in.before(yield)
+	view, stop, _ := m.guard.view(req, in.rulings)
+	switch {
+	case in.err != nil:
+		yield(llm.Delta{}, in.err)
+	case stop != nil:
+		m.guard.withhold(GuardInput, ruled{Ruling: *stop}, unsent(), yield)
+	default:
+		m.reply(ctx, view, nil, yield)
 	}
 }
 
@@ -170,4 +242,44 @@ func (g *guard) withhold(p GuardPlace, r ruled, resp *llm.Response, yield func(l
 		ID:       resp.ID,
 		Requests: resp.Requests,
 	}, nil)
+}
+
+// result checks what a tool returned.
+func (g *guard) result(ctx context.Context, res llm.ToolResult, err error) (llm.ToolResult, error) {
+	v := pawl.InvocationFrom(ctx)
+	text := res.Text()
+	if err != nil {
+		text = err.Error()
+
+		// Only a tool that ran has words of its own. A composing call may wait for its calls, and
+		// their results are checked.
+		ran := v != nil && v.Attempt > 0 && v.Tool().Effect != pawl.EffectCompose
+		if !ran {
+			return res, err
+		}
+	}
+	if text == "" || ctx.Err() != nil {
+		return res, err
+	}
+
+	what := Guarded{Place: GuardResult, Text: text}
+	if v != nil {
+		what.Tool = v.Tool().Name
+	}
+	r, failed := g.rule(ctx, what)
+	if failed != nil {
+		return llm.ErrorResult("The result is withheld, because it could not be checked."), nil
+	}
+
+	n := g.notice(GuardResult, r)
+	if n != nil && v != nil {
+		v.Emit(n.Text, n.Data)
+	}
+	switch r.Action {
+	case GuardStop:
+		return llm.ToolResult{}, pawl.AbortError(errors.New(n.Text))
+	case GuardReplace:
+		return llm.ToolResult{Parts: llm.TextResult(r.Text).Parts, IsError: res.IsError || err != nil}, nil
+	}
+	return res, err
 }

@@ -1,6 +1,6 @@
 package origin
 
-// conduct.go: what the policy knows of a tool: its verb, the roles of its arguments, its labels.
+// conduct.go: what the policy knows of a tool: its verb, its labels, and what its arguments are for.
 
 import (
 	"encoding/json"
@@ -146,11 +146,62 @@ func (c *Conduct) addSchema(input json.RawMessage) {
 	}
 }
 
-// set returns the words of a text.
-func set(words string) map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		m[w] = true
+// role returns the role of the plain value v of the argument name.
+func (c *Conduct) role(name, v string) role {
+	n := noun(name)
+	r, declared := c.roles[name]
+	if !declared {
+		r = nameRole(name, n)
 	}
-	return m
+
+	switch {
+	case v == "":
+		return roleNone
+	case declared && r == roleNone: // a choice
+		return roleNone
+	case c.acts:
+		return c.writeRole(r, n, v)
+	}
+	return c.readRole(r, n, v)
+}
+
+// readRole returns the role of v in a call that reads. r is the role that the name has for a write,
+// and n its noun.
+func (c *Conduct) readRole(r role, n, v string) role {
+	switch {
+	case addressWords[n] && strings.ContainsAny(v, ".:"):
+		return roleAddress
+	case addressKind(v) == kindLink && !c.trusted:
+		return roleAddress
+
+	// One word stands in too many texts to mean anything.
+	case !strings.Contains(v, " "):
+		return roleNone
+	case r == roleObject || r == roleParty:
+		return roleTarget
+	}
+	return roleNone
+}
+
+// writeRole returns the role of v in a call that acts. r is the role that the name has, and n its
+// noun.
+func (c *Conduct) writeRole(r role, n, v string) role {
+	switch {
+	case r == roleAmount && !c.final:
+		return roleNone
+	case r != roleNone:
+		return r
+
+	case c.removes && (placeWords[n] || nameWords[n]):
+		return roleObject
+	case timeWords[n]:
+		return roleNone
+
+	// An address is for a receiver, except in a text or a name.
+	case !proseWords[n] && !nameWords[n] && addressKind(v) != "":
+		return roleParty
+	case c.sends:
+		return roleContent
+	}
+	return roleNone
 }
