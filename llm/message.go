@@ -89,10 +89,15 @@ type ToolResult struct {
 // it is false, the call is refused. A Result that is not nil answers the call without executing it.
 //
 // Digest must equal the digest of the PendingCall. It binds the decision to the question, the
-// attempt, the tool with its schema, and the canonical arguments. A decision therefore counts once:
-// a call with a result is no longer open, and a call whose attempt has started asks again with
-// another digest. An approval is used within PendingCall.ValidFor; a refusal and a result do not
-// expire.
+// attempt, the tool with its schema, and the canonical arguments. In one run a decision therefore
+// counts once: a call with a result is no longer open, and a call whose attempt has started asks
+// again with another digest. An approval is used within PendingCall.ValidFor; a refusal and a
+// result do not expire.
+//
+// Two runs that resume the same stored Result with the same decision execute the call twice.
+// Package durable and package thread (Claim) keep a second run from that. A program with a store of
+// its own claims the Result there before it resumes: it deletes or marks the row, and resumes only
+// if that changed the row.
 type Decision struct {
 	Key     Key
 	Digest  string

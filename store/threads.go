@@ -16,6 +16,10 @@ type Thread struct {
 	Messages int             `json:"messages"`         // number of messages; set by the store
 	Created  time.Time       `json:"created,omitzero"` // set by the store if it is zero
 	Updated  time.Time       `json:"updated,omitzero"` // time of the last change or message
+
+	// Version identifies the title, the meta and the number of messages. It is set by the store. In
+	// PutThread it is the version that the change replaces; "" means any.
+	Version string `json:"-"`
 }
 
 // Message is a message of a thread.
@@ -36,7 +40,9 @@ type MessageHit struct {
 // empty except in SearchMessages. Methods must be safe for concurrent use.
 type Threads interface {
 	// PutThread creates a thread, or changes the title and the meta of an existing one. It sets the
-	// other fields if they are zero, and returns the stored Thread.
+	// other fields if they are zero, and returns the stored Thread. If t.Version is not empty, it
+	// changes the thread only in that version, and returns ErrConflict if the thread has another or
+	// does not exist.
 	PutThread(ctx context.Context, s Scope, t Thread) (Thread, error)
 	// Thread returns a thread without its messages.
 	Thread(ctx context.Context, s Scope, id string) (Thread, error)

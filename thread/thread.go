@@ -4,15 +4,19 @@
 //	chat := &thread.Runner{Agent: agent, DB: db, Scope: store.Scope{User: user}, ID: id}
 //	err := uistream.Write(w, chat.Stream(r.Context(), llm.User(text)), uistream.Options{})
 //
-// A Runner serves one message. Load and Save are its two halves, for programs with a loop of their
-// own.
+// A Runner serves one message. Load, Claim and Save are its parts, for programs with a loop of
+// their own. Claim makes a decision count once: of two requests with the same answer, one executes
+// the call.
 package thread
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -35,10 +39,18 @@ type unsettled struct {
 	// the number of messages of the thread at that time; with another number Last is out of date
 	At   int          `json:"at"`
 	Last *pawl.Result `json:"last"`
+
+	// a run that may be active has claimed the open calls of Last; random, so that the thread has
+	// another version
+	Claim string `json:"claim,omitzero"`
 }
 
 // Load returns the conversation with the ID, and the result to resume from. A conversation that
 // does not exist is returned with a zero Created, and the first Save creates it.
+//
+// After a Claim without a Save, because its run is active or its process ended, the open calls of
+// the result may have been executed: they ask whether they took effect (pawl.OutcomeUnknown), and a
+// decision about their first question does not count any more.
 func Load(ctx context.Context, db store.Threads, s store.Scope, id string) (*Thread, *pawl.Result, error) {
 	t := &Thread{db, s, store.Thread{ID: id}}
 	from := new(pawl.Result)
@@ -67,6 +79,65 @@ func Load(ctx context.Context, db store.Threads, s store.Scope, id string) (*Thr
 	return t, from, nil
 }
 
+// Claim says, before a run that resumes from, that it executes the open calls of from. Of several
+// runs that loaded the same result one succeeds, and the others get store.ErrConflict. Save, or a
+// Save of from if the run did not start, ends the claim. Without open calls Claim does nothing.
+func (t *Thread) Claim(ctx context.Context, from *pawl.Result) error {
+	if len(from.Calls()) == 0 {
+		return nil
+	}
+	meta, err := json.Marshal(unsettled{At: t.Messages, Last: t.interrupted(from), Claim: rand.Text()})
+	if err != nil {
+		return err
+	}
+	return t.put(ctx, meta, t.Version)
+}
+
+// interrupted returns the result that a run leaves if it resumes from and does not end: each open
+// call may have been executed.
+func (t *Thread) interrupted(from *pawl.Result) *pawl.Result {
+	replies := 0
+	var reply llm.Message
+	for _, m := range from.Messages {
+		if m.Role == llm.RoleAssistant {
+			replies++
+			reply = m
+		}
+	}
+	last := *from
+	last.Steps = nil
+	last.Messages = from.Messages[t.Messages:]
+	last.Pending = nil
+	open := from.Calls()
+	for place, c := range reply.Calls() {
+		if !slices.ContainsFunc(open, func(o llm.ToolCall) bool { return o.ID == c.ID }) {
+			continue
+		}
+		key := llm.Key(fmt.Sprintf("run/%d/%d", replies, place))
+		w := pawl.PendingCall{Key: key, Call: c}
+		if i := slices.IndexFunc(from.Pending, func(w pawl.PendingCall) bool { return w.Key == key }); i >= 0 {
+			w = from.Pending[i]
+		}
+		if !w.Passive {
+			w.Outcome = pawl.OutcomeUnknown
+			w.Attempt++
+			w.Why = "Another run has begun to execute it, and has not ended. What it does may have happened."
+		}
+		last.Pending = append(last.Pending, w)
+	}
+	return &last
+}
+
+// put stores meta in that version of the thread; "" means any version.
+func (t *Thread) put(ctx context.Context, meta json.RawMessage, version string) error {
+	stored, err := t.DB.PutThread(ctx, t.Scope, store.Thread{ID: t.ID, Title: t.Title, Meta: meta, Version: version})
+	if err != nil {
+		return err
+	}
+	t.Version = stored.Version
+	return nil
+}
+
 // Save stores the result of a run that resumed from the conversation. The title of a new one is the
 // beginning of the user's first message. Save returns store.ErrConflict if another run has appended
 // messages since Load; the result is not stored then.
@@ -81,7 +152,9 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 		if err != nil {
 			return err
 		}
-		t.Title, t.Created = made.Title, made.Created
+		t.Title = made.Title
+		t.Created = made.Created
+		t.Version = made.Version
 	}
 	whole = max(whole, t.Messages)
 	if err := t.DB.AppendMessages(ctx, t.Scope, t.ID, t.Messages, res.Messages[t.Messages:whole]...); err != nil {
@@ -89,13 +162,13 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 	}
 	t.Messages = whole
 	last := *res
-	last.Messages, last.Steps = res.Messages[whole:], nil
-	meta, err := json.Marshal(unsettled{whole, &last})
+	last.Messages = res.Messages[whole:]
+	last.Steps = nil
+	meta, err := json.Marshal(unsettled{At: whole, Last: &last})
 	if err != nil {
 		return err
 	}
-	_, err = t.DB.PutThread(ctx, t.Scope, store.Thread{ID: t.ID, Title: t.Title, Meta: meta})
-	return err
+	return t.put(ctx, meta, "")
 }
 
 // title returns the beginning of the first message of the user.
@@ -123,6 +196,9 @@ var _ pawl.Runner = (*Runner)(nil)
 // Stream resumes the conversation with msgs and yields the events of the run. The result is stored
 // before the event EventRunEnded is yielded; an error of the store comes in its place. A break
 // cancels the run and stores what it has done.
+//
+// The open calls of the conversation are claimed before they are executed: of two streams with the
+// same decision, one executes the call, and the other yields store.ErrConflict.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		t, from, err := Load(ctx, r.DB, r.Scope, r.ID)
@@ -130,10 +206,17 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			yield(pawl.Event{}, err)
 			return
 		}
+		if err := t.Claim(ctx, from); err != nil {
+			yield(pawl.Event{}, err)
+			return
+		}
+
 		ctx, cancel := context.WithCancelCause(store.WithThread(ctx, r.ID))
 		defer cancel(nil)
 		gone := false
+		started := false
 		for e, err := range r.Agent.ResumeStream(ctx, from, msgs...) {
+			started = started || err == nil
 			if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
 				if fault := t.Save(context.WithoutCancel(ctx), e.Result); fault != nil {
 					e = pawl.Event{}
@@ -147,6 +230,11 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			if gone && e.Kind == "" {
 				return
 			}
+		}
+
+		// The messages were no answers, so that nothing was executed: the questions are as before.
+		if !started && len(from.Calls()) > 0 {
+			_ = t.Save(context.WithoutCancel(ctx), from) // else they ask whether they took effect
 		}
 	}
 }

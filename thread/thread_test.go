@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pawl-go/pawl"
@@ -119,5 +121,149 @@ func TestPendingAndBreak(t *testing.T) {
 	_, from, err := thread.Load(t.Context(), db, store.Scope{}, "y")
 	if err != nil || len(from.Messages) == 0 || from.Messages[0].Text() != "hello" {
 		t.Errorf("after a break the conversation is %v, %v", from.Messages, err)
+	}
+}
+
+type chats = store.Threads
+
+// racing is a store whose first readers of a thread wait for each other, so that all of them read
+// the same version.
+type racing struct {
+	chats
+	readers *sync.WaitGroup
+}
+
+func (r racing) Thread(ctx context.Context, s store.Scope, id string) (store.Thread, error) {
+	t, err := r.chats.Thread(ctx, s, id)
+	r.readers.Done()
+	r.readers.Wait()
+	return t, err
+}
+
+// paying returns an agent that pays once after an approval, and the number of its payments. The
+// payment waits for begun if it is not nil.
+func paying(begun chan<- struct{}, end <-chan struct{}) (*pawl.Agent, *atomic.Int32) {
+	paid := new(atomic.Int32)
+	pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) {
+		paid.Add(1)
+		if begun != nil {
+			begun <- struct{}{}
+			<-end
+		}
+		return "paid", nil
+	})
+	turn := script.Func(func(req *llm.Request) script.Turn {
+		if len(script.Results(req)) > 0 {
+			return script.Say("Done.")
+		}
+		return script.Call("pay", nil)
+	})
+	return &pawl.Agent{
+		Model:      script.New(script.Loop(turn)),
+		Tools:      []pawl.Toolset{pay},
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
+	}, paid
+}
+
+// asked starts a conversation that asks whether it may pay, and returns the question.
+func asked(t *testing.T, chat *thread.Runner) pawl.PendingCall {
+	t.Helper()
+	_, err := pawl.Collect(chat.Stream(t.Context(), llm.User("pay")), nil)
+	stop, ok := errors.AsType[*pawl.StopError](err)
+	if !ok || stop.Reason != pawl.StopPending {
+		t.Fatal(err)
+	}
+	return stop.Result.Pending[0]
+}
+
+// A double click pays once: of ten requests with the same decision that have read the same
+// question, one executes the call, and the others get store.ErrConflict.
+func TestDecisionCountsOnce(t *testing.T) {
+	const clicks = 10
+	db := opened(t)
+	agent, paid := paying(nil, nil)
+	question := asked(t, &thread.Runner{Agent: agent, DB: db, ID: "x"})
+
+	readers := new(sync.WaitGroup)
+	readers.Add(clicks)
+	var done sync.WaitGroup
+	var answered, refused atomic.Int32
+	for range clicks {
+		done.Go(func() {
+			chat := &thread.Runner{Agent: agent, DB: racing{db, readers}, ID: "x"}
+			res, err := pawl.Collect(chat.Stream(t.Context(), llm.DecisionMessage(question.Approve("ann"))), nil)
+			switch {
+			case err == nil && res.Text() == "Done.":
+				answered.Add(1)
+			case errors.Is(err, store.ErrConflict):
+				refused.Add(1)
+			default:
+				t.Errorf("%+v, %v", res, err)
+			}
+		})
+	}
+	done.Wait()
+	if paid.Load() != 1 || answered.Load() != 1 || refused.Load() != clicks-1 {
+		t.Errorf("%d payments, %d answers and %d refusals, want 1, 1 and %d", paid.Load(), answered.Load(), refused.Load(), clicks-1)
+	}
+}
+
+// A click while the call is executed pays nothing: the call asks whether it took effect, and the
+// decision about its first question does not count. The run that executes it stores its answer.
+func TestDecisionDuringTheCall(t *testing.T) {
+	db := opened(t)
+	begun, end := make(chan struct{}), make(chan struct{})
+	agent, paid := paying(begun, end)
+	chat := &thread.Runner{Agent: agent, DB: db, ID: "x"}
+	yes := llm.DecisionMessage(asked(t, chat).Approve("ann"))
+
+	first := make(chan error, 1)
+	go func() {
+		_, err := pawl.Collect(chat.Stream(context.Background(), yes), nil)
+		first <- err
+	}()
+	<-begun
+	_, err := pawl.Collect(chat.Stream(t.Context(), yes), nil)
+	stop, ok := errors.AsType[*pawl.StopError](err)
+	if !ok || stop.Reason != pawl.StopPending || stop.Result.Pending[0].Outcome != pawl.OutcomeUnknown {
+		t.Errorf("the second click ends with %v", err)
+	}
+	close(end)
+	if err := <-first; err != nil || paid.Load() != 1 {
+		t.Errorf("%v, %d payments", err, paid.Load())
+	}
+	_, from, err := thread.Load(t.Context(), db, store.Scope{}, "x")
+	if err != nil || from.Text() != "Done." || len(from.Pending) > 0 {
+		t.Errorf("the conversation ends with %q, %+v, %v", from.Text(), from.Pending, err)
+	}
+}
+
+// A process that ends during the call leaves a question, whose answer settles the call. A message
+// that answers nothing leaves the question as it was.
+func TestClaimWithoutSave(t *testing.T) {
+	db := opened(t)
+	agent, paid := paying(nil, nil)
+	chat := &thread.Runner{Agent: agent, DB: db, ID: "x"}
+	question := asked(t, chat)
+	if _, err := pawl.Collect(chat.Stream(t.Context(), llm.User("hurry")), nil); err == nil {
+		t.Error("a message is no answer to the question")
+	}
+	x, from, err := thread.Load(t.Context(), db, store.Scope{}, "x")
+	if err != nil || len(from.Pending) != 1 || from.Pending[0].Digest != question.Digest {
+		t.Fatalf("after a message: %+v, %v", from.Pending, err)
+	}
+	if err := x.Claim(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+
+	_, err = pawl.Collect(chat.Stream(t.Context(), llm.DecisionMessage(question.Approve("ann"))), nil)
+	stop, ok := errors.AsType[*pawl.StopError](err)
+	if !ok || len(stop.Result.Pending) != 1 || paid.Load() != 0 {
+		t.Fatalf("%v, %d payments", err, paid.Load())
+	}
+	happened := stop.Result.Pending[0].Answer("ann", llm.TextResult("It is on the statement."))
+	res, err := pawl.Collect(chat.Stream(t.Context(), llm.DecisionMessage(happened)), nil)
+	if err != nil || res.Text() != "Done." || paid.Load() != 0 {
+		t.Errorf("%+v, %v, %d payments", res, err, paid.Load())
 	}
 }

@@ -40,6 +40,8 @@ func (s *suite) threads() {
 		s.Errorf("the changed thread is %+v", again)
 	}
 
+	s.threadVersions()
+
 	must(s.db.PutThread(s.ctx, alice, store.Thread{ID: "t2"}))
 	s.ok(s.db.AppendMessages(s.ctx, alice, "t2", 0, llm.User("Please leave the door open.")))
 	found := func(sc store.Scope, text string) (ids []string) {
@@ -76,4 +78,30 @@ func asJSON(s *suite, v any) string {
 	b, err := json.MarshalIndent(v, "", " ")
 	s.ok(err)
 	return string(b)
+}
+
+// threadVersions checks that a thread changes only in the version that the change names.
+func (s *suite) threadVersions() {
+	was := must(s.db.PutThread(s.ctx, alice, store.Thread{ID: "t9", Title: "Doors"}))
+	if read := must(s.db.Thread(s.ctx, alice, "t9")); was.Version == "" || read.Version != was.Version {
+		s.Errorf("the version is %q as put and %q as read", was.Version, read.Version)
+	}
+	first := store.Thread{ID: "t9", Title: "Doors", Meta: json.RawMessage(`{"a":2}`), Version: was.Version}
+	changed := must(s.db.PutThread(s.ctx, alice, first))
+	if changed.Version == was.Version || string(changed.Meta) != `{"a":2}` || !changed.Created.Equal(was.Created) {
+		s.Errorf("the changed thread is %+v", changed)
+	}
+
+	// The same change again, of a program that read the thread before it.
+	_, err := s.db.PutThread(s.ctx, alice, first)
+	s.is(err, store.ErrConflict, "a change to an old version")
+	_, err = s.db.PutThread(s.ctx, alice, store.Thread{ID: "none", Version: was.Version})
+	s.is(err, store.ErrConflict, "a change to a version of no thread")
+
+	// A message makes another version, too.
+	s.ok(s.db.AppendMessages(s.ctx, alice, "t9", 0, llm.User("Shut.")))
+	first.Version = changed.Version
+	_, err = s.db.PutThread(s.ctx, alice, first)
+	s.is(err, store.ErrConflict, "a change to the version before a message")
+	s.ok(s.db.DeleteThread(s.ctx, alice, "t9"))
 }

@@ -2,7 +2,10 @@ package relational
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/pawl-go/pawl/llm"
@@ -17,7 +20,15 @@ const (
 func scanThread(r Row) (t store.Thread, err error) {
 	err = r.Scan(&t.ID, &t.Title, (*jsonField)(&t.Meta), &t.Messages, (*timeField)(&t.Created),
 		(*timeField)(&t.Updated))
+	t.Version = versionOf(&t)
 	return t, err
+}
+
+// versionOf returns store.Thread.Version.
+func versionOf(t *store.Thread) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d:%s%d:%s%d", len(t.Title), t.Title, len(t.Meta), t.Meta, t.Messages)
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // PutThread creates a thread, or changes the title and meta of an existing one.
@@ -30,6 +41,9 @@ func (db *DB) PutThread(ctx context.Context, s store.Scope, t store.Thread) (sto
 		return t, err
 	}
 	now := stamp(db.backend.Now())
+	if t.Version != "" {
+		return db.replaceThread(ctx, s, t, meta, now)
+	}
 	if t.Created.IsZero() {
 		t.Created = moment(now)
 	}
@@ -38,6 +52,28 @@ func (db *DB) PutThread(ctx context.Context, s store.Scope, t store.Thread) (sto
 		on conflict (tenant, USER, id) do update
 		set title = excluded.title, meta = excluded.meta, updated = excluded.updated returning `+threadColumns,
 		s.Tenant, s.User, t.ID, db.backend.Plain(t.Title), meta, stamp(t.Created), now)
+}
+
+// replaceThread changes the title and meta of a thread that has the version of t.
+func (db *DB) replaceThread(ctx context.Context, s store.Scope, t store.Thread, meta any, now int64) (
+	changed store.Thread, err error) {
+	err = db.backend.Change(ctx, Item{"thread", s, t.ID}, func(tx Conn) error {
+		was, err := one(ctx, tx, "thread "+t.ID, scanThread, "select "+threadColumns+ofThread, s.Tenant, s.User, t.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return fmt.Errorf("thread %s does not exist any more: %w", t.ID, store.ErrConflict)
+		case err != nil:
+			return err
+		case was.Version != t.Version:
+			return fmt.Errorf("thread %s has changed since it was read: %w", t.ID, store.ErrConflict)
+		}
+
+		changed, err = one(ctx, tx, "thread "+t.ID, scanThread,
+			"update threads set title = ?, meta = ?, updated = ? where tenant = ? and USER = ? and id = ? returning "+threadColumns,
+			db.backend.Plain(t.Title), meta, now, s.Tenant, s.User, t.ID)
+		return err
+	})
+	return changed, err
 }
 
 // Thread returns a thread without its messages.
