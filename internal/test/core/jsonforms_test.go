@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/team"
@@ -51,7 +52,7 @@ var (
 		StopSequences: []string{"END"}, Effort: "high", Parallel: &formBool,
 		// one element: the order of several is not part of the form
 		Options: map[string]json.RawMessage{"openai": formData}}
-	formTool = &pawl.Tool{Name: "pay", Deferred: true, NoRepair: true, Description: "Pays.",
+	formTool = &pawl.Tool{Name: "pay", Server: "bank", Deferred: true, NoRepair: true, Description: "Pays.",
 		Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
 	formRequest = llm.Request{Key: "run/1/model", Model: "m", Background: formOpaque, Messages: []llm.Message{formMessage},
 		Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
@@ -66,7 +67,7 @@ var (
 		Granted: []llm.Decision{formDecision}}
 	formValues    = pawl.Values{"a": formData} // one element, for the same reason
 	formExecution = pawl.Execution{Key: "run/1/0", Index: 1, Call: formCall, Outcome: pawl.OutcomePending,
-		Result: formAnswer, Error: "failed", Ends: pawl.StopFinished,
+		Result: formAnswer, Error: "failed", Certainty: delivery.Unknown, Ends: pawl.StopFinished,
 		Repairs: []string{"a comma"}, Pending: []pawl.PendingCall{formWaiting}, Values: formValues,
 		Spent: formSpent, Attempts: 2, Decision: &formDecision, Cached: true, Limited: 3,
 		Started: formTime, Ended: formTime.Add(time.Second)}
@@ -369,7 +370,8 @@ var wireWords = map[string][]string{
 		pawl.OutcomeBlocked, pawl.OutcomeDenied,
 		pawl.OutcomeTimeout, pawl.OutcomeCancelled, pawl.OutcomePanicked, pawl.OutcomeSkipped, pawl.OutcomePending,
 		pawl.OutcomeUnknown}),
-	"ends": {string(pawl.StopFailed), string(pawl.StopFinished)},
+	"certainty": words([]delivery.Certainty{delivery.NotSent, delivery.Refused, delivery.Unknown}),
+	"ends":      {string(pawl.StopFailed), string(pawl.StopFinished)},
 	"stop": words([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit,
 		pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
 	"class": words([]pawl.StopClass{pawl.ClassAnswered, pawl.ClassWaiting, pawl.ClassLimited, pawl.ClassCancelled,
