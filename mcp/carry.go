@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/pawl-go/pawl/internal/foreign"
 )
 
 // carriedKey is the name under which the content of a result passes the SDK, as the server wrote
@@ -70,39 +68,3 @@ func carriedBy(meta sdk.Meta, decoded any) carried {
 
 // failed reports whether the server calls the result an error. Servers also write the word as text.
 func (c *carried) failed() bool { return strings.Trim(string(c.IsError), `"`) == "true" }
-
-// prompt is one message of a prompt.
-type prompt struct {
-	Role    string
-	Content json.RawMessage
-}
-
-// reading converts the content of one result, and knows what a person should know about it.
-type reading struct {
-	foreign.Reader
-	client *Client
-	tool   string // for notices
-	hid    bool   // a text had characters that a reader does not see
-}
-
-// read returns a reading for the results of a tool. Invisible characters are removed from texts;
-// their meaning is not checked.
-func (c *Client) read(tool string) *reading {
-	r := &reading{client: c, tool: tool}
-	r.MaxMedia = maxMedia
-	r.Clean = func(s string) string {
-		r.hid = r.hid || smuggles(s)
-		return clean(s)
-	}
-	return r
-}
-
-// report sends the notices about the result.
-func (r *reading) report() {
-	for _, what := range r.Dropped {
-		r.client.notice(Dropped, r.tool, what)
-	}
-	if r.hid {
-		r.client.notice(Cleaned, r.tool, "its result had text that a reader does not see")
-	}
-}

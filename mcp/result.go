@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -65,4 +66,40 @@ func unfit(ctx context.Context, d *Definition, data json.RawMessage) string {
 	_, faults, _ := strings.Cut(x.Result.Text(), ":")
 	faults, _, _ = strings.Cut(faults, "\nArguments of the right form")
 	return clip(strings.Join(strings.Fields(faults), " "), 300)
+}
+
+// prompt is one message of a prompt.
+type prompt struct {
+	Role    string
+	Content json.RawMessage
+}
+
+// reading converts the content of one result, and knows what a person should know about it.
+type reading struct {
+	foreign.Reader
+	client *Client
+	tool   string // for notices
+	hid    bool   // a text had characters that a reader does not see
+}
+
+// read returns a reading for the results of a tool. Invisible characters are removed from texts;
+// their meaning is not checked.
+func (c *Client) read(tool string) *reading {
+	r := &reading{client: c, tool: tool}
+	r.MaxMedia = maxMedia
+	r.Clean = func(s string) string {
+		r.hid = r.hid || smuggles(s)
+		return clean(s)
+	}
+	return r
+}
+
+// report sends the notices about the result.
+func (r *reading) report() {
+	for _, what := range r.Dropped {
+		r.client.notice(Dropped, r.tool, what)
+	}
+	if r.hid {
+		r.client.notice(Cleaned, r.tool, "its result had text that a reader does not see")
+	}
 }
