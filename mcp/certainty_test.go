@@ -26,6 +26,7 @@ func callServer(t *testing.T, do http.HandlerFunc) (mcp.Server, *httptest.Server
 		}
 		body, _ := io.ReadAll(r.Body)
 		_ = json.Unmarshal(body, &q)
+		w.Header().Set("Connection", "close") // a later request needs a connection of its own
 		answers := map[string]string{
 			"initialize": `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`,
 			"tools/list": `{"tools":[{"name":"act","description":"Acts.","inputSchema":{"type":"object"}}]}`,
