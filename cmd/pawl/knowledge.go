@@ -150,14 +150,24 @@ func (a *adding) add(src knowledge.Source, what string, named bool, err error) {
 	if err == nil {
 		added, err = a.set.Add(a.ctx, a.scope, a.watched(src, what))
 	}
-	var p *llm.ProviderError
-	if named || err == nil || errors.As(err, &p) || errors.Is(err, fs.ErrPermission) || a.ctx.Err() != nil {
+	if named || err == nil || !a.skips(err) {
 		a.report(added, what, err)
 		return
 	}
+
 	a.skipped++
 	fmt.Fprintf(a.sys.Err, "skipped %s: %s\n", cli.Visible(what),
 		cli.Visible(strings.TrimPrefix(cli.Plain(err), what+": ")))
+}
+
+// skips reports whether err is about the form of a document: not about the embedding of its text,
+// the right to read it, or an interruption.
+func (a *adding) skips(err error) bool {
+	var provider *llm.ProviderError
+	if errors.As(err, &provider) || errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	return a.ctx.Err() == nil
 }
 
 // watched shows the progress of a long document on a terminal.

@@ -117,11 +117,24 @@ type memoryForgetCmd struct {
 
 // Run forgets memories. IDs that are not stored are reported at the end.
 func (c *memoryForgetCmd) Run(sys *cli.System) error {
-	if len(c.IDs) > 0 == (c.Query != "" || c.All || c.Of != "") || c.Of != "" && (c.Query != "" || c.All) {
+	if !c.chooses() {
 		return cli.Usage("pawl memory forget MEMORY, --query WORDS, --run RUN, or --all",
 			"want ids, a query, a run or --all to choose the memories to forget")
 	}
 	return c.With(sys, false, func(ctx context.Context, db store.Store) error { return c.forget(ctx, sys, db) })
+}
+
+// chooses reports whether the flags choose the memories to forget in one way. With --query, --all
+// means that no question is asked.
+func (c *memoryForgetCmd) chooses() bool {
+	byWords := c.Query != "" || c.All
+	ways := 0
+	for _, given := range []bool{len(c.IDs) > 0, byWords, c.Of != ""} {
+		if given {
+			ways++
+		}
+	}
+	return ways == 1
 }
 
 func (c *memoryForgetCmd) forget(ctx context.Context, sys *cli.System, db store.Store) (err error) {
@@ -136,18 +149,21 @@ func (c *memoryForgetCmd) forget(ctx context.Context, sys *cli.System, db store.
 	default:
 		doomed, missing, err = named(ctx, db, c.Scope(), c.IDs)
 	}
-	if err == nil && c.Query != "" && !c.All && len(doomed) > 0 {
+	asks := c.Query != "" && !c.All
+	if err == nil && asks && len(doomed) > 0 {
 		err = c.sure(sys, doomed)
 	}
 	if err != nil {
 		return err
 	}
+
 	for _, m := range doomed {
 		if err := db.ForgetMemory(ctx, c.Scope(), m.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 		fmt.Fprintf(sys.Out, "forgotten %s: %s\n", cli.Visible(m.ID), cli.Line(m.Text, 100))
 	}
+
 	if missing == nil && len(doomed) == 0 {
 		fmt.Fprintln(sys.Err, "pawl: no memory was found, and none is forgotten")
 	} else if len(doomed) > 0 {

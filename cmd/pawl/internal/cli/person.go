@@ -54,12 +54,12 @@ func Attended(ctx context.Context, sys *System, cause error) (context.Context, *
 }
 
 type attendedWriter struct {
-	w    io.Writer
+	out  io.Writer
 	gone func()
 }
 
 func (a *attendedWriter) Write(b []byte) (int, error) {
-	n, err := a.w.Write(b)
+	n, err := a.out.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
 		a.gone()
 	}

@@ -237,7 +237,8 @@ func (n *notes) aggregates() (string, []script.Turn) {
 	var calls []script.Turn
 	var what []string
 	for _, t := range n.tables {
-		if t.trouble != "" || t.grouped != nil || t.all != nil || t.wrong != nil {
+		answered := t.grouped != nil || t.all != nil
+		if t.trouble != "" || t.wrong != nil || answered {
 			continue
 		}
 		groups := [][]string{nil}

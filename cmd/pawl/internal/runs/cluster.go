@@ -80,7 +80,7 @@ func (f remote) show(sys *cli.System, id string, asJSON bool) error {
 		case s.Waits:
 			state = "waiting"
 		}
-		v := &runView{w: sys.Out, export: x, secrets: hide, width: sys.Width}
+		v := &runView{out: sys.Out, export: x, secrets: hide, width: sys.Width}
 		return v.print([][2]string{{"run", id}, {"state", state}, {"cause", endOf(x)}, {"task", taskOf(x)},
 			{"agent", x.Agent}, {"spent", spentLine(s.Spent)}})
 	})
@@ -242,8 +242,10 @@ func (r *RemoteRun) watch(ctx context.Context, runner *temporal.Runner, msgs []l
 		if res == nil {
 			return r.Flags.Failed(err)
 		}
+
 		waits := res.Stop.Class() == pawl.ClassWaiting
-		if waits && !r.JSON && sys.InTerm && sys.ErrTerm {
+		attended := !r.JSON && sys.InTerm && sys.ErrTerm
+		if waits && attended {
 			msgs = a.DecideOn(ctx, res.Pending, assemble.WhoSays(sys))
 			if len(msgs) > 0 {
 				continue

@@ -59,11 +59,9 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 				return err
 			}
 			for _, f := range effects {
-				settled := f.State == journal.EffectCompleted || f.State == journal.EffectFailed
-				if c.State != "" && string(f.State) != c.State || c.State == "" && c.Of == "" && settled {
-					continue
+				if c.lists(f.State) {
+					all = append(all, effectOf{r.ID, f})
 				}
-				all = append(all, effectOf{r.ID, f})
 			}
 		}
 		return cli.List(sys.Out, c.JSON, all, "RUN|KEY|STATE|EFFECT|TOOL|BEGAN|ARGUMENTS", func(f effectOf) []any {
@@ -71,6 +69,19 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 				cli.Line(string(f.Call.Args), 60)}
 		})
 	})
+}
+
+// lists reports whether the list has effects of that state: the state of the flag, or else all of
+// one run, or what is not settled of all runs.
+func (c *effectsListCmd) lists(state journal.EffectState) bool {
+	settled := state == journal.EffectCompleted || state == journal.EffectFailed
+	switch {
+	case c.State != "":
+		return string(state) == c.State
+	case c.Of != "":
+		return true
+	}
+	return !settled
 }
 
 // effectArg names a call of a run.

@@ -91,7 +91,9 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 		return err
 	}
 	if c.Away() {
-		if c.File != "" || len(assemble.Given(&c.AgentFlags)) > 0 || c.Changed || len(c.Accept) > 0 || c.Lease != nil {
+		agent := c.File != "" || len(assemble.Given(&c.AgentFlags)) > 0
+		settings := c.Changed || len(c.Accept) > 0 || c.Lease != nil
+		if agent || settings {
 			return cli.Usage("set it in the agent's file, which pawl worker reads",
 				"on Temporal the worker has the agent and its settings")
 		}

@@ -54,7 +54,7 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 		if err != nil {
 			return err
 		}
-		v := &runView{w: sys.Out, export: x, effects: effects, secrets: hide, width: sys.Width}
+		v := &runView{out: sys.Out, export: x, effects: effects, secrets: hide, width: sys.Width}
 		made := ""
 		if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil {
 			if n := assemble.ReadRecipe(meta); n != nil {
@@ -71,7 +71,7 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 
 // runView prints a run for a person.
 type runView struct {
-	w       io.Writer
+	out     io.Writer
 	export  *journal.Export
 	effects []journal.LedgerEntry
 	secrets *redact.Redactor
@@ -124,7 +124,7 @@ func (v *runView) print(rows [][2]string) error {
 			fmt.Fprintf(&out, "%-14s %s\n", "", cli.WholeLine(v.secrets.String(q.Why)))
 		}
 	}
-	_, err := v.w.Write(out.Bytes())
+	_, err := v.out.Write(out.Bytes())
 	return err
 }
 

@@ -142,18 +142,18 @@ func (a *asker) askInLine(ctx context.Context, call llm.ToolCall, why string) de
 	defer done()
 	title := a.style.Yellow("  may " + cli.WholeLine(call.Name) + " run? " + cli.WholeLine(why) + ":")
 	lines := wholeArgs(string(call.Args), a.width-6)
-	fmt.Fprintf(a.out.w, "\n%s\n", title)
+	fmt.Fprintf(a.out.terminal, "\n%s\n", title)
 	for _, l := range lines {
-		fmt.Fprintf(a.out.w, "      %s\n", l)
+		fmt.Fprintf(a.out.terminal, "      %s\n", l)
 	}
 	if len(lines) > 20 { // the title may have left the screen
-		fmt.Fprintln(a.out.w, title)
+		fmt.Fprintln(a.out.terminal, title)
 	}
 	for range 3 {
-		fmt.Fprint(a.out.w, "  y: yes, n: no, a: yes, always for this tool > ")
+		fmt.Fprint(a.out.terminal, "  y: yes, n: no, a: yes, always for this tool > ")
 		answer, err := a.in.Next(ctx)
 		if err != nil {
-			fmt.Fprintln(a.out.w)
+			fmt.Fprintln(a.out.terminal)
 			break
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
@@ -276,13 +276,13 @@ func (a *asker) question(ctx context.Context, q mcp.Question) (mcp.Answer, error
 	defer a.mu.Unlock()
 	done := a.out.hold()
 	defer done()
-	fmt.Fprintf(a.out.w, "\n%s\n", a.style.Yellow("  the MCP server "+cli.Line(q.Server, 40)+
+	fmt.Fprintf(a.out.terminal, "\n%s\n", a.style.Yellow("  the MCP server "+cli.Line(q.Server, 40)+
 		" asks (pawl does not; what you say goes to the server):"))
 	for _, l := range wholeArgs(q.Message, a.width-6) {
-		fmt.Fprintf(a.out.w, "      | %s\n", l)
+		fmt.Fprintf(a.out.terminal, "      | %s\n", l)
 	}
 	if q.URL != "" {
-		fmt.Fprintf(a.out.w, "      it wants you to open: %s\n", cli.Exact(q.URL))
+		fmt.Fprintf(a.out.terminal, "      it wants you to open: %s\n", cli.Exact(q.URL))
 	}
 	content, err := a.form(ctx, q.Schema)
 	if err != nil {
@@ -338,7 +338,7 @@ func (a *asker) typed(ctx context.Context, prompt string) (string, error) {
 		}
 		return s.text, nil
 	}
-	fmt.Fprint(a.out.w, prompt)
+	fmt.Fprint(a.out.terminal, prompt)
 	said, err := a.in.Next(ctx)
 	return strings.TrimSpace(said), err
 }

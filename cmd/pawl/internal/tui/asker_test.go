@@ -21,7 +21,7 @@ func typing(t *testing.T, typed string) (*asker, *bytes.Buffer) {
 	var shown bytes.Buffer
 	in := cli.NewLines(strings.NewReader(typed))
 	t.Cleanup(in.Stop)
-	return &asker{policy: policy.AskBeforeWrites, in: in, out: &Screen{w: &shown}, width: 60,
+	return &asker{policy: policy.AskBeforeWrites, in: in, out: &Screen{terminal: &shown}, width: 60,
 		always: map[string]bool{}}, &shown
 }
 
@@ -83,7 +83,7 @@ func TestAskingHarmless(t *testing.T) {
 func TestAskingInterrupted(t *testing.T) {
 	in, typing := io.Pipe()
 	defer typing.Close()
-	a := &asker{policy: policy.AskBeforeWrites, in: cli.NewLines(in), out: &Screen{w: io.Discard}, width: 60,
+	a := &asker{policy: policy.AskBeforeWrites, in: cli.NewLines(in), out: &Screen{terminal: io.Discard}, width: 60,
 		always: map[string]bool{}}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan pawl.Approval)

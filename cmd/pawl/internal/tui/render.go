@@ -101,18 +101,18 @@ func (d *display) totals(s pawl.Spent) {
 
 // Screen is a writer that can be held, so that no output comes between a question and its answer.
 type Screen struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu       sync.Mutex
+	terminal io.Writer
 }
 
 // NewScreen returns a screen that writes to w.
-func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
+func NewScreen(w io.Writer) *Screen { return &Screen{terminal: w} }
 
 // Write waits while the screen is held.
 func (s *Screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.w.Write(b)
+	return s.terminal.Write(b)
 }
 
 // hold blocks Write until the returned function is called.
