@@ -1,6 +1,6 @@
 package origin
 
-// conduct.go: what the policy knows of a tool: its verb, its labels, and what its arguments are for.
+// conduct.go: what the policy knows of a tool: its verb, its labels, what its arguments are for.
 
 import (
 	"encoding/json"
