@@ -9,7 +9,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// Each limit of pawl.LimitInfos with a flag has that flag, and each limit that ends a run has a hint.
+// Each limit of pawl.LimitInfos with a flag has that flag, and each limit that ends a run has a
+// hint.
 func TestLimitFlags(t *testing.T) {
 	flags := map[string]reflect.StructField{}
 	for f := range reflect.TypeFor[limitFlags]().Fields() {
