@@ -58,8 +58,7 @@ func TestTypedApproval(t *testing.T) {
 		}
 	}
 	// The schema of the tool allows what its policy cannot read.
-	wide := tool.Clone()
-	wide.Input = []byte(`{"type":"object"}`)
+	wide := &pawl.Tool{Name: "refund", Input: []byte(`{"type":"object"}`), Run: tool.Run}
 	res, err := run(policy.Approve(wide, decide), `{"euros":{}}`, wide, other)
 	if err != nil || res.Steps[0].Executions[0].Outcome != pawl.OutcomeDenied {
 		t.Errorf("unreadable arguments: %v, %+v", err, res)
