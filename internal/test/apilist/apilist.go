@@ -7,20 +7,26 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build"
+	"go/constant"
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"go/types"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // deprecated ends the line of a name whose comment has a paragraph that starts with "Deprecated:".
 const deprecated = " //deprecated"
 
-// Of returns the lines of the package in dir, sorted: constants, variables, functions, types, and
-// the exported fields and methods of exported types. The files are the files for Linux on amd64, so
-// that the list is the same everywhere.
+// Of returns the lines of the package in dir, sorted: constants with their values, variables,
+// functions, types, the exported fields and methods of exported types with whole tags, and those
+// that an embedded type which is not exported promotes. The line of an interface has all its
+// methods, because a further method breaks the programs that implement it. The files are the files
+// for Linux on amd64, so that the list is the same everywhere.
 func Of(dir string) ([]string, error) {
 	context := build.Default
 	context.GOOS, context.GOARCH, context.CgoEnabled = "linux", "amd64", false
@@ -29,17 +35,16 @@ func Of(dir string) ([]string, error) {
 		return nil, err
 	}
 	fset := token.NewFileSet()
-	l := &list{fset: fset}
+	var files []*ast.File
 	for _, name := range pkg.GoFiles {
 		f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil,
 			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
-		l.file(f)
+		files = append(files, f)
 	}
-	slices.Sort(l.lines)
-	return l.lines, nil
+	return lines(fset, files), nil
 }
 
 // source returns the lines of one file.
@@ -49,15 +54,31 @@ func source(text string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &list{fset: fset}
-	l.file(f)
+	return lines(fset, []*ast.File{f}), nil
+}
+
+// lines returns the lines of a package, sorted.
+func lines(fset *token.FileSet, files []*ast.File) []string {
+	// Nothing is imported: the values of constants and the methods of embedded types are those of
+	// the package itself. What needs an import has an error, which counts for nothing.
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}}
+	config := types.Config{Error: func(error) {}, IgnoreFuncBodies: true, FakeImportC: true}
+	_, _ = config.Check("x", fset, files, info)
+
+	l := &list{fset: fset, files: files, defs: info.Defs, promoting: map[string]bool{}}
+	for _, f := range files {
+		l.file(f)
+	}
 	slices.Sort(l.lines)
-	return l.lines, nil
+	return slices.Compact(l.lines)
 }
 
 type list struct {
-	fset  *token.FileSet
-	lines []string
+	fset      *token.FileSet
+	files     []*ast.File
+	defs      map[*ast.Ident]types.Object
+	promoting map[string]bool // the embedded types around the current one
+	lines     []string
 }
 
 func (l *list) add(docs []*ast.CommentGroup, format string, args ...any) {
@@ -102,13 +123,24 @@ func (l *list) values(tok token.Token, s *ast.ValueSpec, of ast.Expr, docs []*as
 		if of != nil {
 			line += " " + l.text(of)
 		}
-		if i < len(s.Values) {
-			if lit, ok := s.Values[i].(*ast.BasicLit); ok && tok == token.CONST {
-				line += " = " + lit.Value
-			}
+		if tok == token.CONST {
+			line += l.value(s, i)
 		}
 		l.add(docs, "%s", line)
 	}
+}
+
+// value returns the value of a constant, as " = 5". A value that needs an import is its expression.
+// An implicit repetition of such an expression has no value here.
+func (l *list) value(s *ast.ValueSpec, i int) string {
+	c, ok := l.defs[s.Names[i]].(*types.Const)
+	switch {
+	case ok && c.Val() != nil && c.Val().Kind() != constant.Unknown:
+		return " = " + c.Val().ExactString()
+	case i < len(s.Values):
+		return " = " + l.text(s.Values[i])
+	}
+	return ""
 }
 
 func (l *list) function(d *ast.FuncDecl) {
@@ -120,19 +152,8 @@ func (l *list) function(d *ast.FuncDecl) {
 		l.add(docs, "func %s%s%s", d.Name.Name, l.params(d.Type.TypeParams), l.signature(d.Type))
 		return
 	}
-	recv := d.Recv.List[0].Type
-	base := recv
-	if p, ok := base.(*ast.StarExpr); ok {
-		base = p.X
-	}
-	switch x := base.(type) {
-	case *ast.IndexExpr:
-		base = x.X
-	case *ast.IndexListExpr:
-		base = x.X
-	}
-	if id, ok := base.(*ast.Ident); ok && id.IsExported() {
-		l.add(docs, "method (%s) %s%s", l.text(recv), d.Name.Name, l.signature(d.Type))
+	if ast.IsExported(receiver(d)) {
+		l.add(docs, "method (%s) %s%s", l.text(d.Recv.List[0].Type), d.Name.Name, l.signature(d.Type))
 	}
 }
 
@@ -151,35 +172,106 @@ func (l *list) typ(s *ast.TypeSpec, docs []*ast.CommentGroup) {
 		l.add(docs, "%sstruct", head)
 		l.fields(name, t)
 	case *ast.InterfaceType:
-		l.add(docs, "%sinterface", head)
-		for _, m := range t.Methods.List {
-			f, method := m.Type.(*ast.FuncType)
-			switch {
-			case len(m.Names) == 0:
-				l.add([]*ast.CommentGroup{m.Doc}, "embed %s %s", name, l.text(m.Type))
-			case method && m.Names[0].IsExported():
-				l.add([]*ast.CommentGroup{m.Doc}, "method %s.%s%s", name, m.Names[0].Name, l.signature(f))
-			default:
-				l.add(nil, "method %s.unexported", name)
-			}
-		}
+		members := l.members(name, t)
+		slices.Sort(members)
+		l.add(docs, "%sinterface{%s}", head, strings.Join(members, "; "))
 	default:
 		l.add(docs, "%s%s", head, l.text(t))
 	}
 }
 
+// members adds the lines of the methods and embedded types of an interface, and returns their
+// names.
+func (l *list) members(of string, t *ast.InterfaceType) (names []string) {
+	for _, m := range t.Methods.List {
+		docs := []*ast.CommentGroup{m.Doc}
+		f, method := m.Type.(*ast.FuncType)
+		switch {
+		case len(m.Names) == 0:
+			names = append(names, l.text(m.Type))
+			l.add(docs, "embed %s %s", of, l.text(m.Type))
+		case method && m.Names[0].IsExported():
+			names = append(names, m.Names[0].Name)
+			l.add(docs, "method %s.%s%s", of, m.Names[0].Name, l.signature(f))
+		default:
+			// Programs outside the package cannot implement it.
+			names = append(names, "unexported")
+			l.add(nil, "method %s.unexported", of)
+		}
+	}
+	return slices.Compact(names)
+}
+
+// promoted adds the fields and methods that the type of gets from an embedded type of the package
+// which is not exported, as lines of its own ones.
+func (l *list) promoted(of string, embedded ast.Expr) {
+	pointer := ""
+	if p, ok := embedded.(*ast.StarExpr); ok {
+		embedded = p.X
+		pointer = "*"
+	}
+	id, ok := embedded.(*ast.Ident)
+	if !ok || l.promoting[id.Name] {
+		return
+	}
+	l.promoting[id.Name] = true
+	defer delete(l.promoting, id.Name)
+
+	for _, f := range l.files {
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if receiver(d) == id.Name && d.Name.IsExported() {
+					l.add([]*ast.CommentGroup{d.Doc}, "method (%s%s) %s%s", pointer, of, d.Name.Name, l.signature(d.Type))
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					spec, ok := s.(*ast.TypeSpec)
+					if !ok || spec.Name.Name != id.Name {
+						continue
+					}
+					switch t := spec.Type.(type) {
+					case *ast.StructType:
+						l.fields(of, t)
+					case *ast.InterfaceType:
+						l.members(of, t)
+					}
+				}
+			}
+		}
+	}
+}
+
+// receiver returns the name of the type that d is a method of. "" means that d is a function.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	base := d.Recv.List[0].Type
+	if p, ok := base.(*ast.StarExpr); ok {
+		base = p.X
+	}
+	switch x := base.(type) {
+	case *ast.IndexExpr:
+		base = x.X
+	case *ast.IndexListExpr:
+		base = x.X
+	}
+	if id, ok := base.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
 func (l *list) fields(of string, t *ast.StructType) {
 	for _, f := range t.Fields.List {
 		docs := []*ast.CommentGroup{f.Doc}
-		tag := ""
-		if f.Tag != nil && strings.Contains(f.Tag.Value, `json:"`) {
-			_, rest, _ := strings.Cut(f.Tag.Value, `json:"`)
-			form, _, _ := strings.Cut(rest, `"`)
-			tag = " json:" + form
-		}
+		tag := tagText(f.Tag)
 		if len(f.Names) == 0 {
 			if name := strings.TrimPrefix(l.text(f.Type), "*"); ast.IsExported(name[strings.LastIndex(name, ".")+1:]) {
 				l.add(docs, "embed %s %s%s", of, l.text(f.Type), tag)
+			} else {
+				l.promoted(of, f.Type)
 			}
 		}
 		for _, name := range f.Names {
@@ -189,6 +281,21 @@ func (l *list) fields(of string, t *ast.StructType) {
 		}
 	}
 }
+
+// tagText returns the whole tag of a field, with a space before it. The quotes of values are left
+// out where nothing needs them.
+func tagText(tag *ast.BasicLit) string {
+	if tag == nil {
+		return ""
+	}
+	text, err := strconv.Unquote(tag.Value)
+	if err != nil {
+		return " " + tag.Value
+	}
+	return " " + plainTag.ReplaceAllString(text, "$1:$2")
+}
+
+var plainTag = regexp.MustCompile(`([^\s:"]+):"([^\s"\\]*)"`)
 
 // params returns type parameters with their names, which their types use.
 func (l *list) params(p *ast.FieldList) string {

@@ -118,14 +118,22 @@ const (
 	c
 )
 const Code = "code"
+const Limit = -(1 << 4)
+const Wait = 2 * time.Second
 var V, W = 1, 2
 // T is a type.
 type T[K comparable] struct {
 	Name string ` + "`json:\"name,omitzero\" on:\"all\"`" + `
 	F    func(a, b int) error
 	*Inner
+	inner
 	hidden int
 }
+type inner struct {
+	Size int ` + "`json:\"size\"`" + `
+	rest string
+}
+func (inner) Grow(by int) {}
 type Kind int
 type Other = Kind
 type I interface { Do(ctx int, s ...string) (n int, err error); inner() }
@@ -139,18 +147,22 @@ func G[E any](e E) {}
 func (t *T[K]) Get(k K) (v int) { return 0 }
 `
 
-const sampleList = `const A Kind
-const B Kind
+const sampleList = `const A Kind = 0
+const B Kind = 1
 const Code = "code"
+const Limit = -16
+const Wait = 2 * time.Second
 embed T *Inner
 field T.F func(int, int) error
-field T.Name string json:name,omitzero
+field T.Name string json:name,omitzero on:all
+field T.Size int json:size
 func F(int, int) (string, string) //deprecated
 func G[E any](E)
 method (*T[K]) Get(K) int
+method (T) Grow(int)
 method I.Do(int, ...string) (int, error)
 method I.unexported
-type I interface
+type I interface{Do; unexported}
 type Kind int
 type Other = Kind
 type T[K comparable] struct
@@ -164,8 +176,9 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A changed signature, a changed JSON name, a lost field and a lost method of an interface are
-// changes. Another name of a parameter, a new name and a deprecation are none.
+// A changed signature, tag or value, another zero value, a lost field, a lost or a further method of
+// an interface, and what an embedded type loses are changes. Another name of a parameter, a new name
+// and a deprecation are none.
 func TestChanges(t *testing.T) {
 	before, err := source(sample)
 	if err != nil {
@@ -174,8 +187,17 @@ func TestChanges(t *testing.T) {
 	for _, c := range []struct{ from, to, lost string }{
 		{"func G[E any](e E) {}", "func G[E any](e E, more int) {}", "func G[E any](E)"},
 		{`json:\"name`, `json:\"name`, ""},
-		{`name,omitzero`, `title,omitzero`, "field T.Name string json:name,omitzero"},
-		{"Name string", "Title string", "field T.Name string json:name,omitzero"},
+		{`name,omitzero`, `title,omitzero`, "field T.Name string json:name,omitzero on:all"},
+		{`on:"all"`, `on:"some"`, "field T.Name string json:name,omitzero on:all"},
+		{"Name string", "Title string", "field T.Name string json:name,omitzero on:all"},
+		{"A Kind = iota\n\tB\n", "B Kind = iota\n\tA\n", "const A Kind = 0\nconst B Kind = 1"},
+		{"A Kind = iota\n", "Z Kind = iota\n\tA\n", "const A Kind = 0\nconst B Kind = 1"},
+		{"-(1 << 4)", "-(1 << 5)", "const Limit = -16"},
+		{"2 * time.Second", "time.Second", "const Wait = 2 * time.Second"},
+		{"interface { Do(", "interface { More(); Do(", "type I interface{Do; unexported}"},
+		{"interface { Do(", "interface { Other; Do(", "type I interface{Do; unexported}"},
+		{"Size int", "size int", "field T.Size int json:size"},
+		{"Grow(by int)", "grow(by int)", "method (T) Grow(int)"},
 		{"(k K) (v int)", "(key K) (value int)", ""},
 		{"Do(ctx int, s ...string)", "Do(ctx int)", "method I.Do(int, ...string) (int, error)"},
 		{`Code = "code"`, `Code = "other"`, `const Code = "code"`},
