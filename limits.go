@@ -17,8 +17,9 @@ import (
 // call between them. The result then contains a warning. As many equal calls again, or failures in
 // three times as many steps, end the run with StopStalled.
 type Limits struct {
-	// Steps whose calls are executed. 0 means 20, and 1 for Agent.Once. NoRounds means none. A run
-	// of N rounds makes at most N+1 requests.
+	// Steps whose calls are executed. 0 means 20, and 1 for Agent.Once. NoRounds means none: tools
+	// are offered, and the calls of the first reply are returned (AtLimitReturn, unless AtLimit says
+	// otherwise). A run of N rounds makes at most N+1 requests.
 	Rounds int
 	// Calls that are started. Further calls get a result that says so. 0 means no limit.
 	Calls int
@@ -44,8 +45,20 @@ type Limits struct {
 	AtLimit AtLimit
 }
 
-// NoRounds as Limits.Rounds means that no call is executed.
+// NoRounds as Limits.Rounds means that no call is executed, as rounds: 0 in an agent's file and
+// max_tool_rounds of 0 in other clients: the calls are in Result.Calls.
 const NoRounds = -1
+
+// atLimit returns the form of the last request.
+func (l *Limits) atLimit() AtLimit {
+	switch {
+	case l.AtLimit != 0:
+		return l.AtLimit
+	case l.Rounds == NoRounds:
+		return AtLimitReturn
+	}
+	return AtLimitAnswer
+}
 
 const defaultRounds = 20
 
@@ -54,8 +67,8 @@ const defaultRounds = 20
 // Limits.Cost.
 type AtLimit int
 
-// Forms of the last request. The zero value means AtLimitReturn for Agent.Once, and AtLimitAnswer
-// for all other runs.
+// Forms of the last request. The zero value means AtLimitReturn for Agent.Once and with NoRounds,
+// and AtLimitAnswer for all other runs.
 const (
 	// Tool choice none, so that the model answers.
 	AtLimitAnswer AtLimit = iota + 1

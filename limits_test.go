@@ -65,6 +65,7 @@ func TestRounds(t *testing.T) {
 		{3, pawl.AtLimitAnswer, obedient, 4, 3, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
 		{0, pawl.AtLimitReturn, obedient, 1, 0, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
 		{3, pawl.AtLimitReturn, obedient, 4, 3, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{0, 0, obedient, 1, 0, pawl.StopLimit, 1, 0, "", llm.ToolAuto}, // NoRounds offers the tools
 		{0, pawl.AtLimitAnswer, func() *script.Model { return script.New(script.Say("hi")) }, 1, 0, pawl.StopLimit,
 			0, 0, "hi", llm.ToolNone},
 		{3, pawl.AtLimitAnswer, func() *script.Model {

@@ -27,7 +27,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 		// Act: execute the calls without a result.
 		if tasks := r.open(resp); len(tasks) > 0 {
 			over := (r.exhausted() || r.reply.final.limit != "") && !r.onlyAnswers(tasks)
-			if over && r.agent.Limits.AtLimit == AtLimitReturn {
+			if over && r.agent.Limits.atLimit() == AtLimitReturn {
 				r.stillWait(tasks)
 				r.record(Step{Response: resp})
 				return r.limit(reached{"rounds", "the rounds are used up; the calls of the last reply are handed back"})
@@ -287,7 +287,7 @@ var roundsUsedUp = reached{"rounds", "the rounds are used up"}
 // whyLast returns the limit for which the next request must ask for an answer.
 func (r *run) whyLast() reached {
 	switch {
-	case r.agent.Limits.AtLimit == AtLimitReturn:
+	case r.agent.Limits.atLimit() == AtLimitReturn:
 		return reached{}
 	case r.exhausted():
 		return roundsUsedUp

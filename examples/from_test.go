@@ -5,12 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -63,16 +68,33 @@ func Example_fromOasis() {
 	// Output: ok rain in Oslo
 }
 
+// obedient is a provider that obeys tool_choice: it calls the tool weather unless it must not call.
+// A script would call in any case.
+func obedient() (model llm.Model, stop func()) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		delta := `{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"weather","arguments":"{\"City\":\"Oslo\"}"}}]}`
+		if strings.Contains(string(body), `"tool_choice":"none"`) || !strings.Contains(string(body), `"weather"`) {
+			delta = `{"content":"I cannot look."}`
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", delta)
+	}))
+	return openai.NewChat("m", &openai.Options{BaseURL: srv.URL, Key: "k"}), srv.Close
+}
+
 func Example_fromUnified() {
-	ctx, model := context.Background(), forecaster()
+	ctx := context.Background()
+	model, stop := obedient()
+	defer stop()
 	weather := pawl.Func("weather", "Current weather.", forecast)
 	// begin unified
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{weather},
 		Limits: pawl.Limits{Rounds: pawl.NoRounds}} // max_tool_rounds=0
 	res, err := agent.Run(ctx, llm.User("How is the weather?"))
-	var stop *pawl.StopError
-	if errors.As(err, &stop) {
-		fmt.Println(stop.Reason, res.Calls()[0].Name)
+	var limit *pawl.StopError
+	if errors.As(err, &limit) {
+		fmt.Println(limit.Reason, res.Calls()[0].Name)
 	}
 	// end unified
 	// Output: limit weather

@@ -239,3 +239,45 @@ func TestConversationAfterResults(t *testing.T) {
 	v.do("POST", "/v1/runs/"+strings.Replace(first.ID, "chatcmpl-", "chat_", 1)+"/cancel", "", 200, nil)
 	check("after the user stopped it", ask(200, messages+more), "heard more", 8, 3)
 }
+
+// An agent without rounds offers its tools and returns the calls, which the client sees at both
+// APIs as calls of its own. None is executed.
+func TestCallsOfAnAgentWithoutRounds(t *testing.T) {
+	ran := false
+	look := pawl.Func("look", "Looks.", func(context.Context, struct{ N int }) (string, error) {
+		ran = true
+		return "seen", nil
+	})
+	v := serve(t, func(o *options) {
+		o.Agents = []*pawl.Agent{{Name: "caller", Model: script.New(script.Loop(script.Call("look", `{"N":1}`))),
+			Tools: []pawl.Toolset{look}, Limits: pawl.Limits{Rounds: pawl.NoRounds}}}
+	})
+
+	var chat struct {
+		Choices []struct {
+			Finish  string `json:"finish_reason"`
+			Message struct {
+				Calls []struct {
+					Function struct{ Name, Arguments string }
+				} `json:"tool_calls"`
+			}
+		}
+	}
+	v.do("POST", "/v1/chat/completions", `{"model":"caller","messages":[{"role":"user","content":"go"}]}`, 200, &chat)
+	choice := chat.Choices[0]
+	if choice.Finish != "tool_calls" || len(choice.Message.Calls) != 1 || choice.Message.Calls[0].Function.Arguments != `{"N":1}` {
+		t.Errorf("chat: %+v", choice)
+	}
+
+	var response struct {
+		Status string
+		Output []struct{ Type, Name, Arguments string }
+	}
+	v.do("POST", "/v1/responses", `{"model":"caller","input":"go"}`, 200, &response)
+	if response.Status != "completed" || len(response.Output) != 1 || response.Output[0].Name != "look" {
+		t.Errorf("responses: %+v", response)
+	}
+	if ran {
+		t.Error("the tool ran")
+	}
+}
