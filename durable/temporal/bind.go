@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,9 @@ func (f *flow) bind(a *pawl.Agent, _ llm.Key) *pawl.Agent {
 		Settings:     d.Settings,
 		Model:        m,
 		Executor:     x,
+	}
+	if bytes.Equal(d.Output, n.agent.Output) {
+		b.OutputCheck = n.agent.OutputCheck
 	}
 	for i := range d.Tools {
 		b.Tools = append(b.Tools, x.bind(&d.Tools[i]))

@@ -57,7 +57,7 @@ func TestToolDefHasEveryField(t *testing.T) {
 func TestAgentDefHasEveryField(t *testing.T) {
 	def := fieldNames(reflect.TypeFor[agentDef]())
 	// Executor is Parallel and StopOnBlock
-	inProcess := []string{"Model", "Executor", "Middleware", "Artifacts"}
+	inProcess := []string{"Model", "Executor", "Middleware", "Artifacts", "OutputCheck"}
 	for _, name := range fieldNames(reflect.TypeFor[pawl.Agent]()) {
 		if slices.Contains(def, name) == slices.Contains(inProcess, name) {
 			t.Errorf("pawl.Agent.%s is neither recorded nor named in inProcess", name)

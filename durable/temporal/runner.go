@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -29,14 +30,41 @@ type Runner struct {
 	// messages only.
 	From *pawl.Result
 
+	output json.RawMessage // in place of the agent's; nil means the agent's
 	engine *Engine
 }
 
-var _ pawl.Runner = (*Runner)(nil)
+var _ pawl.OutputRunner = (*Runner)(nil)
 
 // Runner returns the run with the given ID of the agent with the given name in the workers. The
 // first Run with messages starts it, and each later Run waits for it.
 func (e *Engine) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent: agent, engine: e} }
+
+// WithOutput returns a copy of r whose answer fits schema, for pawl.Into. It has an effect when the
+// run starts; the OutputCheck of the agent is not used then, because it is for the agent's Output.
+func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
+	c := *r
+	c.output = schema
+	return &c
+}
+
+// FollowUp returns the run that continues res, the result of r, with a new message, for pawl.Into:
+// the process that asks has the check of the answer, and the workflow has not. The ID of the run is
+// that of r with "-again".
+func (r *Runner) FollowUp(ctx context.Context, res *pawl.Result) (next pawl.Runner, stored bool, err error) {
+	c := *r
+	c.ID += "-again"
+	c.From = res
+	_, err = r.engine.Client.DescribeWorkflowExecution(ctx, c.ID, "")
+	var missing *serviceerror.NotFound
+	switch {
+	case errors.As(err, &missing):
+		return &c, false, nil
+	case err != nil:
+		return nil, false, r.engine.about(c.ID, err)
+	}
+	return &c, true, nil
+}
 
 // Stream is Run with events: the start of the run, each complete reply, the end of each call,
 // including nested calls, and the end of the run. It yields no fragments and no progress of tools.
@@ -184,6 +212,7 @@ func (r *Runner) start(ctx context.Context, msgs []llm.Message) error {
 		From:     r.from(),
 		Answered: r.From == nil && opens(msgs),
 		Events:   e.Events,
+		Output:   r.output,
 	}
 	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                       r.ID,

@@ -390,6 +390,40 @@ func inProcess(t *testing.T, eng *Engine, a *pawl.Agent, opts *WorkerOptions) *W
 
 // A running call receives the cancellation of its run and reports its possible effects. Starting an
 // existing run, or querying an unknown run, returns an error that says so.
+// interval has a check that the workflow does not have.
+type interval struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+func (i interval) Validate() error {
+	if i.To < i.From {
+		return errors.New("to must not be less than from")
+	}
+	return nil
+}
+
+// Into gives a run on the cluster its schema. An answer that the check of the type refuses goes back
+// to the model in a run that follows, and both runs are found again.
+func TestIntoOnTheCluster(t *testing.T) {
+	t.Parallel()
+	eng, err := dial(cluster(t), "into", new(memory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := script.New(script.Say(`{"from":"x"}`), script.Say(`{"from":2,"to":1}`), script.Say(`{"from":1,"to":2}`))
+	inProcess(t, eng, &pawl.Agent{Model: m}, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	id := t.TempDir()
+	for range 2 {
+		got, res, err := pawl.Into[interval](ctx, eng.Runner(id, "agent"), ask...)
+		if err != nil || got != (interval{1, 2}) || len(m.Requests()) != 3 {
+			t.Errorf("%+v, %+v, %v after %d requests", got, res, err, len(m.Requests()))
+		}
+	}
+}
+
 func TestServer(t *testing.T) {
 	t.Parallel()
 	addr := cluster(t)

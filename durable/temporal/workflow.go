@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,11 +31,13 @@ type input struct {
 	From *pawl.Result `json:"from,omitzero"`
 	// Answered means that the open calls of Messages get error results. Inputs of earlier versions
 	// do not have it: their runs executed these calls.
-	Answered bool                `json:"answered,omitzero"`
-	Agents   map[string]agentDef `json:"agents,omitzero"` // as recorded at the start
-	Kept     *journal.Export     `json:"kept,omitzero"`
-	Events   int                 `json:"events,omitzero"` // Engine.Events
-	Place    *place              `json:"place,omitzero"`  // of a nested run
+	Answered bool `json:"answered,omitzero"`
+	// Output is the schema of the answer, in place of the agent's: see Runner.WithOutput.
+	Output json.RawMessage     `json:"output,omitzero"`
+	Agents map[string]agentDef `json:"agents,omitzero"` // as recorded at the start
+	Kept   *journal.Export     `json:"kept,omitzero"`
+	Events int                 `json:"events,omitzero"` // Engine.Events
+	Place  *place              `json:"place,omitzero"`  // of a nested run
 }
 
 // Outcome is the end of a run. Result has no Steps.
@@ -235,7 +238,12 @@ func (f *flow) describe() error {
 	ctx := workflow.WithActivityOptions(f.root,
 		workflow.ActivityOptions{StartToCloseTimeout: 5 * time.Minute, HeartbeatTimeout: f.worker.engine.heartbeat(),
 			RetryPolicy: retries(0)})
-	return workflow.ExecuteActivity(ctx, activityDescribe, f.in.Agent).Get(ctx, &f.defs)
+	err := workflow.ExecuteActivity(ctx, activityDescribe, f.in.Agent).Get(ctx, &f.defs)
+	if d, ok := f.defs[f.path]; err == nil && ok && f.in.Output != nil {
+		d.Output = f.in.Output
+		f.defs[f.path] = d
+	}
+	return err
 }
 
 // loop runs the loop.
