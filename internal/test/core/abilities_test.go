@@ -270,7 +270,7 @@ func TestOutputPassesRunners(t *testing.T) {
 		for _, name := range slices.Backward(order) {
 			r = all[name](r)
 		}
-		got, _, err := pawl.Into[struct{ N int }](t.Context(), r, llm.User("go"))
+		got, _, err := pawl.Into[struct{ N int }](t.Context(), r.(pawl.OutputRunner), llm.User("go"))
 		if err != nil || got.N != 1 {
 			t.Errorf("%v: got %v, %v", order, got, err)
 		}

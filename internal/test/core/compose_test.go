@@ -56,7 +56,7 @@ func TestWrappersCompose(t *testing.T) {
 			for _, name := range slices.Backward(order) {
 				r = wrap[name](r)
 			}
-			got, _, err := pawl.Into[fact](t.Context(), r, llm.User("go"))
+			got, _, err := pawl.Into[fact](t.Context(), r.(pawl.OutputRunner), llm.User("go"))
 			if err != nil || got.Word != "[redacted]" {
 				t.Fatalf("Into gave %+v, %v", got, err)
 			}
@@ -80,7 +80,7 @@ func TestRedactKeepsOutputErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &pawl.Agent{Model: script.New(script.Loop(script.Say(canary)))}
-	_, _, err := pawl.Into[int](t.Context(), redact.Runner(a, &secrets), llm.User("go"))
+	_, _, err := pawl.Into[int](t.Context(), redact.Runner(a, &secrets).(pawl.OutputRunner), llm.User("go"))
 	var unfit *pawl.OutputError
 	if !errors.As(err, &unfit) || unfit.Text != "[redacted]" || unfit.Result == nil {
 		t.Fatalf("got %#v", err)
