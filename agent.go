@@ -28,6 +28,11 @@ type Agent struct {
 	Choice llm.ToolChoice
 	// JSON Schema of the answer; see Result.Output. nil means free text.
 	Output json.RawMessage
+	// OutputCheck refuses an answer that fits Output: its error goes back to the model as a
+	// correction (Limits.Corrections). It must depend on the answer alone, because a journal and a
+	// workflow repeat it. CheckFor makes it from a Go type. nil means that Output says all; without
+	// Output it is not used.
+	OutputCheck func(answer json.RawMessage) error
 	// Limits of each run. The zero value means 20 rounds.
 	Limits Limits
 	// Executor of the calls. nil means Parallel{}.

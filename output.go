@@ -1,6 +1,6 @@
 package pawl
 
-// output.go: answers that must fit a JSON Schema: Agent.Output, OutputError, Into, SchemaFor.
+// output.go: answers that must fit a JSON Schema: Agent.Output, OutputCheck, OutputError.
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/schema"
+	"github.com/pawl-go/pawl/internal/schema/gotype"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -25,9 +26,10 @@ const defaultCorrections = 2
 // output is the format of the answer of a run. nil means free text; its methods accept nil.
 type output struct {
 	schema *schema.Schema
-	tool   *Tool  // takes the answer; nil means an answer as text
-	asked  bool   // the last request offered the tool and allowed calls
-	text   string // the last answer that did not fit
+	check  func(json.RawMessage) error // Agent.OutputCheck; nil means none
+	tool   *Tool                       // takes the answer; nil means an answer as text
+	asked  bool                        // the last request offered the tool and allowed calls
+	text   string                      // the last answer that did not fit
 	faults []string
 }
 
@@ -37,7 +39,7 @@ func (a *Agent) output(m llm.Model, tools []*Tool) (*output, error) {
 	if find(tools, answerTool) != nil {
 		return nil, fmt.Errorf("tool %s: an agent with an Output needs the name for its answer; rename the tool", answerTool)
 	}
-	o := new(output)
+	o := &output{check: a.OutputCheck}
 	var object bool
 	var err error
 	o.schema, object, err = schema.CompileOutput(a.Output)
@@ -55,10 +57,24 @@ func (a *Agent) output(m llm.Model, tools []*Tool) (*output, error) {
 				Effect: EffectPure, Timeout: -1,
 				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 					return llm.ToolResult{}, FinishError(llm.TextResult("This is the answer."))
-				}}
+				},
+				fits: o.refusal}
 		}
 	}
 	return o, nil
+}
+
+// refusal returns the error of the check for an answer that fits the schema. A panic is an error.
+func (o *output) refusal(answer json.RawMessage) (err error) {
+	if o.check == nil {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the check of the answer panicked: %v", v)
+		}
+	}()
+	return o.check(answer)
 }
 
 // rejected reports whether the last answer does not fit.
@@ -101,16 +117,19 @@ func (r *run) askAgain(ctx context.Context, resp *llm.Response) (again bool) {
 	}
 	text := resp.Message.Text()
 	value, repairs, faults, err := o.schema.Read(ctx, json.RawMessage(text), true)
+	var refused error
 	if err == nil && len(faults) == 0 {
-		r.res.Output = bytes.TrimSpace(value)
-		r.res.Repairs = repairs
-		o.faults = nil
-		if len(repairs) > 0 {
-			r.emit(Event{Kind: EventNotice, Code: "output_mended", Text: strings.Join(repairs, "; ")})
+		refused = o.refusal(value)
+		if refused == nil {
+			r.acceptAnswer(value, repairs)
+			return false
 		}
-		return false
 	}
+
 	words := o.wording(text, faults, err)
+	if refused != nil {
+		words = "The answer cannot be used:" + gotype.FaultText(refused) + o.again()
+	}
 	lines := []string{"it is no JSON"}
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -125,6 +144,16 @@ func (r *run) askAgain(ctx context.Context, resp *llm.Response) (again bool) {
 		r.res.Messages = append(r.res.Messages, llm.User(words))
 	}
 	return again
+}
+
+// acceptAnswer makes value the answer.
+func (r *run) acceptAnswer(value json.RawMessage, repairs []string) {
+	r.res.Output = bytes.TrimSpace(value)
+	r.res.Repairs = repairs
+	r.output.faults = nil
+	if len(repairs) > 0 {
+		r.emit(Event{Kind: EventNotice, Code: "output_mended", Text: strings.Join(repairs, "; ")})
+	}
 }
 
 // sentBack records an answer that does not fit. It reports whether a correction is left.
@@ -180,12 +209,19 @@ func (r *run) unfit() (StopReason, error) {
 	return StopFailed, &OutputError{Text: r.output.text, Faults: r.output.faults, Result: r.res}
 }
 
+// again returns the last line of a text for the model about an answer that does not fit.
+func (o *output) again() string {
+	if o.asked {
+		return "\nCall " + answerTool + " with the whole answer, corrected."
+	}
+	return answerAgain
+}
+
+const answerAgain = "\nGive the whole answer again, corrected: one JSON value, and nothing before or after it."
+
 // wording returns the text for the model: the faults of its answer, and an example.
 func (o *output) wording(answer string, faults []schema.Fault, err error) string {
-	again := "\nGive the whole answer again, corrected: one JSON value, and nothing before or after it."
-	if o.asked {
-		again = "\nCall " + answerTool + " with the whole answer, corrected."
-	}
+	again := o.again()
 	switch {
 	case strings.TrimSpace(answer) == "":
 		return "There was no answer. It must be JSON that fits the schema" + o.schema.Example(", for example: %s.", ".") + again
@@ -237,80 +273,3 @@ func (e *OutputError) Error() string {
 }
 
 var _ error = (*OutputError)(nil)
-
-// OutputRunner is a Runner with a schema for its answer, such as an Agent. WithOutput returns a
-// copy whose Result.Output fits schema, in place of an earlier schema.
-type OutputRunner interface {
-	Runner
-	WithOutput(schema json.RawMessage) Runner
-}
-
-var _ OutputRunner = (*Agent)(nil)
-
-// WithOutput returns a copy of a with Output set to schema.
-func (a *Agent) WithOutput(schema json.RawMessage) Runner {
-	b := *a
-	b.Output = schema
-	return &b
-}
-
-// Into executes the task in msgs and returns the answer as a T. The schema of the answer is
-// inferred from T, as Func does for arguments. Answers are validated in full and sent back to the
-// model if they do not fit (Limits.Corrections). Replies are requested whole if r is an *Agent.
-//
-// r must be an OutputRunner. The error is the error of the run, as in Agent.Run, or an
-// *OutputError: the answer does not fit. If a limit was reached and there is an answer, Into
-// returns both the answer and the *StopError. Into panics if no schema can be inferred.
-func Into[T any](ctx context.Context, r Runner, msgs ...llm.Message) (T, *Result, error) {
-	var in struct {
-		Value T `json:"value"`
-	}
-	o, ok := r.(OutputRunner)
-	if !ok {
-		return in.Value, nil, fmt.Errorf("%T cannot be held to an output: it has no method WithOutput", r)
-	}
-	schema := SchemaFor[T]()
-	wrapped := !describesObject(schema)
-	if wrapped { // providers need an object
-		schema = json.RawMessage(`{"type":"object","properties":{"value":` + string(schema) + `},"required":["value"],"additionalProperties":false}`)
-	}
-	var res *Result
-	var err error
-	if a, ok := o.WithOutput(schema).(*Agent); ok {
-		res, err = a.Run(ctx, msgs...)
-	} else {
-		res, err = Collect(o.WithOutput(schema).Stream(ctx, msgs...), nil)
-	}
-	if res == nil || res.Output == nil {
-		if err == nil {
-			err = &OutputError{Text: res.Text(), Result: res}
-		}
-		return in.Value, res, err
-	}
-	into := any(&in.Value)
-	if wrapped {
-		into = &in
-	}
-	if wrong := decodeArgs(answerTool, res.Output, into); wrong != nil && err == nil {
-		fault := strings.TrimPrefix(wrong.text, "The arguments of "+answerTool+" cannot be used: ")
-		err = &OutputError{Text: string(res.Output), Faults: []string{fault}, Result: res}
-	}
-	return in.Value, res, err
-}
-
-// SchemaFor returns the JSON Schema of T for Agent.Output, as Func infers it for arguments. It
-// panics if none can be inferred, because that is a mistake in the program.
-func SchemaFor[T any]() json.RawMessage {
-	s, err := inferSchema[T]()
-	if err != nil {
-		panic(fmt.Sprintf("pawl.SchemaFor: %v", err))
-	}
-	return s
-}
-
-func describesObject(schema json.RawMessage) bool {
-	var head struct {
-		Type any `json:"type"`
-	}
-	return json.Unmarshal(schema, &head) == nil && head.Type == "object"
-}

@@ -12,10 +12,8 @@ import (
 	"sync"
 	"time"
 
-	infer "github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/schema"
+	"github.com/pawl-go/pawl/internal/schema/gotype"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -90,6 +88,10 @@ type Tool struct {
 
 	agent *Agent // of a tool that Agent.Tool returned
 
+	// fits returns an error for arguments that fit Input and not the Go type of a tool of NewFunc.
+	// nil means that Input says all.
+	fits func(args json.RawMessage) error
+
 	spec struct {
 		once sync.Once
 		is   *llm.ToolSpec
@@ -161,31 +163,63 @@ func (e *Effect) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown effect %q; known: write, idempotent, read, pure, compose", b)
 }
 
-// Func returns a tool that calls a typed function. In must be a struct or a map with string keys.
-// The input schema is inferred from it: json tags name the fields, omitempty makes them optional,
-// jsonschema tags describe them. Out may be a string, an llm.ToolResult, or any value with a JSON
-// form, which becomes the text and the Data of the result; its schema becomes Output.
-//
-// The tool has EffectWrite. Set the other fields of the tool before its first use. Func panics if
-// no schema can be inferred, because that is a mistake in the program.
+// Func is NewFunc for programs whose types are known to have a schema. It panics with the error of
+// NewFunc, because that is a mistake in the program.
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) *Tool {
-	in, err := inferSchema[In]()
+	t, err := NewFunc(name, description, fn)
 	if err != nil {
-		panic(fmt.Sprintf("pawl.Func %s: input: %v", name, err))
+		panic(fmt.Sprintf("pawl.Func: %v", err))
 	}
-	t := &Tool{Name: name, Description: description, Input: in}
-	data := false
-	switch reflect.TypeFor[Out]() {
-	case reflect.TypeFor[string](), reflect.TypeFor[llm.ToolResult]():
-	default:
-		data = true
-		if reflect.TypeFor[Out]().Kind() != reflect.Interface {
-			t.Output, err = inferSchema[Out]()
-			if err != nil {
-				panic(fmt.Sprintf("pawl.Func %s: output: %v", name, err))
-			}
+	return t
+}
+
+// NewFunc returns a tool that calls a typed function. In must be a struct or a map with string
+// keys. Out may be a string, an llm.ToolResult, or any value with a JSON form, which becomes the
+// text and the Data of the result; its schema becomes Output.
+//
+// The schemas follow one law: a value of the type, written as JSON, fits the schema, and what fits
+// the schema and the type can be read. The JSON is that of encoding/json, except that a
+// time.Duration is text such as "90s", that numbers in a value of type any are json.Numbers with
+// all their digits, and that 3.0 is an integer. A type states its own schema with a method
+// JSONSchema() json.RawMessage. Arguments that fit the schema and not the type, or that a method
+// Validate() error of In or of a type inside it refuses, go back to the model before the call is
+// approved. A result that Validate refuses is an error, which the model reads.
+//
+// Tags describe the fields: json has the name and the options, omitempty and omitzero make a field
+// optional. jsonschema has a sentence, which is the description, or rules:
+//
+//	Color string `json:"color" jsonschema:"enum=red,enum=blue,description=the color of the car"`
+//	Seats int    `json:"seats,omitempty" jsonschema:"minimum=1,maximum=9"`
+//
+// The rules are required, nullable, type, title, description, default, example, deprecated, enum,
+// minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, pattern,
+// format, minItems, maxItems, uniqueItems, minProperties, maxProperties, readOnly and writeOnly.
+// In a list, rules for its items apply to them. The tags enum:"red,blue" and description:"…" say
+// the same as the rules of their names.
+//
+// The tool has EffectWrite. Set the other fields of the tool before its first use. The error names
+// the type, the field and a remedy: unexported fields only, functions, channels, interfaces with
+// methods, types that only their own UnmarshalJSON can read, and tags with a mistake have no
+// schema.
+func NewFunc[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) (*Tool, error) {
+	in, err := gotype.Of(reflect.TypeFor[In](), gotype.Input)
+	if err != nil {
+		return nil, fmt.Errorf("tool %s: input: %w", name, err)
+	}
+	t := &Tool{Name: name, Description: description, Input: in.Schema}
+	if !in.Exact {
+		t.fits = in.Fits
+	}
+	out := reflect.TypeFor[Out]()
+	data := out != reflect.TypeFor[string]() && out != reflect.TypeFor[llm.ToolResult]()
+	if data && out.Kind() != reflect.Interface {
+		of, err := gotype.Of(out, gotype.Output)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: output: %w", name, err)
 		}
+		t.Output = of.Schema
 	}
+
 	t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var args In
 		if f := decodeArgs(name, call.Args, &args); f != nil {
@@ -195,43 +229,45 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 		if err != nil {
 			return llm.ToolResult{}, err
 		}
-		if data {
-			b, err := json.Marshal(out)
-			if err != nil {
-				return llm.ToolResult{}, fmt.Errorf("result has no JSON form: %w", err)
-			}
-			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(b)}}, Data: b}, nil
-		}
-		switch out := any(out).(type) {
-		case llm.ToolResult:
-			return out, nil
-		case string:
-			return llm.TextResult(out), nil
-		}
-		panic("unreachable")
+		return typedResult(&out)
 	}
 	if err := t.Check(); err != nil {
-		panic(fmt.Sprintf("pawl.Func: %v", err))
+		return nil, err
 	}
-	return t
+	return t, nil
+}
+
+// typedResult returns the result of a function that returned *out.
+func typedResult[Out any](out *Out) (llm.ToolResult, error) {
+	switch out := any(*out).(type) {
+	case llm.ToolResult:
+		return out, nil
+	case string:
+		return llm.TextResult(out), nil
+	}
+	if err := gotype.Validate(out); err != nil {
+		return llm.ToolResult{}, fmt.Errorf("the tool returned a value that its own check refuses:%s", gotype.FaultText(err))
+	}
+	b, err := gotype.Encode(out)
+	if err != nil {
+		return llm.ToolResult{}, fmt.Errorf("result has no JSON form: %w", err)
+	}
+	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(b)}}, Data: b}, nil
 }
 
 // decodeArgs decodes arguments that fit the schema into a Go value. The text of the failure is for
 // the model.
 func decodeArgs(tool string, args json.RawMessage, into any) *failure {
-	err := jsonform.Decode(args, into)
+	err := gotype.Decode(args, into)
 	if err == nil {
 		return nil
 	}
-	return &failure{outcome: OutcomeInvalid, text: "The arguments of " + tool + " cannot be used: " + jsonform.DecodeText(err), err: err}
+	return &failure{outcome: OutcomeInvalid, text: misfit(tool, err), err: err}
 }
 
-func inferSchema[T any]() (json.RawMessage, error) {
-	s, err := infer.For[T](nil)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(s)
+// misfit describes arguments that fit the schema and not the type, for the model.
+func misfit(tool string, err error) string {
+	return "The arguments of " + tool + " cannot be used:" + gotype.FaultText(err)
 }
 
 // Tools returns t alone, which makes a Tool a Toolset.
@@ -242,7 +278,8 @@ func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run,
 		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
 		MaxResult: t.MaxResult, Pin: t.Pin, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline,
-		Concurrent: t.Concurrent, Repair: t.Repair, Address: t.Address, Server: t.Server, agent: t.agent}
+		Concurrent: t.Concurrent, Repair: t.Repair, Address: t.Address, Server: t.Server, agent: t.agent,
+		fits: t.fits}
 }
 
 // Agent returns the agent of a tool that Agent.Tool returned, and nil for other tools. Do not
@@ -300,7 +337,7 @@ func (t *Tool) repaired(
 	ctx context.Context, s *schema.Schema, args json.RawMessage, repair bool,
 ) (fixed json.RawMessage, repairs []string, refusal string) {
 	repair = repair && !t.NoRepair
-	fixed, repairs, refusal = s.Arguments(ctx, t.Name, args, repair)
+	fixed, repairs, refusal = t.read(ctx, s, args, repair)
 	if refusal == "" || t.Repair == nil || !repair {
 		return fixed, repairs, refusal
 	}
@@ -308,10 +345,24 @@ func (t *Tool) repaired(
 	if err != nil || own == nil {
 		return fixed, nil, refusal
 	}
-	if own, repairs, still := s.Arguments(ctx, t.Name, own, true); still == "" {
+	if own, repairs, still := t.read(ctx, s, own, true); still == "" {
 		return own, append([]string{"the tool's own repair"}, repairs...), ""
 	}
 	return fixed, nil, refusal
+}
+
+// read is Schema.Arguments for the schema and the Go type of t.
+func (t *Tool) read(
+	ctx context.Context, s *schema.Schema, args json.RawMessage, repair bool,
+) (fixed json.RawMessage, repairs []string, refusal string) {
+	fixed, repairs, refusal = s.Arguments(ctx, t.Name, args, repair)
+	if refusal != "" || t.fits == nil {
+		return fixed, repairs, refusal
+	}
+	if err := t.fits(fixed); err != nil {
+		return args, nil, misfit(t.Name, err)
+	}
+	return fixed, repairs, ""
 }
 
 // Spec returns the description of t for a model, with t as its Source. Every call returns the same

@@ -21,6 +21,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
+// defaultCorrections is what Limits.Corrections of 0 means.
+const defaultCorrections = 2
+
 // bind returns a copy of a that records: its model, wrapped in its middleware, and its executor.
 // The run at key continues with the agent that it began with.
 func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
@@ -55,6 +58,11 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 	// The limit of the outermost run includes the time of earlier processes.
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.roots == 0 && b.Limits.Corrections >= 0 {
+		// A run that failed may be asked again: each resume has its own corrections, after the
+		// stored ones.
+		b.Limits.Corrections = cmp.Or(b.Limits.Corrections, defaultCorrections) * (1 + s.h.FailedEnds)
+	}
 	if s.roots == 0 && b.Limits.Time > 0 && !s.only {
 		b.Limits.Time = max(b.Limits.Time-s.h.Active(), time.Nanosecond)
 	}

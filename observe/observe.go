@@ -41,7 +41,7 @@ func (f RunnerFunc) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[p
 func Wrap(r pawl.Runner, stream func(pawl.Runner) RunnerFunc) pawl.Runner {
 	f := stream(r)
 	if o, ok := r.(pawl.OutputRunner); ok {
-		return &outputThrough{f, func(schema json.RawMessage) pawl.Runner { return Wrap(o.WithOutput(schema), stream) }}
+		return &outputThrough{f, o, stream}
 	}
 	return f
 }
@@ -49,13 +49,49 @@ func Wrap(r pawl.Runner, stream func(pawl.Runner) RunnerFunc) pawl.Runner {
 // outputThrough is a Runner around an OutputRunner.
 type outputThrough struct {
 	RunnerFunc
-	with func(schema json.RawMessage) pawl.Runner
+	inner  pawl.OutputRunner
+	stream func(pawl.Runner) RunnerFunc
 }
 
 var _ pawl.OutputRunner = (*outputThrough)(nil)
 
 // WithOutput returns the same wrapper around the inner Runner's WithOutput.
-func (o *outputThrough) WithOutput(schema json.RawMessage) pawl.Runner { return o.with(schema) }
+func (o *outputThrough) WithOutput(schema json.RawMessage) pawl.Runner {
+	return Wrap(o.inner.WithOutput(schema), o.stream)
+}
+
+// The additional methods of an OutputRunner: see pawl.OutputRunner.
+type (
+	checkedRunner interface {
+		WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool)
+	}
+	followedRunner interface {
+		FollowUp(ctx context.Context, res *pawl.Result) (next pawl.Runner, stored bool, err error)
+	}
+)
+
+// WithCheck returns the same wrapper around the inner Runner's WithCheck.
+func (o *outputThrough) WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool) {
+	c, ok := o.inner.(checkedRunner)
+	if !ok {
+		return o, false
+	}
+	r, ok := c.WithCheck(check)
+	return Wrap(r, o.stream), ok
+}
+
+// FollowUp returns the same wrapper around the inner Runner's FollowUp, and nil if it has none.
+func (o *outputThrough) FollowUp(ctx context.Context, res *pawl.Result) (next pawl.Runner, stored bool, err error) {
+	f, ok := o.inner.(followedRunner)
+	if !ok {
+		return nil, false, nil
+	}
+	next, stored, err = f.FollowUp(ctx, res)
+	if err != nil || next == nil {
+		return nil, false, err
+	}
+	return Wrap(next, o.stream), stored, nil
+}
 
 // Sync returns r with an observer. fn sees every event before the caller of the run, on the same
 // goroutine, so that the run waits for fn. If fn panics, the run continues, and fn receives a gap

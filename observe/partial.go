@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/schema/gotype"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -63,7 +64,7 @@ func (p *Partial[T]) Add(e pawl.Event) (v T, ok bool) {
 		}
 	case pawl.EventRunEnded:
 		if e.Result != nil && e.Result.Output != nil {
-			return v, jsonform.Decode(e.Result.Output, &v) == nil
+			return v, gotype.Decode(e.Result.Output, &v) == nil
 		}
 	}
 	return v, false
@@ -95,7 +96,7 @@ func (p *Partial[T]) add(e pawl.Event) (v T, ok bool) {
 		return v, false
 	}
 	p.shown = n
-	return v, jsonform.Decode(form, &v) == nil
+	return v, gotype.Decode(form, &v) == nil
 }
 
 // formed returns the complete part of JSON that is being written, closed, and the length of that

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/schema/gotype"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -34,7 +34,7 @@ func Approve[In any](tool *pawl.Tool, decide func(context.Context, In) (pawl.App
 			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 		}
 		var in In
-		if err := jsonform.Decode(call.Args, &in); err != nil {
+		if err := gotype.Decode(call.Args, &in); err != nil {
 			return pawl.Approval{}, fmt.Errorf("the arguments of %s: %w", tool.Name, err)
 		}
 		return decide(ctx, in)

@@ -50,6 +50,7 @@ var compileMistakes = []string{
 	`for event := range agent.Stream(ctx) { event.Print() }`,
 	`res, err := agent.Run(ctx); fmt.Println(res.Content, err)`,
 	`answer, err := pawl.Into[string](ctx, agent, llm.User("Hello")); _, _ = answer, err`,
+	`var r pawl.Runner = agent; answer, _, err := pawl.Into[string](ctx, r); _, _ = answer, err`,
 	`_ = agent.Check()`,
 }
 

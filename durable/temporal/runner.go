@@ -49,8 +49,8 @@ func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
 }
 
 // FollowUp returns the run that continues res, the result of r, with a new message, for pawl.Into:
-// the process that asks has the check of the answer, and the workflow has not. The ID of the run is
-// that of r with "-again".
+// the process that asks has the check of the answer, and the workflow has not. The run has the ID
+// of r with "-again" at its end.
 func (r *Runner) FollowUp(ctx context.Context, res *pawl.Result) (next pawl.Runner, stored bool, err error) {
 	c := *r
 	c.ID += "-again"

@@ -403,8 +403,8 @@ func (i interval) Validate() error {
 	return nil
 }
 
-// Into gives a run on the cluster its schema. An answer that the check of the type refuses goes back
-// to the model in a run that follows, and both runs are found again.
+// Into gives a run on the cluster its schema. An answer that the check of the type refuses goes
+// back to the model in a run that follows, and both runs are found again.
 func TestIntoOnTheCluster(t *testing.T) {
 	t.Parallel()
 	eng, err := dial(cluster(t), "into", new(memory))

@@ -24,7 +24,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
@@ -114,7 +113,7 @@ func (b *batch) run(ctx context.Context, in *json.Decoder, workers int) error {
 
 // extract runs the document under its id, or gets the answer of its earlier run, and writes a row.
 func (b *batch) extract(ctx context.Context, d Document) {
-	run := observe.Wrap(b.agent, func(r pawl.Runner) observe.RunnerFunc { return b.eng.Runner(d.ID, r).Stream })
+	run := b.eng.Runner(d.ID, b.agent)
 	invoice, res, err := pawl.Into[Invoice](ctx, run, llm.User(d.Text))
 	for errors.Is(err, durable.ErrLost) { // until the lease of the process that died ends
 		select {

@@ -8,7 +8,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -36,9 +35,7 @@ func Example_batch() {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			// The id of the row names the run: a second start asks only for new rows.
-			run := observe.Wrap(agent, func(r pawl.Runner) observe.RunnerFunc {
-				return engine.Runner(fmt.Sprint("review-", i), r).Stream
-			})
+			run := engine.Runner(fmt.Sprint("review-", i), agent)
 			v, _, err := pawl.Into[Sentiment](context.Background(), run, llm.User(text))
 			if labels[i] = v.Label; err != nil {
 				labels[i] = err.Error()

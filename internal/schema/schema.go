@@ -266,15 +266,15 @@ func Message(fs []Fault) string {
 		}
 		b.WriteString("\n- ")
 		if len(f.path) > 0 {
-			b.WriteString("field " + path(f.path) + ": ")
+			b.WriteString("field " + FieldPath(f.path) + ": ")
 		}
 		b.WriteString(f.text)
 	}
 	return b.String()
 }
 
-// path renders ["items","0","id"] as items[0].id.
-func path(p []string) string {
+// FieldPath renders ["items","0","id"] as items[0].id.
+func FieldPath(p []string) string {
 	var b strings.Builder
 	for i, s := range p {
 		if _, err := strconv.Atoi(s); err == nil && i > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -28,6 +29,7 @@ type History struct {
 	Messages   []Message
 	Received   map[string]bool // keys of Messages
 	End        *End
+	FailedEnds int // the number of ends as pawl.StopFailed
 	Cancelled  bool
 	RestoredAt int64  // the Seq of the last restore from a backup; 0 means none
 	Trace      string // of the last attempt that has one
@@ -225,6 +227,9 @@ func (h *History) applySteer(r store.Record) error {
 func (h *History) applyEnd(r store.Record) error {
 	h.End = new(End)
 	err := json.Unmarshal(r.Body, h.End)
+	if h.End.Stop == pawl.StopFailed {
+		h.FailedEnds++
+	}
 	for key, f := range h.End.Failed {
 		h.Failed[key] = h.Failed[key].With(f)
 	}

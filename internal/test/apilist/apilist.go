@@ -23,8 +23,8 @@ import (
 const deprecated = " //deprecated"
 
 // Of returns the lines of the package in dir, sorted: constants with their values, variables,
-// functions, types, the exported fields and methods of exported types with whole tags, and those
-// that an embedded type which is not exported promotes. The line of an interface has all its
+// functions, types, the exported fields and methods of exported types with whole tags, also if an
+// embedded type which is not exported promotes them. The line of an interface has all its
 // methods, because a further method breaks the programs that implement it. The files are the files
 // for Linux on amd64, so that the list is the same everywhere.
 func Of(dir string) ([]string, error) {
@@ -59,7 +59,7 @@ func source(text string) ([]string, error) {
 
 // lines returns the lines of a package, sorted.
 func lines(fset *token.FileSet, files []*ast.File) []string {
-	// Nothing is imported: the values of constants and the methods of embedded types are those of
+	// Nothing is imported: the values of constants and the methods of embedded types come from
 	// the package itself. What needs an import has an error, which counts for nothing.
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}}
 	config := types.Config{Error: func(error) {}, IgnoreFuncBodies: true, FakeImportC: true}

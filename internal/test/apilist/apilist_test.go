@@ -176,9 +176,9 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A changed signature, tag or value, another zero value, a lost field, a lost or a further method of
-// an interface, and what an embedded type loses are changes. Another name of a parameter, a new name
-// and a deprecation are none.
+// A changed signature, tag or value, another zero value, a lost field, a lost or a further method
+// of an interface, and what an embedded type loses are changes. Another name of a parameter, a new
+// name and a deprecation are none.
 func TestChanges(t *testing.T) {
 	before, err := source(sample)
 	if err != nil {

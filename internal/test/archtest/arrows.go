@@ -21,7 +21,6 @@ type arrow struct {
 // The modules that several lines name; the core is built on the JSON modules.
 const (
 	jsonModule   = "github.com/go-json-experiment/json"
-	inferModule  = "github.com/google/jsonschema-go"
 	schemaModule = "github.com/santhosh-tekuri/jsonschema/v6"
 	yamlModule   = "go.yaml.in/yaml/v3"
 	a2aModule    = "github.com/a2aproject/a2a-go/v2"
@@ -40,8 +39,8 @@ var planned = []string{}
 // loses "." as soon as no package of the line uses it.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: join(low, "delivery", "llm", "internal/conversation", "internal/schema", "internal/text", "internal/jsonform", "internal/plantext"),
-		modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: ".", to: join(low, "delivery", "llm", "internal/conversation", "internal/schema", "internal/schema/gotype", "internal/text", "internal/jsonform", "internal/plantext"),
+		modules: []string{jsonModule, schemaModule}},
 	{from: "delivery", to: []string{"llm"}},
 	{from: "internal/runtrace"},
 	{from: "internal/runerr", to: []string{"."}},
@@ -57,6 +56,7 @@ var arrows = []arrow{
 	{from: "internal/jsonrepair", to: []string{"internal/jsonscan", "internal/jsonform"}},
 	{from: "internal/text"},
 	{from: "internal/schema/fit", to: []string{"internal/jsonscan", "internal/jsonrepair", "internal/jsonform", "internal/text"}, modules: []string{schemaModule}},
+	{from: "internal/schema/gotype", to: []string{"internal/schema", "internal/nearest", "internal/jsonform"}, modules: []string{jsonModule}},
 	{from: "internal/schema", to: []string{"internal/schema/fit", "internal/text", "internal/nearest", "internal/jsonscan",
 		"internal/jsonrepair"}, modules: []string{jsonModule, schemaModule}},
 	{from: "internal/jsonform", modules: []string{jsonModule}},
@@ -102,6 +102,7 @@ var arrows = []arrow{
 	{from: "internal/test/runtest", to: []string{".", "llm", "script", "internal/test/constants"},
 		modules: []string{"github.com/google/go-cmp"}},
 	{from: "internal/test/core"},
+	{from: "internal/test/gotypes", to: []string{".", "llm", "internal/schema/gotype"}},
 	{from: "internal/test/buildcache"},
 	{from: "internal/test/answertest", to: []string{".", "llm", "store", "durable", "durable/journal", "script"}},
 	{from: "internal/test/longwork", to: []string{".", "llm", "artifact", "durable", "history", "pawltest",
@@ -120,13 +121,13 @@ var arrows = []arrow{
 	{from: "react", to: join(low, ".", "llm", "internal/text"), modules: []string{jsonModule}},
 	{from: "history", to: []string{".", "llm", "internal/background", "internal/text", "history/internal/fold"}},
 	{from: "history/internal/fold", to: []string{".", "llm", "internal/text"}},
-	{from: "policy", to: []string{".", "llm", "internal/background", "internal/nearest", "internal/jsonform", "internal/jsonscan",
+	{from: "policy", to: []string{".", "llm", "internal/background", "internal/nearest", "internal/schema/gotype", "internal/jsonscan",
 		"internal/netguard", "internal/conversation", "policy/internal/origin"}},
 	{from: "policy/internal/origin", to: []string{".", "llm", "internal/jsonscan"}},
 	{from: "leak", to: join(low, ".", "llm")},
 	{from: "redact", to: join(low, ".", "llm", "internal/jsonform", "internal/schema", "observe", "redact/internal/secret"),
 		modules: []string{jsonModule}},
-	{from: "observe", to: join(low, ".", "llm", "internal/jsonform"), modules: []string{jsonModule}},
+	{from: "observe", to: join(low, ".", "llm", "internal/jsonform", "internal/schema/gotype"), modules: []string{jsonModule}},
 	{from: "artifact", to: []string{".", "llm", "internal/conversation", "internal/text"}},
 	{from: "script", to: []string{"llm", "internal/diff"}},
 	{from: "recording", to: []string{"llm", "redact", "internal/jsonform", "internal/text"}},
@@ -252,7 +253,7 @@ var shared = join(low, "delivery", "internal/foreign", "internal/jsonform", "int
 func join(list []string, more ...string) []string { return slices.Concat(list, more) }
 
 // coreModules are all modules that a program gets with the core.
-var coreModules = []string{jsonModule, inferModule, schemaModule, textModule}
+var coreModules = []string{jsonModule, schemaModule, textModule}
 
 // checkArrows returns the imports of the package from that no line allows. from is the path of the
 // package within the module; imports are full import paths.

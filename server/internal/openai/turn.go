@@ -182,8 +182,8 @@ func (t *turn) stopped(e pawl.Event, out *reply) error {
 		out.finish = cmp.Or(out.finish, "stop")
 		return nil
 	case pawl.ClassLimited:
-		// The calls that the limit left are for the client, as with rounds: 0. Their IDs are those of
-		// the model, because no run waits for their results: they come back with the conversation.
+		// The calls that the limit left are for the client, as with rounds: 0. They have the IDs of
+		// the model, because no run waits for their results, which come with the conversation.
 		out.calls = res.Calls()
 		out.finish = "length"
 		if len(out.calls) > 0 {

@@ -72,6 +72,7 @@ func (x *Extras) apply(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) 
 			return nil, BadRequest("the schema of the answer: "+err.Error(), "")
 		}
 		b.Output = x.Output
+		b.OutputCheck = nil // of the agent's own schema
 	}
 
 	s := &b.Settings
