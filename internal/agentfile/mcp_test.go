@@ -124,8 +124,13 @@ func TestRulesOfServersThatAreAway(t *testing.T) {
 		}
 	}
 
-	for rule, code := range map[string]agentfile.Code{"mcp:far": "", "mcp:fra": agentfile.CodeUnknownServer, "far_tool_9": agentfile.CodeUnknownTool} {
-		built, err := loaded(t, fmt.Sprintf(file, url, rule)).Build(t.Context(), &agentfile.Options{Getenv: environment})
+	for rule, code := range map[string]agentfile.Code{
+		"mcp:far":    "",
+		"mcp:fra":    agentfile.CodeUnknownServer,
+		"far_tool_9": agentfile.CodeUnknownTool,
+	} {
+		a := loaded(t, fmt.Sprintf(file, url, rule))
+		built, err := a.Build(t.Context(), &agentfile.Options{Getenv: environment})
 		if err == nil {
 			built.Close()
 		}
