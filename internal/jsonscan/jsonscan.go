@@ -224,7 +224,7 @@ func (c *Cursor) Key() (key []byte, ok bool) {
 	c.space()
 	c.value = c.i + 1
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		c.scratch = appendUnquoted(c.scratch[:0], raw)
+		c.scratch = appendUnquoted(c.scratch[:0], raw, false)
 		raw = c.scratch
 	}
 	return raw, true
@@ -331,7 +331,7 @@ func (c *Cursor) text() []byte {
 // Invalid UTF-8 or UTF-16 becomes U+FFFD, as in encoding/json. Any other value is skipped.
 func (c *Cursor) AppendString(dst []byte) []byte {
 	raw := c.text()
-	return appendUnquoted(slices.Grow(dst, len(raw)), raw)
+	return appendUnquoted(slices.Grow(dst, len(raw)), raw, false)
 }
 
 // String returns the next value, unquoted, if it is a string, and "" otherwise.
@@ -354,7 +354,7 @@ func (c *Cursor) Bytes() []byte {
 	if raw == nil {
 		return nil
 	}
-	return appendUnquoted(make([]byte, 0, len(raw)), raw)
+	return appendUnquoted(make([]byte, 0, len(raw)), raw, false)
 }
 
 // Text returns the bytes between the quotes of the next value if it is a string. Without escapes
@@ -363,7 +363,7 @@ func (c *Cursor) Bytes() []byte {
 func (c *Cursor) Text() []byte {
 	raw := c.text()
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		return appendUnquoted(nil, raw)
+		return appendUnquoted(nil, raw, false)
 	}
 	return raw
 }

@@ -15,7 +15,7 @@ func unquoted(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return string(raw)
 	}
-	return string(appendUnquoted(nil, raw))
+	return string(appendUnquoted(nil, raw, false))
 }
 
 // appendValid appends raw, with each invalid byte of UTF-8 as U+FFFD.
@@ -27,8 +27,10 @@ func appendValid(dst, raw []byte) []byte {
 }
 
 // appendUnquoted appends raw, the content of a JSON string, with its escapes resolved. An unknown
-// escape stands for the escaped character itself.
-func appendUnquoted(dst, raw []byte) []byte {
+// escape stands for the escaped character itself. piece means that the string continues another one,
+// or goes on in another one: see AppendPiece.
+func appendUnquoted(dst, raw []byte, piece bool) []byte {
+	first := len(raw)
 	for {
 		k := bytes.IndexByte(raw, '\\')
 		if k < 0 || k+1 == len(raw) {
@@ -49,23 +51,32 @@ func appendUnquoted(dst, raw []byte) []byte {
 			}
 			raw = raw[4:]
 			if utf16.IsSurrogate(r) {
-				low := rune(0)
-				ok := false
-				if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
-					low, ok = hex4(raw[2:])
+				outer := r < lowHalf && len(raw) == 0 || r >= lowHalf && len(raw)+len(`\ud83d`) == first
+				if piece && outer {
+					dst = appendHalf(dst, r)
+					continue
 				}
-				pair := utf16.DecodeRune(r, low)
-				r = utf8.RuneError
-				if ok && pair != utf8.RuneError {
-					r = pair
-					raw = raw[6:]
-				}
+				r, raw = pairOf(r, raw)
 			}
 			dst = utf8.AppendRune(dst, r)
 		default:
 			dst = append(dst, e)
 		}
 	}
+}
+
+// pairOf returns the character whose first half is r, and what follows it in raw. The other half is
+// an escape at the start of raw; without it the character is U+FFFD.
+func pairOf(r rune, raw []byte) (rune, []byte) {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return utf8.RuneError, raw
+	}
+	low, ok := hex4(raw[2:])
+	pair := utf16.DecodeRune(r, low)
+	if !ok || pair == utf8.RuneError {
+		return utf8.RuneError, raw
+	}
+	return pair, raw[6:]
 }
 
 func hex4(b []byte) (rune, bool) {

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -165,16 +164,7 @@ func fromReply(e *encoder, message int, m *llm.Message, last bool) {
 func fromCall(e *encoder, c *llm.ToolCall) {
 	e.block("assistant")
 	e.Quote(`{"type":"tool_use","id":`, e.ids.ofCall(c.ID), `,"name":`, e.tools.ToWire(c.Name), `,"input":`)
-	switch {
-	case len(c.Args) == 0:
-		e.Raw(`{}`)
-	case jsonscan.IsObject(c.Args):
-		e.B = append(e.B, c.Args...)
-	default:
-		e.Raw(`{"raw_arguments":`)
-		e.Bytes(c.Args)
-		e.Raw(`}`)
-	}
+	e.B = append(e.B, wire.Object(c.Args, "raw_arguments")...)
 	e.Extra(e.tag, c.Opaque)
 	e.Raw(`}`)
 }

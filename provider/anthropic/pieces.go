@@ -24,7 +24,7 @@ func (x *pieces) add(delta []byte) {
 		case key == "type":
 		case key == "partial_json":
 			x.members.At("input")
-			x.input = append(x.input, c.Bytes()...)
+			x.input = c.AppendPiece(x.input)
 		case key == "citation":
 			x.members.At("citations").Append(c.Raw())
 		case c.Kind() == jsonscan.String:
@@ -38,6 +38,7 @@ func (x *pieces) add(delta []byte) {
 // join returns the block. If the input of a call is not valid JSON, because it was cut off for
 // example, it becomes a string.
 func (x *pieces) join() []byte {
+	x.input = jsonscan.JoinHalves(x.input)
 	switch {
 	case len(x.input) == 0:
 	case json.Valid(x.input):

@@ -221,7 +221,9 @@ func (d *decoder) finish() error {
 		}
 	}
 	d.Usage = d.figures.toUsage()
-	if (d.stop == "pause_turn" || d.stop == "compaction") && !d.Has() {
+	ending := toFinish(d.stop)
+	// A turn with a call cannot be continued: the API expects the result first.
+	if ending == wire.Paused && !d.Has() {
 		return errPaused
 	}
 	var n *llm.Notice
@@ -235,23 +237,24 @@ func (d *decoder) finish() error {
 	if n != nil && !d.Yield(llm.Delta{Notice: n}, nil) {
 		return wire.ErrStopped
 	}
-	return d.Finish(toFinish(d.stop))
+	return d.FinishAs(ending, d.stop)
 }
 
-// toFinish maps the stop reasons.
-func toFinish(reason string) llm.FinishReason {
-	switch reason {
-	case "end_turn", "stop_sequence":
-		return llm.FinishReasonStop
-	case "max_tokens", "model_context_window_exceeded":
-		return llm.FinishReasonLength
-	case "tool_use":
-		return llm.FinishReasonToolCalls
-	case "refusal":
-		return llm.FinishReasonContentFilter
-	}
-	return llm.FinishReasonOther
+// stopReasons has a row for each stop reason of the API and of its beta versions.
+// https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
+var stopReasons = wire.Endings{
+	"end_turn":                      wire.Answered,
+	"stop_sequence":                 wire.Answered,
+	"tool_use":                      wire.Calls,
+	"max_tokens":                    wire.Full,
+	"model_context_window_exceeded": wire.Full,
+	"pause_turn":                    wire.Paused,
+	"compaction":                    wire.Paused,
+	"refusal":                       wire.Filtered,
 }
+
+// toFinish returns what a stop reason means.
+func toFinish(reason string) wire.Ending { return stopReasons[reason] }
 
 // container returns the id of the container of the last reply that used one; "" means none.
 func container(tag string, messages []llm.Message) string {

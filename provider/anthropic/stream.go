@@ -109,11 +109,18 @@ func (d *decoder) spent(usage []byte) error {
 // Over reports whether the message has stopped.
 func (d *decoder) Over() bool { return d.ended }
 
+// Stated reports whether the stop reason arrived.
+func (d *decoder) Stated() bool { return d.stop != "" }
+
 // End finishes the reply. A server may leave out message_stop after a stop reason. A stream
-// without either was cut off.
+// without either was cut off. A stream without the beginning of a message has lost it, and maybe
+// calls with it.
 func (d *decoder) End() error {
-	if !d.ended && d.stop == "" {
+	switch {
+	case !d.ended && d.stop == "":
 		return broken("the stream ended before the message did")
+	case !d.started && len(d.slots) == 0:
+		return wire.Nothing(provider)
 	}
 	if err := d.complete(); err != nil {
 		return err
@@ -233,11 +240,11 @@ func (d *decoder) begin(index int, raw []byte) error {
 		s.kind = kindBlock
 	case string(b.typ) == "text":
 		s.so = append(s.so, inside(b.citations)...)
-		return d.say(s, wire.AsText(b.text))
+		return d.say(s, wire.AsPiece(b.text))
 	case string(b.typ) == "thinking":
 		s.kind = kindThinking
 		s.signed = append(s.signed, wire.AsText(b.signature)...)
-		return d.think(s, wire.AsText(b.thinking))
+		return d.think(s, wire.AsPiece(b.thinking))
 	case string(b.typ) == "tool_use":
 		s.kind = kindCall
 		s.so = wire.AsArgs(b.input)
@@ -288,9 +295,9 @@ func (d *decoder) toDelta(raw []byte, index int) error {
 func (d *decoder) fragment(c *jsonscan.Cursor, s *slot) error {
 	switch s.kind {
 	case kindText:
-		return d.say(s, c.String())
+		return d.say(s, wire.ReadPiece(c))
 	case kindThinking:
-		return d.think(s, c.String())
+		return d.think(s, wire.ReadPiece(c))
 	}
 	args := wire.Args(c)
 	if len(args) == 0 {
@@ -346,7 +353,7 @@ func (d *decoder) end(s *slot) error {
 		}
 		return d.Send(llm.Delta{Index: s.part, Part: llm.Text{Opaque: opaque}, Done: true})
 	case kindThinking:
-		raw := jsonscan.AppendString([]byte(`{"type":"thinking","thinking":`), s.so)
+		raw := jsonscan.AppendString([]byte(`{"type":"thinking","thinking":`), jsonscan.JoinHalves(s.so))
 		if len(s.signed) > 0 {
 			raw = jsonscan.AppendString(append(raw, `,"signature":`...), s.signed)
 		}

@@ -23,6 +23,7 @@ type argsWriter struct {
 	out   []byte
 	stack []level // the open objects and arrays, outermost first
 	open  string  // the path of an unfinished string; "" means none
+	half  []byte  // of the character that the last piece of that string ended in
 }
 
 // level is an open object or array.
@@ -127,12 +128,26 @@ func (w *argsWriter) piece(path, kind string, value []byte, more bool) error {
 // string appends the content of a raw JSON string.
 func (w *argsWriter) string(raw []byte) {
 	c := jsonscan.New(raw)
-	q := jsonscan.AppendString(nil, c.Bytes())
+	text := c.AppendPiece(w.half)
+	w.half = nil
+	if jsonscan.EndsInHalf(text) {
+		end := len(text) - jsonscan.HalfSize
+		w.half = bytes.Clone(text[end:])
+		text = text[:end]
+	}
+	w.write(text)
+}
+
+// write appends text to the open string.
+func (w *argsWriter) write(text []byte) {
+	q := jsonscan.AppendString(nil, jsonscan.JoinHalves(text))
 	w.out = append(w.out, q[1:len(q)-1]...)
 }
 
 func (w *argsWriter) closeString() {
 	if w.open != "" {
+		w.write(w.half)
+		w.half = nil
 		w.open = ""
 		w.out = append(w.out, '"')
 	}

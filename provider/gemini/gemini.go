@@ -31,8 +31,6 @@ package gemini
 
 import (
 	"cmp"
-	"context"
-	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -182,50 +180,6 @@ func newDialect(host string) dialect {
 		return dialect{tag: provider + "@aiplatform.googleapis.com", google: true}
 	}
 	return dialect{tag: provider + "@" + host, google: strings.HasSuffix(host, ".googleapis.com")}
-}
-
-// Stream sends req and yields the reply. A failed request is repeated if that may help and no
-// fragment of its reply was emitted; a Delta with a Notice announces it. Errors are
-// *llm.ProviderError, or wrap the cause of a cancelled ctx.
-func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return wire.Stream(func(yield func(llm.Delta, error) bool) error { return m.stream(ctx, req, yield) })
-}
-
-func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) error {
-	if m.err != nil {
-		return m.err
-	}
-	req, more := rules.Repair(req, req.Settings.Options[provider], yield)
-	name := cmp.Or(req.Model, m.name)
-	if more {
-		req, more = m.media(name).Apply(req, yield)
-	}
-	if !more {
-		return wire.ErrStopped
-	}
-	tools, err := m.tools.Get(req.Tools)
-	if err != nil {
-		return err
-	}
-	body, err := m.encode(wire.Buffer(req, tools), name, tools, m.output.Get(req.Output), req)
-	if err != nil {
-		return err
-	}
-	if !tools.EmitNotices(yield) {
-		return wire.ErrStopped
-	}
-	method := "streamGenerateContent"
-	if req.Whole {
-		method = "generateContent"
-	}
-	u, err := address(m.base, name, method)
-	if err != nil {
-		return err
-	}
-	if !req.Whole {
-		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&alt=sse", "&")
-	}
-	return m.client.Send(ctx, u, body, req.Whole, emitter(m.tag, tools, yield))
 }
 
 // address returns the URL of a method of the named model.

@@ -156,9 +156,9 @@ func (d *decoder) toText(p *part) error {
 			return nil
 		}
 		if p.thought {
-			return d.think(c.String())
+			return d.think(wire.ReadPiece(&c))
 		}
-		return d.say(c.String())
+		return d.say(wire.ReadPiece(&c))
 	}
 	if err := d.closeText(); err != nil {
 		return err

@@ -286,16 +286,7 @@ func fromCall(e *encoder, c *llm.ToolCall) {
 	e.Raw(`{"functionCall":{`)
 	e.id(c.ID)
 	e.Quote(`"name":`, e.tools.ToWire(c.Name), `,"args":`)
-	switch {
-	case len(c.Args) == 0:
-		e.Raw("{}")
-	case jsonscan.IsObject(c.Args):
-		e.B = append(e.B, c.Args...)
-	default: // the API has no other form
-		e.Raw(`{"invalid_arguments":`)
-		e.Bytes(c.Args)
-		e.Raw("}")
-	}
+	e.B = append(e.B, wire.Object(c.Args, "invalid_arguments")...)
 	e.Raw("}")
 	stored := e.stored(c.Opaque)
 	if e.missing && !signed(stored) {

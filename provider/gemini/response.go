@@ -2,7 +2,9 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"strconv"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
@@ -22,9 +24,12 @@ type decoder struct {
 	counted       map[string]bool // the events with a call and the tokens so far
 
 	// The end of the reply depends on these fields.
+	over    bool   // a gateway marked the end
+	some    bool   // an event arrived
 	seen    bool   // a candidate arrived
 	reason  string // the finish reason; "" means none so far
 	message string // the finish reason as text
+	token   string // with which another request continues the reply; "" means none
 	blocked string // why the prompt was refused
 	usage   []byte // the last figures
 }
@@ -42,9 +47,6 @@ func (d *decoder) Whole(body []byte) error {
 	}
 	if err := c.End(); err != nil {
 		return broken("the reply cannot be read: %v", err)
-	}
-	if d.Emitter.Whole && d.reason == "" && d.seen {
-		d.reason = "OTHER"
 	}
 	return d.End()
 }
@@ -111,14 +113,16 @@ func (d *decoder) feedback(raw []byte) {
 // more. The index follows the parts.
 func (d *decoder) candidate(c *jsonscan.Cursor) error {
 	var content, finish []byte
-	var message string
+	var message, token string
 	var index int
-	c.Fields("content", &content, "finishReason", &finish, "finishMessage", &message, "index", &index)
+	c.Fields("content", &content, "finishReason", &finish, "finishMessage", &message, "index", &index,
+		"continuationToken", &token)
 	if index > 0 || c.Err() != nil {
 		return nil // the chunk reports the error
 	}
-	reason := enum(finish, finishReasons)
+	reason := enum(finish, reasonNumbers)
 	d.seen = true
+	d.token = cmp.Or(token, d.token)
 	if err := d.content(content); err != nil {
 		return err
 	}
@@ -198,12 +202,13 @@ func toUsage(raw []byte) *llm.Usage {
 // These are the names of enums, by value from 0, for servers that were asked to send numbers
 // ($alt=json;enum-encoding=int).
 var (
-	finishReasons = []string{"", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+	reasonNumbers = []string{"", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
 		"MALFORMED_FUNCTION_CALL", "IMAGE_SAFETY", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
 	blockReasons = []string{"", "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY"}
 )
 
-// enum returns a name, or the name that a number represents.
+// enum returns a name, or the name that a number represents. A number without a name is returned in
+// digits.
 func enum(raw []byte, names []string) string {
 	c := jsonscan.New(raw)
 	if c.Kind() != jsonscan.Number {
@@ -219,22 +224,39 @@ func enum(raw []byte, names []string) string {
 	case n < int64(len(names)):
 		return names[n]
 	}
-	return "OTHER"
+	return strconv.FormatInt(n, 10)
 }
 
-// toFinish maps the finish reasons. STOP also ends replies with calls, which Response.Add sees.
-// The API itself found some calls malformed; they must not be executed, so these reasons are
-// errors.
-func toFinish(reason string) llm.FinishReason {
-	switch reason {
-	case "STOP":
-		return llm.FinishReasonStop
-	case "MAX_TOKENS":
-		return llm.FinishReasonLength
-	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-		return llm.FinishReasonContentFilter
-	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE":
-		return llm.FinishReasonError
-	}
-	return llm.FinishReasonOther
+// finishReasons has a row for each finish reason of the API, and of Vertex AI. STOP also ends
+// replies with calls, which Response.Add sees. The API itself found some calls malformed; they must
+// not be executed, so these reasons are failures.
+// https://ai.google.dev/api/generate-content#FinishReason
+var finishReasons = wire.Endings{
+	"FINISH_REASON_UNSPECIFIED": wire.Cut,
+	"STOP":                      wire.Answered,
+	"MAX_TOKENS":                wire.Full,
+	"OTHER":                     wire.Cut,
+	"CONTINUATION":              wire.Paused,
+	"NO_IMAGE":                  wire.Cut,
+	"IMAGE_OTHER":               wire.Cut,
+
+	"SAFETY":                   wire.Filtered,
+	"RECITATION":               wire.Filtered,
+	"LANGUAGE":                 wire.Filtered,
+	"BLOCKLIST":                wire.Filtered,
+	"PROHIBITED_CONTENT":       wire.Filtered,
+	"SPII":                     wire.Filtered,
+	"MODEL_ARMOR":              wire.Filtered,
+	"IMAGE_SAFETY":             wire.Filtered,
+	"IMAGE_PROHIBITED_CONTENT": wire.Filtered,
+	"IMAGE_RECITATION":         wire.Filtered,
+
+	"MALFORMED_FUNCTION_CALL":   wire.Unusable,
+	"UNEXPECTED_TOOL_CALL":      wire.Unusable,
+	"TOO_MANY_TOOL_CALLS":       wire.Unusable,
+	"MALFORMED_RESPONSE":        wire.Unusable,
+	"MISSING_THOUGHT_SIGNATURE": wire.Unusable,
 }
+
+// toFinish returns what a finish reason means.
+func toFinish(reason string) wire.Ending { return finishReasons[reason] }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"strconv"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // closed is the index of a part that is not open.
@@ -16,11 +16,13 @@ const closed = -1
 // Event reads one event of a stream.
 func (d *decoder) Event(data []byte) error {
 	if string(data) == "[DONE]" { // from some gateways
+		d.over = true
 		return nil
 	}
 	if len(d.last) > 0 && bytes.Equal(d.last, data) && !d.Unchecked {
 		return nil // a duplicate event: another call, or another piece, has other figures
 	}
+	d.some = true
 	d.calling = false
 	open := d.call
 	c := jsonscan.New(data)
@@ -48,45 +50,70 @@ func (d *decoder) Event(data []byte) error {
 	return nil
 }
 
-// Over returns false: the API marks no event as the last one. Older models send a finish reason in
-// each.
-func (d *decoder) Over() bool { return false }
+// Over reports whether a gateway has marked the end: the API marks no event as the last one. Older
+// models send a finish reason in each.
+func (d *decoder) Over() bool { return d.over }
 
-// End completes the reply.
+// Stated reports whether a finish reason arrived.
+func (d *decoder) Stated() bool { return d.reason != "" }
+
+// End completes the reply, or its part before a continuation.
 func (d *decoder) End() error {
-	finish := toFinish(d.reason)
+	if d.usage != nil {
+		d.Usage = toUsage(d.usage)
+	}
 	switch {
 	case d.reason == "" && d.blocked != "":
-		d.reason = "blocked"
-		d.message = "the prompt was not answered: " + d.blocked
-		finish = llm.FinishReasonContentFilter
+		return d.block()
+	case d.reason == "" && !d.seen && d.some:
+		return wire.Nothing(provider)
 	case d.reason == "" && !d.seen:
 		return broken("the reply has no candidates")
-	case d.reason == "":
+	case d.reason == "" && d.token != "":
+		d.reason = continuation
+	case d.reason == "" && !d.Emitter.Whole:
 		return broken("the stream ended without a finish reason")
 	}
-	if d.call != nil && !finish.Cut() {
+
+	ending := toFinish(d.reason)
+	if ending == wire.Paused && d.token != "" && !d.Has() {
+		return &pausedError{d.token}
+	}
+	if d.call != nil && ending == wire.Answered {
 		if err := d.closeCall(); err != nil {
 			return err
 		}
 	}
-	if finish.Cut() && finish != llm.FinishReasonLength {
-		text := cmp.Or(d.message, "the reply ended with "+d.reason)
-		notice := &llm.Notice{Code: "finish", Text: text, Data: json.RawMessage(`{"reason":` + strconv.Quote(d.reason) + `}`)}
-		if err := d.Send(llm.Delta{Notice: notice}); err != nil {
+	if ending == wire.Filtered || ending == wire.Unusable {
+		if err := d.refused(ending); err != nil {
 			return err
 		}
-		// The model reads the message, and can correct its call.
-		if finish == llm.FinishReasonError && d.message != "" && !d.Has() {
-			if err := d.Part(llm.Text{Text: d.message}); err != nil {
-				return err
-			}
-		}
 	}
-	if d.usage != nil {
-		d.Usage = toUsage(d.usage)
+	return d.FinishAs(ending, d.reason)
+}
+
+// continuation is the finish reason of a reply that another request continues.
+const continuation = "CONTINUATION"
+
+// block ends the reply to a prompt that the API refuses.
+func (d *decoder) block() error {
+	if err := d.NoteEnd("the prompt was not answered: "+d.blocked, "blocked"); err != nil {
+		return err
 	}
-	return d.Finish(finish)
+	return d.Finish(llm.FinishReasonContentFilter)
+}
+
+// refused emits why the API refuses what the model wrote.
+func (d *decoder) refused(ending wire.Ending) error {
+	text := cmp.Or(d.message, "the reply ended with "+d.reason)
+	if err := d.NoteEnd(text, d.reason); err != nil {
+		return err
+	}
+	// The model reads the message, and can correct its call.
+	if ending == wire.Unusable && d.message != "" && !d.Has() {
+		return d.Part(llm.Text{Text: d.message})
+	}
+	return nil
 }
 
 // say emits text.

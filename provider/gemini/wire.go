@@ -1,6 +1,9 @@
 package gemini
 
 import (
+	"errors"
+	"time"
+
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -20,8 +23,24 @@ func EncodeGenerate(req *llm.Request) ([]byte, error) {
 
 // DecodeGenerate returns the reply in the body of a response, or its error, which is a
 // *llm.ProviderError. sse means that the body is a stream of events; the other kind of body, and a
-// stream that came as a JSON array, are recognized anyway.
+// stream that came as a JSON array, are recognized anyway. A reply that the API would continue has
+// FinishReasonOther and is not continued.
 func DecodeGenerate(status int, sse bool, body []byte) (*llm.Response, error) {
+	if wire.Failed(status) {
+		return nil, toError(status, nil, body, time.Time{})
+	}
+	res := new(llm.Response)
 	out := emitter(newDialect("").tag, wire.NoTools, nil)
-	return wire.Decode(status, sse, body, out, newDecoder(out), toError)
+	read := func() error {
+		err := wire.ReadBody(provider, body, sse, newDecoder(out))
+		var paused *pausedError
+		if errors.As(err, &paused) {
+			err = out.Finish(llm.FinishReasonOther)
+		}
+		return err
+	}
+	if err := wire.Collect(res, out, read); err != nil {
+		return nil, err
+	}
+	return res, nil
 }

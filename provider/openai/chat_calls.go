@@ -20,6 +20,7 @@ type chatCall struct {
 	sealed bool
 	held   bool   // it may have to be unwrapped, so nothing is emitted before it is complete
 	args   []byte // of a held call
+	shape  shape  // of the arguments so far, at servers that may leave out the finish reason
 }
 
 const (
@@ -121,6 +122,7 @@ func (d *chatDecoder) fragment(p *chatPiece) error {
 		return d.broken("the arguments of call %q went on after the next call had begun", call.id)
 	}
 	call.filled = call.filled || len(p.args) > 0
+	d.measure(call, p.args)
 	if call.held {
 		call.args = append(call.args, p.args...)
 		return nil
@@ -156,8 +158,23 @@ func (d *chatDecoder) complete() error {
 			return d.Inconsistent("call %d came, and call %d did not", call.index, call.index-1)
 		}
 	}
-	if len(d.reason) == 0 && d.Has() && !d.sealing {
+	if len(d.reason) == 0 && !d.sealing {
+		return d.unstated()
+	}
+	return nil
+}
+
+// unstated checks the calls of a stream without a finish reason. Some servers have none (Snowflake).
+// There, [DONE] or the usage ends a reply, and its calls are complete if their arguments are. At
+// OpenAI's own host an event is missing.
+func (d *chatDecoder) unstated() error {
+	if d.Has() && !d.compatible {
 		return d.Inconsistent("the reply has calls, and no finish reason")
+	}
+	for i := range d.calls {
+		if call := &d.calls[i]; !call.shape.whole() {
+			return d.Inconsistent("the reply has no finish reason, and the arguments of call %q are not whole", call.id)
+		}
 	}
 	return nil
 }
@@ -181,14 +198,19 @@ func (d *chatDecoder) newCall(p *chatPiece) error {
 	case hold && d.sealing:
 		return unwrap(d.Emitter, part)
 	case hold:
-		d.calls = append(d.calls, chatCall{index: p.index, id: p.id, name: p.name, filled: len(p.args) > 0,
-			held: true, args: bytes.Clone(p.args)})
+		call := chatCall{index: p.index, id: p.id, name: p.name, filled: len(p.args) > 0, held: true,
+			args: bytes.Clone(p.args)}
+		d.measure(&call, p.args)
+		d.calls = append(d.calls, call)
 		return nil
 	case d.sealing:
 		return d.Part(part)
 	}
-	i, err := d.BeginCall(part)
-	d.calls = append(d.calls, chatCall{index: p.index, id: p.id, name: p.name, part: i, filled: len(p.args) > 0})
+	call := chatCall{index: p.index, id: p.id, name: p.name, filled: len(p.args) > 0}
+	d.measure(&call, p.args)
+	var err error
+	call.part, err = d.BeginCall(part)
+	d.calls = append(d.calls, call)
 	return err
 }
 
@@ -208,7 +230,44 @@ func (d *chatDecoder) sealCalls() error {
 
 func (d *chatDecoder) sealCall(call *chatCall) error {
 	if call.held {
-		return unwrap(d.Emitter, llm.ToolCall{ID: call.id, Name: call.name, Args: call.args})
+		return unwrap(d.Emitter, llm.ToolCall{ID: call.id, Name: call.name, Args: jsonscan.JoinHalves(call.args)})
 	}
 	return d.Seal(call.part)
 }
+
+// measure notes the shape of more arguments of a call.
+func (d *chatDecoder) measure(call *chatCall, args []byte) {
+	if d.compatible {
+		call.shape.add(args)
+	}
+}
+
+// shape is the structure of a JSON text that arrives in pieces: enough to see whether its end is
+// missing.
+type shape struct {
+	depth   int  // open brackets
+	quoted  bool // within a string
+	escaped bool // behind a backslash in a string
+}
+
+func (s *shape) add(piece []byte) {
+	for _, b := range piece {
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case s.quoted && b == '\\':
+			s.escaped = true
+		case b == '"':
+			s.quoted = !s.quoted
+		case s.quoted:
+		case b == '{', b == '[':
+			s.depth++
+		case b == '}', b == ']':
+			s.depth--
+		}
+	}
+}
+
+// whole reports whether the text ends where a value ends. A text without a value is whole too: the
+// call has no arguments.
+func (s *shape) whole() bool { return s.depth == 0 && !s.quoted }

@@ -48,13 +48,14 @@ func textOfDetails(raw []byte) string {
 	var b strings.Builder
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
-		var typ, text, summary string
+		var typ jsonscan.Word
+		var text, summary []byte
 		c.Fields("type", &typ, "text", &text, "summary", &summary)
-		switch typ {
+		switch string(typ) {
 		case "reasoning.text":
-			b.WriteString(text)
+			b.WriteString(wire.AsPiece(text))
 		case "reasoning.summary":
-			b.WriteString(summary)
+			b.WriteString(wire.AsPiece(summary))
 		}
 	}
 	return b.String()

@@ -291,25 +291,12 @@ func fromChatCall(e *encoder, c *llm.ToolCall) {
 		return
 	}
 	e.Quote(`,"type":"function","function":{"name":`, e.tools.ToWire(c.Name), `,"arguments":`)
-	fromChatArgs(e, c.Args)
+	fromArgs(e, c.Args)
 	e.Raw(`}}`)
 }
 
-// fromChatArgs writes arguments as a string of JSON. OpenAI accepts any text of its model. Other
-// servers parse the string for the model's template and fail if it is not valid JSON, so such
-// arguments are wrapped in an object.
-func fromChatArgs(e *encoder, args []byte) {
-	n := len(args)
-	switch {
-	case n == 0:
-		e.Raw(`"{}"`)
-	case !e.compatible || args[0] == '{' && args[n-1] == '}' || json.Valid(args):
-		e.Bytes(args)
-	default:
-		wrapped := jsonscan.AppendString([]byte(`{"invalid_arguments":`), args)
-		e.Bytes(append(wrapped, '}'))
-	}
-}
+// fromArgs writes arguments as a string of JSON, which is always an object.
+func fromArgs(e *encoder, args []byte) { e.Bytes(wire.Object(args, "invalid_arguments")) }
 
 // fromChatResults writes the results of one round. Tool messages contain only text. The media of
 // all results follow in one user message, each after a line that names its call.

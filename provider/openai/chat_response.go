@@ -36,17 +36,19 @@ type chatDecoder struct {
 	thinks  bool         // reasoning arrived next to the details
 	reason  []byte       // the finish reason; empty means none so far
 	done    bool         // [DONE] arrived
-	some    bool         // a chunk arrived
-	sealing bool         // a whole reply: parts are emitted complete
-	noticed bool         // the notice about media was emitted
+	// counted means that the usage came with the last chunk, and not before: servers that state it
+	// once state it at the end
+	counted bool
+	sealing bool // a whole reply: parts are emitted complete
+	noticed bool // the notice about media was emitted
 }
 
 // toDelta reads a message, or a fragment of one. It emits the members in the order in which a
 // model writes, not in their order in the JSON.
 func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
-	var refusal, thinking, plain string
+	var refused, thought, plain []byte
 	var content, details, pieces, function, audio, images []byte
-	c.Fields("content", &content, "refusal", &refusal, reasoningContent, &thinking, reasoningPlain, &plain,
+	c.Fields("content", &content, "refusal", &refused, reasoningContent, &thought, reasoningPlain, &plain,
 		reasoningDetails, &details, "tool_calls", &pieces, "function_call", &function,
 		"audio", &audio, "images", &images)
 	if c.Err() != nil {
@@ -66,8 +68,9 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 		}
 	}
 	form := reasoningContent
+	thinking := wire.AsPiece(thought)
 	if thinking == "" {
-		thinking = plain
+		thinking = wire.AsPiece(plain)
 		form = reasoningPlain
 	}
 	d.thinks = d.thinks || thinking != ""
@@ -86,10 +89,10 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 		if err := d.content(content); err != nil {
 			return err
 		}
-	} else if err := d.say(wire.AsText(content)); err != nil {
+	} else if err := d.say(wire.AsPiece(content)); err != nil {
 		return err
 	}
-	if refusal != "" {
+	if refusal := wire.AsPiece(refused); refusal != "" {
 		d.Refused = true
 		if err := d.say(refusal); err != nil {
 			return err
@@ -120,7 +123,7 @@ func (d *chatDecoder) content(raw []byte) error {
 				return err
 			}
 		case wire.Filled(text):
-			if err := d.say(wire.AsText(text)); err != nil {
+			if err := d.say(wire.AsPiece(text)); err != nil {
 				return err
 			}
 		}
@@ -131,11 +134,11 @@ func (d *chatDecoder) content(raw []byte) error {
 // thinking reads Mistral's thinking: text, or a list of text parts.
 func (d *chatDecoder) thinking(raw []byte) error {
 	if raw[0] == '"' {
-		return d.reasoning(wire.AsText(raw), reasoningList)
+		return d.reasoning(wire.AsPiece(raw), reasoningList)
 	}
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
-		if err := d.reasoning(wire.MemberText(c.Raw(), "text"), reasoningList); err != nil {
+		if err := d.reasoning(wire.AsPiece(wire.Member(c.Raw(), "text")), reasoningList); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"bytes"
+	"strings"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
@@ -18,6 +18,9 @@ func (d *chatDecoder) Event(data []byte) error {
 
 func (d *chatDecoder) Over() bool { return d.done }
 
+// Stated reports whether the finish reason arrived.
+func (d *chatDecoder) Stated() bool { return len(d.reason) > 0 }
+
 func (d *chatDecoder) Whole(body []byte) error {
 	d.sealing = true
 	d.Emitter.Whole = true
@@ -30,12 +33,13 @@ func (d *chatDecoder) Whole(body []byte) error {
 
 // chunk reads one chunk of a stream, or a whole body.
 func (d *chatDecoder) chunk(data []byte) error {
-	d.some = true
 	c := jsonscan.New(data)
 	if c.Kind() != jsonscan.Object {
 		return d.broken("the reply is not a JSON object: %s", wire.Excerpt(data))
 	}
 	choices := false
+	had := d.Usage != nil
+	d.counted = false
 	var failure []byte
 	for k := range c.Members() {
 		switch string(k) {
@@ -51,6 +55,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 				if err := d.spent(toUsage(c.Raw())); err != nil {
 					return err
 				}
+				d.counted = d.Usage != nil && !had
 			}
 		case "x_groq": // the standard member has priority
 			if d.Usage == nil {
@@ -120,10 +125,15 @@ func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 }
 
 // End finishes the reply. A server may leave out [DONE] after a finish reason, or the reason
-// before [DONE]. A stream without either was cut off, and [DONE] alone is not a reply.
+// before [DONE] or the usage. A stream without any of them was cut off.
 func (d *chatDecoder) End() error {
-	if len(d.reason) == 0 && !(d.done && d.some) {
-		return d.broken("the stream ended without a finish reason")
+	if len(d.reason) == 0 {
+		if !d.done && !d.counted {
+			return d.broken("the stream ended without a finish reason")
+		}
+		if d.Next == 0 && len(d.calls) == 0 {
+			return wire.Nothing(d.provider)
+		}
 	}
 	if err := d.closeDetails(); err != nil {
 		return err
@@ -139,22 +149,47 @@ func (d *chatDecoder) End() error {
 	if err := d.complete(); err != nil {
 		return err
 	}
-	return d.Finish(toChatFinish(d.reason))
+	if len(d.reason) == 0 {
+		return d.Finish(llm.FinishReasonOther)
+	}
+	word := string(d.reason)
+	return d.FinishAs(finishReasons[strings.ToLower(word)], word)
 }
 
-// toChatFinish maps the finish reasons of OpenAI and of other servers.
-func toChatFinish(reason []byte) llm.FinishReason {
-	switch string(bytes.ToLower(reason)) {
-	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed":
-		return llm.FinishReasonStop
-	case "length", "max_tokens", "model_length", "max_output_tokens":
-		return llm.FinishReasonLength
-	case "tool_calls", "tool_call", "function_call", "tool_use":
-		return llm.FinishReasonToolCalls
-	case "content_filter", "safety", "refusal", "recitation":
-		return llm.FinishReasonContentFilter
-	case "error", "malformed_function_call":
-		return llm.FinishReasonError
-	}
-	return llm.FinishReasonOther
+// finishReasons has a row for each finish reason of OpenAI, and for the known ones of other
+// servers.
+var finishReasons = wire.Endings{
+	"stop":           wire.Answered,
+	"length":         wire.Full,
+	"content_filter": wire.Filtered,
+	"tool_calls":     wire.Calls,
+	"function_call":  wire.Calls,
+
+	"eos":           wire.Answered, // Together
+	"eos_token":     wire.Answered, // Text Generation Inference
+	"stop_sequence": wire.Answered,
+	"end_turn":      wire.Answered, // Claude behind gateways
+	"complete":      wire.Answered, // Cohere
+	"completed":     wire.Answered,
+
+	"tool_call": wire.Calls,
+	"tool_use":  wire.Calls,
+
+	"max_tokens":        wire.Full,
+	"max_output_tokens": wire.Full,
+	"model_length":      wire.Full, // Mistral: the context window
+
+	"abort":                        wire.Cut, // vLLM, SGLang
+	"insufficient_system_resource": wire.Cut, // DeepSeek
+	"network_error":                wire.Cut, // Z.ai
+	"incomplete":                   wire.Cut,
+
+	"safety":               wire.Filtered, // Gemini behind gateways
+	"recitation":           wire.Filtered,
+	"refusal":              wire.Filtered,
+	"sensitive":            wire.Filtered, // Z.ai
+	"guardrail_intervened": wire.Filtered, // Bedrock
+
+	"error":                   wire.Unusable, // Mistral, OpenRouter
+	"malformed_function_call": wire.Unusable,
 }

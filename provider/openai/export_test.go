@@ -11,3 +11,10 @@ func Unchecked(m *Model) *Model {
 	}
 	return m
 }
+
+// The tables of the words that end replies, which a test compares with the official SDK.
+var (
+	FinishReasons     = finishReasons
+	Statuses          = statuses
+	IncompleteReasons = incompleteReasons
+)

@@ -287,7 +287,8 @@ func (d *dialect) form(strict bool) wire.ToolForm {
 var outputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.OpenAIStrict, dialects.OpenAI}}
 
 func (d *dialect) emitter(tools *wire.Toolset, yield func(llm.Delta, error) bool) *wire.Emitter {
-	return &wire.Emitter{Provider: d.provider, Tag: d.tag, Tools: tools, Yield: yield}
+	return &wire.Emitter{Provider: d.provider, Tag: d.tag, Tools: tools, Yield: yield,
+		Lenient: d.api == chatAPI && d.compatible}
 }
 
 // decode returns the decoder of one reply.

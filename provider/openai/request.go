@@ -368,11 +368,7 @@ func fromCall(e *encoder, c *llm.ToolCall, types *map[string]string) {
 		}
 	}
 	e.Quote(`{"type":"function_call","call_id":`, e.fitting(c.ID), `,"name":`, e.tools.ToWire(c.Name), `,"arguments":`)
-	if len(c.Args) == 0 {
-		e.Raw(`"{}"`)
-	} else {
-		e.Bytes(c.Args)
-	}
+	fromArgs(e, c.Args)
 	e.Extra(e.tag, c.Opaque)
 	e.Raw(`}`)
 }

@@ -29,7 +29,10 @@ type responseDecoder struct {
 	*wire.Emitter
 	slots []slot        // the items of a stream, in order of appearance
 	at    map[int64]int // the position in slots of the last item with an index
+	begun bool          // an event before the last one arrived
 	ended bool          // the last event arrived
+	// partial means that an item says that it is not complete, so that the reply is cut.
+	partial bool
 
 	number   int64  // of the last event
 	numbered bool   // an event had a number
@@ -42,7 +45,7 @@ type responseDecoder struct {
 // item is one output item. Its members are raw JSON until its type is known.
 type item struct {
 	raw                                         []byte
-	typ                                         jsonscan.Word
+	typ, status                                 jsonscan.Word
 	callID, name, phase                         string
 	args, input, action, operation, environment []byte
 	content, summary, namespace, caller         []byte
@@ -58,7 +61,7 @@ func (d *responseDecoder) read(c *jsonscan.Cursor) item {
 	c.Fields("type", &it.typ, "call_id", &it.callID, "name", &name, "phase", &it.phase, "arguments", &it.args,
 		"input", &it.input, "action", &it.action, "operation", &it.operation, "environment", &it.environment,
 		"content", &it.content, "summary", &it.summary, "namespace", &it.namespace, "caller", &it.caller,
-		"output_index", &it.index)
+		"output_index", &it.index, "status", &it.status)
 	it.name = d.Name(name)
 	it.raw = c.Since(from)
 	return it
@@ -106,10 +109,13 @@ func (d *responseDecoder) Whole(body []byte) error {
 		return d.broken("the reply is not a JSON object: %s", wire.Excerpt(body))
 	}
 	d.Emitter.Whole = true
-	return d.response(&c, true)
+	return d.response(&c, "", true)
 }
 
 func (d *responseDecoder) Over() bool { return d.ended }
+
+// Stated reports whether the last event arrived, which has the status.
+func (d *responseDecoder) Stated() bool { return d.ended }
 
 func (d *responseDecoder) End() error {
 	if !d.ended {
@@ -118,8 +124,9 @@ func (d *responseDecoder) End() error {
 	return nil
 }
 
-// response reads a response object. items means that its output was not sent as events.
-func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
+// response reads a response object. items means that its output was not sent as events. typ is the
+// type of the event that it ends a stream with; "" means that it is a whole reply.
+func (d *responseDecoder) response(c *jsonscan.Cursor, typ string, items bool) error {
 	var status, object string
 	var output, usage, failure, incomplete []byte
 	c.Fields("status", &status, "output", &output, "object", &object, "id", &d.ID, "model", &d.Model,
@@ -137,56 +144,109 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 			return d.broken("the reply has no output; it is %q", object)
 		}
 	}
-	finish, err := d.toFinish(status, wire.MemberText(incomplete, "reason"))
+
+	status = cmp.Or(status, endEvents[typ])
+	ending, word, err := d.toFinish(status, wire.MemberText(incomplete, "reason"))
 	if err != nil {
 		return err
 	}
 	if items {
-		if err := c.End(); d.Emitter.Whole && err != nil {
-			return d.broken("the reply cannot be read: %v", err)
-		}
-		list := jsonscan.New(output)
-		for list.Array(); list.More(); {
-			it := d.read(&list)
-			if err := list.Err(); err != nil {
-				return d.broken("an item of the reply cannot be read: %v", err)
-			}
-			if err := d.item(&it); err != nil {
-				return err
-			}
+		if err := d.items(c, output); err != nil {
+			return err
 		}
 	}
 	d.ended = true
-	if !items && !finish.Cut() { // the calls of a cut reply do not run
+	if typ != "" && !d.begun && d.Next == 0 && ending == wire.Answered {
+		return wire.Nothing(d.provider)
+	}
+	if !items && ending == wire.Answered { // the calls of a cut reply do not run
 		if err := d.compare(output); err != nil {
 			return err
 		}
 	}
-	return d.Finish(finish)
+	if d.partial && ending == wire.Answered {
+		ending = wire.Cut
+		word = "incomplete"
+	}
+	return d.FinishAs(ending, word)
 }
 
-// toFinish maps the status of a response. The API has no status for calls; Response.Add sees them.
-func (d *responseDecoder) toFinish(status, reason string) (llm.FinishReason, error) {
-	switch status {
-	case "completed", "complete", "": // compaction has no status
-		return llm.FinishReasonStop, nil
-	case "incomplete":
-		switch reason {
-		case "max_output_tokens", "max_tokens", "length":
-			return llm.FinishReasonLength, nil
-		case "content_filter":
-			return llm.FinishReasonContentFilter, nil
-		}
-		return llm.FinishReasonOther, nil
-	case "queued", "in_progress":
-		return "", &llm.ProviderError{Provider: d.provider, Code: llm.CodeUnsupported,
-			Message: "the response is " + status + ": a Model fetches it later if it asked for it in the background"}
+// items emits the items of an output that was not sent as events.
+func (d *responseDecoder) items(c *jsonscan.Cursor, output []byte) error {
+	if err := c.End(); d.Emitter.Whole && err != nil {
+		return d.broken("the reply cannot be read: %v", err)
 	}
-	return "", &llm.ProviderError{Provider: d.provider, Code: llm.CodeServer, Message: "the response has the status " + strconv.Quote(status)}
+	list := jsonscan.New(output)
+	for list.Array(); list.More(); {
+		it := d.read(&list)
+		if err := list.Err(); err != nil {
+			return d.broken("an item of the reply cannot be read: %v", err)
+		}
+		if err := d.item(&it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statuses has a row for each status of a response. The API has no status for calls; Response.Add
+// sees them. A compaction has no status.
+var statuses = wire.Endings{
+	"":            wire.Answered,
+	"completed":   wire.Answered,
+	"complete":    wire.Answered, // of other servers
+	"incomplete":  wire.Cut,
+	"failed":      wire.Unusable,
+	"cancelled":   wire.Unusable,
+	"queued":      wire.Paused,
+	"in_progress": wire.Paused,
+}
+
+// incompleteReasons has a row for each reason of the status incomplete. Without a row, a response
+// with this status is cut all the same.
+var incompleteReasons = wire.Endings{
+	"max_output_tokens": wire.Full,
+	"max_tokens":        wire.Full, // of other servers
+	"length":            wire.Full, // of other servers
+	"content_filter":    wire.Filtered,
+	"max_messages":      wire.Cut,
+	"steered":           wire.Cut,
+}
+
+// endEvents are the events that end a stream, with the status of a response that states none.
+var endEvents = map[string]string{
+	"response.completed":  "completed",
+	"response.incomplete": "incomplete",
+	"response.failed":     "failed",
+	"response.cancelled":  "cancelled",
+	"response.done":       "completed", // of other servers
+}
+
+// toFinish returns what the status of a response means, and the word that says so. reason is the
+// reason of the status incomplete.
+func (d *responseDecoder) toFinish(status, reason string) (ending wire.Ending, word string, err error) {
+	ending = statuses[status]
+	word = status
+	switch ending {
+	case wire.Cut:
+		ending = incompleteReasons[reason]
+		word = cmp.Or(reason, status)
+		if reason == "" {
+			ending = wire.Cut
+		}
+	case wire.Paused:
+		return ending, word, &llm.ProviderError{Provider: d.provider, Code: llm.CodeUnsupported,
+			Message: "the response is " + status + ": a Model fetches it later if it asked for it in the background"}
+	case wire.Unusable:
+		return ending, word, &llm.ProviderError{Provider: d.provider, Code: llm.CodeServer,
+			Message: "the response has the status " + strconv.Quote(status)}
+	}
+	return ending, word, nil
 }
 
 // item emits a whole item: of a whole reply, or of a stream that sent no fragments of it.
 func (d *responseDecoder) item(it *item) error {
+	d.noteStatus(it)
 	switch it.kind() {
 	case kindMessage:
 		return d.message(it)
@@ -214,6 +274,14 @@ func (d *responseDecoder) item(it *item) error {
 		return unwrap(d.Emitter, call)
 	}
 	return d.Part(call)
+}
+
+// noteStatus reads whether a text or a call of the model is complete. A call that says in_progress
+// is: OpenAI reports calls by programs so.
+func (d *responseDecoder) noteStatus(it *item) {
+	if string(it.status) == "incomplete" && it.kind() != kindOpaque && it.kind() != kindReasoning {
+		d.partial = true
+	}
 }
 
 // toCall returns the call of an item. Members without a place in llm.ToolCall go into Opaque: for

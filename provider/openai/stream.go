@@ -38,6 +38,7 @@ func (d *responseDecoder) Event(data []byte) error {
 	name := jsonscan.New(wire.Member(data, "type"))
 	typ := name.Text()
 	if ignored(typ) {
+		d.begun = true
 		d.skipped++
 		return nil
 	}
@@ -47,10 +48,11 @@ func (d *responseDecoder) Event(data []byte) error {
 	c.Fields("output_index", &ev.output, "sequence_number", &number, "content_index", &ev.content,
 		"summary_index", &ev.content, "delta", &ev.delta, "text", &ev.text, "refusal", &ev.text,
 		"arguments", &ev.args, "input", &ev.input, "item", &ev.item, "response", &response, "error", &failure)
-	if response != nil && last(typ) {
+	if response != nil && endEvents[string(typ)] != "" {
 		inner := jsonscan.New(response)
-		return d.last(&inner, number)
+		return d.last(&inner, string(typ), number)
 	}
+	d.begun = true
 	if err := c.End(); err != nil {
 		return d.broken("an event cannot be read: %v", err)
 	}
@@ -66,6 +68,9 @@ func (d *responseDecoder) Event(data []byte) error {
 		}
 		return d.toStreamError(failure)
 	}
+	if endEvents[string(typ)] != "" {
+		return wire.Nothing(d.provider)
+	}
 	return d.toDelta(typ, &ev)
 }
 
@@ -75,12 +80,12 @@ type event struct {
 	output, content                int64 // the index of the item, and of the text in it
 }
 
-// last reads the response in the last event.
-func (d *responseDecoder) last(c *jsonscan.Cursor, number int64) error {
+// last reads the response in the last event, of type typ.
+func (d *responseDecoder) last(c *jsonscan.Cursor, typ string, number int64) error {
 	if _, err := d.inOrder(number); err != nil {
 		return err
 	}
-	return d.response(c, d.Next == 0)
+	return d.response(c, typ, d.Next == 0)
 }
 
 // toDelta emits the fragments of one event.
@@ -91,6 +96,8 @@ func (d *responseDecoder) toDelta(typ []byte, ev *event) error {
 	case "response.output_item.done":
 		if ev.output != noIndex && d.slot(ev.output).sealed {
 			d.slot(ev.output).done = true // the common case: a call whose arguments are complete
+			d.partial = d.partial || bytes.Contains(ev.item, incompleteWord) &&
+				wire.MemberText(ev.item, "status") == "incomplete"
 			return nil
 		}
 		return d.itemDone(ev.output, ev.item)
@@ -142,15 +149,6 @@ func (d *responseDecoder) inOrder(number int64) (again bool, err error) {
 	return false, d.Inconsistent("event %d came after event %d", number, d.number)
 }
 
-// last reports whether an event ends a stream.
-func last(typ []byte) bool {
-	switch string(typ) {
-	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
-		return true
-	}
-	return false
-}
-
 // ignored reports whether an event only repeats others. There are many of them, and they are long.
 func ignored(typ []byte) bool {
 	t, ok := bytes.CutPrefix(typ, []byte("response."))
@@ -164,6 +162,9 @@ func ignored(typ []byte) bool {
 	}
 	return false
 }
+
+// incompleteWord is in every item with the status incomplete.
+var incompleteWord = []byte(`"incomplete"`)
 
 // slot returns the item with an index, or a new one. Without an index it returns the last one.
 func (d *responseDecoder) slot(index int64) *slot {
@@ -238,14 +239,14 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 	s.any = true
 	if s.part != closed && s.content == content {
 		c := jsonscan.New(delta)
-		return d.MoreText(s.part, c.String())
+		return d.MoreText(s.part, wire.ReadPiece(&c))
 	}
 	if err := d.sealSlot(s); err != nil {
 		return err
 	}
 	s.content = content
 	var err error
-	s.part, err = d.BeginText(llm.Text{Text: wire.AsText(delta), Opaque: s.opaque})
+	s.part, err = d.BeginText(llm.Text{Text: wire.AsPiece(delta), Opaque: s.opaque})
 	s.texts = append(s.texts, s.part)
 	return err
 }
@@ -260,7 +261,7 @@ func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) er
 	if s.sealed || s.part != closed && s.kind != kindReasoning {
 		return nil
 	}
-	text := wire.AsText(delta)
+	text := wire.AsPiece(delta)
 	if s.part == closed {
 		s.kind, s.any, s.raw, s.content = kindReasoning, true, raw, content
 		var err error
@@ -284,7 +285,7 @@ func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 	}
 	if s.hold != nil {
 		c := jsonscan.New(delta)
-		s.hold = c.AppendString(s.hold)
+		s.hold = c.AppendPiece(s.hold)
 		return nil
 	}
 	s.any = true
@@ -301,6 +302,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	args := d.unquoted(raw)
 	if s.hold != nil {
+		s.hold = jsonscan.JoinHalves(s.hold)
 		if len(s.hold) == 0 {
 			s.hold = bytes.Clone(args)
 		} else if len(args) > 0 && !bytes.Equal(args, s.hold) {
@@ -356,6 +358,7 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 	s := d.slot(index)
 	again := s.done
 	s.done = true
+	d.noteStatus(&it)
 	kind := it.kind()
 	switch {
 	case s.sealed:

@@ -1,5 +1,5 @@
 // Package parts finds what only tests use and the project does not contain: programs of the
-// machine, npm packages, and programs that are built from source. A test that needs an absent part
+// machine, npm packages, sources of Go modules, and programs that are built from source. A test that needs an absent part
 // is skipped with one line, which says who has it or makes it:
 //
 //	node := parts.Program(t, "node", "nodejs")
@@ -8,10 +8,12 @@
 package parts
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -55,6 +57,25 @@ func Packages(t testing.TB, dir string, names ...string) string {
 		}
 	}
 	return node
+}
+
+// Source returns the folder with the source of a Go module that the go.mod in dir requires, and skips
+// the test if it was not downloaded. Nothing is downloaded, and nothing of it is built.
+func Source(t testing.TB, dir, module string) string {
+	t.Helper()
+	skipAlone(t)
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
+	list.Dir = dir
+	list.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOPROXY=off")
+	var why bytes.Buffer
+	list.Stderr = &why
+
+	out, err := list.Output()
+	folder := strings.TrimSpace(string(out))
+	if err != nil || folder == "" {
+		t.Skipf("the module %s is not downloaded: make test downloads it %s", module, strings.TrimSpace(why.String()))
+	}
+	return folder
 }
 
 // Built returns the path of a program that `make soak` builds into .bin of the checkout, and skips

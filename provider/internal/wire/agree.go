@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -33,8 +34,15 @@ type wireCall struct {
 // Agrees reports whether the fragments of part i form whole.
 func (o *Emitter) Agrees(i int, whole []byte) bool {
 	var w sum
-	w.add(whole)
-	return i < len(o.sums) && o.sums[i] == w
+	w.add(jsonscan.JoinHalves(whole))
+	if i >= len(o.sums) {
+		return false
+	}
+	have := o.sums[i]
+	if h, held := o.halves[i]; held {
+		have.add(jsonscan.JoinHalves(h.data))
+	}
+	return have == w
 }
 
 // Inconsistent returns the error of a reply whose statements differ. It is retryable: the next

@@ -23,10 +23,15 @@ type Emitter struct {
 	Usage     *llm.Usage
 	Refused   bool // part of the text is a refusal
 
+	// Lenient means that the words that end replies are not known in advance: a reply that ends with
+	// an unknown one counts as complete.
+	Lenient bool
+
 	Whole     bool // the reply arrives in one body, and its parts are stored without joining
 	Unchecked bool // for tests: differing statements are no error
 
 	late   fragment            // the pending fragment of a stream
+	halves map[int]half        // by part: the half of a character at the end of its last fragment
 	sums   []sum               // by part
 	calls  map[string]wireCall // by id
 	called bool                // the reply has a call
@@ -37,7 +42,13 @@ type Emitter struct {
 // provider, Send buffers the arguments of its calls until they can be restored.
 func (o *Emitter) Send(d llm.Delta) error {
 	if d.Part != nil {
+		d.Part = o.joinPart(d.Index, d.Part)
 		if err := o.note(d.Index, d.Part); err != nil {
+			return err
+		}
+	}
+	if d.Done {
+		if err := o.endHalf(d.Index); err != nil {
 			return err
 		}
 	}
@@ -69,13 +80,18 @@ func (o *Emitter) Part(p llm.Part) error {
 	}
 	i := o.Next
 	o.Next++
-	return o.Send(llm.Delta{Index: i, Part: p, Done: true})
+	return o.Send(llm.Delta{Index: i, Part: wholePart(p), Done: true})
 }
 
 // Finish emits the last delta.
 func (o *Emitter) Finish(f llm.FinishReason) error {
 	if o.Refused && f == llm.FinishReasonStop {
 		f = llm.FinishReasonContentFilter
+	}
+	for i := 0; i < o.Next && len(o.halves) > 0; i++ {
+		if err := o.endHalf(i); err != nil {
+			return err
+		}
 	}
 	if err := o.Flush(); err != nil {
 		return err
@@ -106,14 +122,14 @@ func (o *Emitter) Name(raw []byte) string {
 	return c.Known(o.Tools.words)
 }
 
-// Args reads the arguments of a call. They are the content of a string; some servers send the JSON
-// value itself.
+// Args reads the arguments of a call, or a piece of them. They are the content of a string; some
+// servers send the JSON value itself.
 func Args(c *jsonscan.Cursor) json.RawMessage {
 	switch c.Kind() {
 	case jsonscan.Object, jsonscan.Array:
 		return bytes.Clone(c.Raw())
 	}
-	return c.Bytes()
+	return c.AppendPiece(nil)
 }
 
 // AsArgs reads arguments, as Args does, from a value that Cursor.Raw returned.
@@ -127,6 +143,15 @@ func AsText(raw []byte) string {
 	c := jsonscan.New(raw)
 	return c.String()
 }
+
+// AsPiece returns the text of a raw JSON string that other strings continue.
+func AsPiece(raw []byte) string {
+	c := jsonscan.New(raw)
+	return ReadPiece(&c)
+}
+
+// ReadPiece reads the text of a string that other strings continue.
+func ReadPiece(c *jsonscan.Cursor) string { return stringOf(c.AppendPiece(nil)) }
 
 // Filled reports whether raw is a JSON string that is not empty.
 func Filled(raw []byte) bool { return len(raw) > 2 && raw[0] == '"' }

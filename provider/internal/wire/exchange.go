@@ -56,12 +56,19 @@ func (c *Client) exchange(ctx context.Context, method string, u *url.URL, h http
 		return c.failed(context.Cause(ctx), llm.CodeNetwork, err)
 	}
 	defer res.Body.Close()
-	reply := w.read(res.Body, t.Silence)
+	reply, err := decode(w.read(res.Body, t.Silence), res.Header.Get("Content-Encoding"))
+	if err != nil {
+		return c.undecoded(context.Cause(ctx), err)
+	}
+	size := res.ContentLength
+	if res.Header.Get("Content-Encoding") != "" {
+		size = -1
+	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		all, _ := io.ReadAll(io.LimitReader(reply, 1<<20))
 		return out.readBadCall(c.ToError(res.StatusCode, res.Header, all, time.Now()))
 	}
-	err = out.readBadCall(Read(c.Provider, reply, res.ContentLength, whole, decoder(out)))
+	err = out.readBadCall(Read(c.Provider, reply, size, whole, decoder(out)))
 	if err != nil && err != ErrStopped && ctx.Err() != nil {
 		return c.failed(context.Cause(ctx), llm.CodeStream, err)
 	}

@@ -59,6 +59,9 @@ func (o *Emitter) MoreArgs(i int, args []byte) error { return o.more(i, callKind
 
 // Seal ends part i.
 func (o *Emitter) Seal(i int) error {
+	if err := o.endHalf(i); err != nil {
+		return err
+	}
 	if o.late.on && o.late.index == i {
 		return o.emitPending(true)
 	}
@@ -80,12 +83,14 @@ func (o *Emitter) Restart() {
 	o.sums = nil
 	o.calls = nil
 	o.called = false
+	o.halves = nil
 }
 
 func (o *Emitter) begin(f fragment, data []byte) (int, error) {
 	if err := o.Flush(); err != nil {
 		return 0, err
 	}
+	data = o.join(o.Next, f.kind, data)
 	o.sum(o.Next).add(data)
 	f.index, f.begin, f.on, f.data = o.Next, true, true, data
 	o.late = f
@@ -97,6 +102,10 @@ func (o *Emitter) begin(f fragment, data []byte) (int, error) {
 }
 
 func (o *Emitter) more(i int, kind fragmentKind, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	data = o.join(i, kind, data)
 	if len(data) == 0 {
 		return nil
 	}

@@ -49,6 +49,7 @@ func (d *lettered) Event(data []byte) (err error) {
 }
 
 func (d *lettered) Over() bool         { return d.over }
+func (d *lettered) Stated() bool       { return false }
 func (d *lettered) End() error         { return d.Finish(llm.FinishReasonStop) }
 func (d *lettered) Whole([]byte) error { return nil }
 

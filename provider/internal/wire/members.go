@@ -40,7 +40,7 @@ func (p *Piece) IsText() bool { return p.grown || len(p.raw) > 0 && p.raw[0] == 
 // Raw returns the JSON of the member.
 func (p *Piece) Raw() []byte {
 	if p.grown {
-		return jsonscan.AppendString([]byte(nil), p.text)
+		return jsonscan.AppendString([]byte(nil), jsonscan.JoinHalves(p.text))
 	}
 	return p.raw
 }
@@ -52,11 +52,11 @@ func (p *Piece) Set(raw []byte) { p.raw, p.text, p.grown = append([]byte(nil), r
 func (p *Piece) Extend(raw []byte) {
 	if !p.grown {
 		old := jsonscan.New(p.raw)
-		p.text = old.AppendString(nil)
+		p.text = old.AppendPiece(nil)
 		p.grown = true
 	}
 	c := jsonscan.New(raw)
-	p.text = c.AppendString(p.text)
+	p.text = c.AppendPiece(p.text)
 }
 
 // Append appends a JSON value to the list of the member. Any other value counts as an empty list.

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/sse"
@@ -63,23 +65,73 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 
 // readEvents passes the events to dec, up to the last one. eof means that the stream ended.
 func readEvents(provider string, events *sse.Reader, dec Decoder) (eof bool, err error) {
+	some := false   // an event with content arrived
+	marked := false // the mark of the end arrived
 	for {
 		ev, err := events.Next()
 		switch {
+		case err == io.EOF && marked && !some:
+			return true, Nothing(provider)
 		case err == io.EOF:
 			return true, dec.End()
 		case err == ErrStopped: // from Flush
 			return false, err
+		case err != nil && dec.Stated():
+			return true, dec.End() // nothing is missing that decides about the reply
 		case err != nil:
 			return false, cut(provider, err)
 		}
-		if err := dec.Event(ev.Data); err != nil {
+
+		data := bytes.TrimSpace(ev.Data)
+		switch {
+		case isHeartbeat(ev.Type, data):
+			continue
+		case isEndMark(data):
+			marked = true
+			data = endMark
+		case dec.Stated() && !json.Valid(data):
+			continue // some gateways write a line of their own behind the reply
+		default:
+			some = true
+		}
+		if err := dec.Event(data); err != nil {
 			return false, err
+		}
+		if dec.Over() && !some {
+			return false, Nothing(provider)
 		}
 		if dec.Over() {
 			return false, dec.End()
 		}
 	}
+}
+
+// endMark is the data of the event with which servers end a stream.
+var endMark = []byte("[DONE]")
+
+// isEndMark reports whether data is a form of endMark.
+func isEndMark(data []byte) bool {
+	return bytes.Equal(data, endMark) || len(data) <= len(endMark) && strings.EqualFold(strings.Trim(string(data), "[]"), "done")
+}
+
+// isHeartbeat reports whether an event only keeps the connection open. Gateways send events without
+// data, and events whose type says so.
+func isHeartbeat(typ, data []byte) bool {
+	if len(data) == 0 {
+		return true
+	}
+	switch string(typ) {
+	case "ping", "heartbeat", "keepalive", "keep-alive":
+		return true
+	}
+	return false
+}
+
+// Nothing returns the error of a reply that says only that it has ended. It is retryable: a proxy
+// may have lost the rest.
+func Nothing(provider string) *llm.ProviderError {
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeMalformedReply,
+		Message: "the reply has nothing but its end", Retryable: true}
 }
 
 // readAll returns head and the rest of a body, at most maxBody bytes. size is the length of the

@@ -65,6 +65,7 @@ type answer struct {
 func (a answer) Whole(body []byte) error { return a.read(body) }
 func (a answer) Event([]byte) error      { return a.End() }
 func (a answer) Over() bool              { return false }
+func (a answer) Stated() bool            { return false }
 func (a answer) Flush() error            { return nil }
 func (a answer) End() error              { return Broken(a.provider, "the answer is no JSON") }
 

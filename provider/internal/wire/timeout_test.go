@@ -36,6 +36,7 @@ func (d *events) Event(data []byte) error {
 	return nil
 }
 func (d *events) Over() bool              { return d.over }
+func (d *events) Stated() bool            { return false }
 func (d *events) End() error              { return nil }
 func (d *events) Flush() error            { return nil }
 func (d *events) Whole(body []byte) error { return nil }

@@ -28,6 +28,7 @@ var ErrStopped = errors.New("stopped")
 type Decoder interface {
 	Event(data []byte) error // reads one event of a stream
 	Over() bool              // reports whether the last event ended the reply
+	Stated() bool            // reports whether the reply has said how it ends; events may follow
 	Flush() error            // emits what is pending, before the next read
 	End() error              // ends the reply, even if the stream broke off
 	Whole(body []byte) error // reads a whole reply

@@ -215,6 +215,20 @@ func (w *Writer) Float(field string, f float64) {
 	w.B = strconv.AppendFloat(w.B, f, 'f', -1, 64)
 }
 
+// Object returns the arguments of a call as one JSON object, because servers pass them to the
+// template of a model, and refuse a conversation with anything else. Missing arguments, also written
+// as null, are {}. Other arguments become the text of a member with that name.
+func Object(args []byte, member string) []byte {
+	if jsonscan.IsObject(args) {
+		return args
+	}
+	switch string(bytes.TrimSpace(args)) {
+	case "", "null", `""`, `"null"`:
+		return []byte("{}")
+	}
+	return append(AppendMember(nil, member, jsonscan.AppendString(nil, args)), '}')
+}
+
 // Base64 appends data in base64, without quotes.
 func (w *Writer) Base64(data []byte) { w.B = base64.StdEncoding.AppendEncode(w.B, data) }
 

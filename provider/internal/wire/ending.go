@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// Ending is what the word means with which a provider ends a reply.
+type Ending byte
+
+// The endings. The calls of a reply are executed only if it ends with Answered, with Calls, or, at
+// servers whose words are not known in advance, with Unknown.
+const (
+	Unknown  Ending = iota // no table has the word
+	Answered               // the reply is complete, with or without calls
+	Calls                  // the reply is complete and has calls
+	Full                   // cut, because the reply or the context window has its largest size
+	Cut                    // cut for another reason
+	Paused                 // the provider continues the reply when it is asked to
+	Filtered               // the provider withholds the reply, or a part of it
+	Unusable               // the provider refuses what the model wrote, or could not complete it
+)
+
+// Endings are the words with which an API ends a reply. A word without a row is Unknown.
+type Endings map[string]Ending
+
+// finish returns the finish reason for an ending. A paused reply that is not continued is cut.
+func (o *Emitter) finish(e Ending) llm.FinishReason {
+	switch e {
+	case Answered:
+		return llm.FinishReasonStop
+	case Calls:
+		return llm.FinishReasonToolCalls
+	case Filtered:
+		return llm.FinishReasonContentFilter
+	case Unusable:
+		return llm.FinishReasonError
+	case Unknown:
+		if o.Lenient {
+			return llm.FinishReasonOther
+		}
+	}
+	return llm.FinishReasonLength
+}
+
+// FinishAs emits the last delta of a reply that ended with word, which means e. A word that the
+// table of an API does not have may mean that the reply is not complete. So it counts as cut, and a
+// notice names it, unless the Emitter is Lenient. A notice also names the words for replies that
+// are cut, except for their size.
+func (o *Emitter) FinishAs(e Ending, word string) error {
+	text := ""
+	switch {
+	case e == Unknown && o.Lenient:
+	case e == Unknown && word == "":
+		text = "the reply does not say how it ended, so it counts as cut"
+	case e == Unknown:
+		text = "the reply ended with " + strconv.Quote(word) + ", which is no known reason, so it counts as cut"
+	case e == Cut || e == Paused:
+		text = "the reply is not complete: it ended with " + strconv.Quote(word)
+	}
+
+	if text != "" {
+		if err := o.NoteEnd(o.Provider+": "+text, word); err != nil {
+			return err
+		}
+	}
+	return o.Finish(o.finish(e))
+}
+
+// NoteEnd emits a notice about the word with which the reply ends.
+func (o *Emitter) NoteEnd(text, word string) error {
+	data := append(jsonscan.AppendString([]byte(`{"reason":`), word), '}')
+	return o.Send(llm.Delta{Notice: &llm.Notice{Code: "finish", Text: text, Data: json.RawMessage(data)}})
+}
