@@ -57,7 +57,7 @@ func TestReplies(t *testing.T) {
 		{"refused", "refusal", []string{`{"type":"text","text":"A"}`}, nil, `text "A"; content_filter`},
 		{"a stop sequence", "stop_sequence", []string{`{"type":"text","text":"A"}`}, nil, `text "A"; stop`},
 		{"paused, and nobody to go on", "pause_turn", []string{`{"type":"text","text":"A"}`}, nil, `text "A"; other`},
-		{"a reason of tomorrow", "bored", []string{`{"type":"text","text":"A"}`}, nil, `text "A"; other`},
+		{"a reason of tomorrow", "bored", []string{`{"type":"text","text":"A"}`}, nil, `text "A"; length`},
 	} {
 		want := c.want + used
 		if got := outcome(anthropic.DecodeMessages(200, false, []byte(whole(c.reason, c.blocks...)))); got != want {

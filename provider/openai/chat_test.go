@@ -114,7 +114,7 @@ func TestChatReplies(t *testing.T) {
 		{"a page", `<html><title>Sign in</title>`, `error stream retryable: an HTML page: Sign in; is the base URL right for the API?`},
 		{"no JSON", `hello`, `error stream retryable: the stream ended without a finish reason`},
 		{"cut JSON", `{"choices":[{"message":{"content":"h`, `error stream retryable: a chunk of the reply cannot be read: not valid JSON: string without an end at offset 34`},
-		{"[DONE] and nothing else", events("[DONE]"), `error stream retryable: the stream ended without a finish reason`},
+		{"[DONE] and nothing else", events("[DONE]"), `error malformed_reply retryable: the reply has nothing but its end`},
 		{"nothing", ``, `error stream retryable: the stream ended without a finish reason`},
 		{"a chunk that is cut", events(`{"choices":[{"index":0,"delta":{"content":"h`), `error stream retryable: a chunk of the reply cannot be read: not valid JSON: string without an end at offset 42`},
 		{"no blank line at the end", strings.TrimSuffix(deltas("stop", `{"content":"hi"}`), "\n"), `text "hi"; stop`},

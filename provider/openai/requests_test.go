@@ -96,6 +96,9 @@ func hosted(body, options map[string]any) {
 	}
 }
 
+// wrappedArguments is why arguments change when they are sent back.
+const wrappedArguments = "arguments that are no JSON object are wrapped in one"
+
 var chatSpelling = wiretest.Spelling{
 	Known: []string{"model", "messages", "tools", "functions", "tool_choice", "response_format", "stream", "max_tokens", "max_completion_tokens",
 		"temperature", "top_p", "stop", "reasoning_effort", "parallel_tool_calls"},
@@ -117,7 +120,8 @@ var chatSpelling = wiretest.Spelling{
 		"takes application/pdf by value only": "one server's own form of a document",
 	},
 	Otherwise: map[string]string{
-		"media image/png": "a picture in a result follows the results in a message of the user's: the API takes text there",
+		"invalid_arguments": wrappedArguments,
+		"media image/png":   "a picture in a result follows the results in a message of the user's: the API takes text there",
 	},
 	Options: func(body, options map[string]any) {
 		hosted(body, options)
@@ -208,6 +212,7 @@ var responsesSpelling = wiretest.Spelling{
 	},
 	Otherwise: map[string]string{
 		"audio/mpeg of 768 bytes is not shown": "the API has no form for sound, and refused this request: a note stands in its place",
+		"invalid_arguments":                    wrappedArguments,
 	},
 	Options: func(body, options map[string]any) {
 		hosted(body, options)

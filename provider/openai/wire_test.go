@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ var chatReplyRows = []wiretest.ReplyRow{
 	{Path: "choices[0].finish_reason", Value: "content_filter", Field: "Finish: content_filter", Get: wiretest.Finish, Base: chatCallBase},
 	{Path: "choices[0].finish_reason", Value: "tool_calls", Field: "Finish: tool_calls", Get: wiretest.Finish, Base: chatCallBase},
 	{Path: "choices[0].finish_reason", Value: "stop", Field: "Finish: tool_calls, where there are calls", Get: wiretest.Finish, Base: chatCallBase, Want: "tool_calls"},
-	{Path: "choices[0].finish_reason", Value: "another", Field: "Finish: other", Get: wiretest.Finish, Want: "other"},
+	{Path: "choices[0].finish_reason", Value: "another", Field: "Finish: length, with a notice; other at servers that are not OpenAI's", Get: wiretest.Finish, Want: "length"},
 	{Path: "usage.prompt_tokens", Value: 7, Field: "Usage.Input", Get: wiretest.Input},
 	{Path: "usage.completion_tokens", Value: 7, Field: "Usage.Output", Get: wiretest.Output},
 	{Path: "usage.completion_tokens_details.reasoning_tokens", Value: 7, Field: "Usage.Reasoning", Get: wiretest.Reasoned},
@@ -190,10 +191,7 @@ func TestWire(t *testing.T) {
 	})
 	responsesWire.Replies(t, responsesReplyRows, respBase, nil)
 	responsesWire.Replies(t, responsesStreamRows, "", func(before, event string) string {
-		all := []string{event}
-		if before != "" {
-			all = []string{before, event}
-		}
+		all := []string{cmp.Or(before, `{"type":"response.created","response":{"status":"in_progress"}}`), event}
 		if !strings.Contains(event, `"response":`) {
 			all = append(all, `{"type":"response.completed","response":{"status":"completed","output":[]}}`)
 		}
