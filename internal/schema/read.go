@@ -61,7 +61,7 @@ func (s *Schema) fits(e *effort, args json.RawMessage) bool {
 func (s *Schema) Arguments(ctx context.Context, tool string, args json.RawMessage, repair bool) (fixed json.RawMessage,
 	repairs []string, refusal string) {
 	const hint = "\nArguments of the right form, with your own values: %s"
-	empty := len(bytes.TrimSpace(args)) == 0
+	empty := saysNothing(args)
 	if empty {
 		args = json.RawMessage("{}") // valid only if the schema allows it
 	}
@@ -78,6 +78,16 @@ func (s *Schema) Arguments(ctx context.Context, tool string, args json.RawMessag
 		refusal = fmt.Sprintf("The arguments of %s do not fit its schema:%s%s", tool, Message(faults), s.Example(hint, ""))
 	}
 	return args, nil, refusal
+}
+
+// saysNothing reports whether args are a form of no arguments: nothing, null, or a text with either.
+// Servers write null for a call without arguments, and some write it as text.
+func saysNothing(args []byte) bool {
+	switch string(bytes.TrimSpace(args)) {
+	case "", "null", `""`, `"null"`:
+		return true
+	}
+	return false
 }
 
 // SyntaxText describes why text is not JSON, without the name of the decoder.
