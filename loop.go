@@ -73,9 +73,11 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 		// Decide: ask the model for the next step.
 		r.takeMessages(ctx)
 		req, reply := r.request()
-		for d, err := range r.setup.model.Stream(ctx, req) {
-			if !r.read(ctx, reply, d, err) {
-				break
+		for asking := true; asking; asking = r.restarts(ctx, req, reply) {
+			for d, err := range r.setup.model.Stream(ctx, req) {
+				if !r.read(ctx, reply, d, err) {
+					break
+				}
 			}
 		}
 		if err := cmp.Or(r.reply.err, reply.Err(), unknownFinish(reply.Finish)); err != nil {
@@ -258,11 +260,17 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		}
 	}
 	if r.out.sink != nil {
-		r.emit(Event{Kind: EventStepStarted, Step: r.history.replies + 1})
-		r.emit(Event{Kind: EventRequestStarted, Step: r.history.replies + 1, Path: req.Key, Model: req.Model,
-			Messages: len(req.Messages), Tools: len(req.Tools), Choice: &req.Choice})
+		r.emitRequest(req)
 	}
 	return req, &both.reply
+}
+
+// emitRequest emits that the model is asked.
+func (r *run) emitRequest(req *llm.Request) {
+	step := r.history.replies + 1
+	r.emit(Event{Kind: EventStepStarted, Step: step})
+	r.emit(Event{Kind: EventRequestStarted, Step: step, Path: req.Key, Model: req.Model,
+		Messages: len(req.Messages), Tools: len(req.Tools), Choice: &req.Choice})
 }
 
 // read adds a fragment to the reply, or the error that ended it, and emits the fragment. It reports
@@ -307,7 +315,7 @@ func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 	r.res.Messages = append(r.res.Messages, resp.Message)
 	r.spend(Spent{Requests: 1 + resp.Requests, Usage: resp.Usage})
 	rejected := resp.Finish == llm.FinishReasonError && resp.Message.HasCalls()
-	r.paid(resp.Usage, !rejected && resp.Requests >= 0 && resp.Usage.Total() == 0 && resp.Usage.Cost == 0)
+	r.paid(*resp.Usage.Plus(r.reply.lost), !rejected && resp.Requests >= 0 && resp.Usage.Total() == 0 && resp.Usage.Cost == 0)
 	if rejected {
 		r.res.Spent.Corrections++ // the results of its calls ask for a correction
 	}

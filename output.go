@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/schema"
@@ -113,8 +114,11 @@ func (r *run) askAgain(ctx context.Context, resp *llm.Response) (again bool) {
 		return r.badCall(resp)
 	}
 	o := r.output
-	if o == nil || resp.Finish.Cut() { // a cut reply is not an answer, even if it fits
+	switch {
+	case resp.Finish.Cut(): // a cut reply is not an answer, even if it fits
 		return false
+	case o == nil:
+		return saysNothing(resp) && r.emptyAnswer()
 	}
 	text := resp.Message.Text()
 	value, repairs, faults, err := o.schema.Read(ctx, json.RawMessage(text), true)
@@ -202,6 +206,31 @@ func (r *run) badCall(resp *llm.Response) bool {
 		"Call one of the offered tools, with arguments that are one JSON object, or answer without a call."))
 	r.emit(Event{Kind: EventNotice, Code: "bad_call", Text: "the provider could not read the reply; the model is asked again: " +
 		text.Clip(resp.Message.Text(), 200)})
+	return true
+}
+
+// saysNothing reports whether a reply without calls has no answer in it: neither text nor media. A
+// model that sent no request may say nothing.
+func saysNothing(resp *llm.Response) bool {
+	unsent := resp.Requests < 0
+	media := slices.ContainsFunc(resp.Message.Parts, func(p llm.Part) bool { _, ok := p.(llm.Media); return ok })
+	return !unsent && !media && strings.TrimSpace(resp.Message.Text()) == ""
+}
+
+// emptyAnswer asks again for an answer that is empty, once. Models end their turn so after a result,
+// as if it were the answer. https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
+func (r *run) emptyAnswer() bool {
+	if n := len(r.res.Steps); n > 0 {
+		last := r.res.Steps[n-1].Response
+		if last != nil && last.Finish != "" && !last.Message.HasCalls() && saysNothing(last) {
+			return false
+		}
+	}
+	if r.reply.final.limit != "" || !r.correct() {
+		return false
+	}
+	r.res.Messages = append(r.res.Messages, llm.User("Your last reply was empty. Give your answer, or say what is missing."))
+	r.emit(Event{Kind: EventNotice, Code: "empty_answer", Text: "the answer was empty; the model is asked again"})
 	return true
 }
 

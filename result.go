@@ -248,8 +248,9 @@ func (r *run) answered(resp *llm.Response) (StopReason, error) {
 	case r.scope.budget.callsRefused().limit != "":
 		r.reply.answer.Forced = true
 		return r.limit(r.scope.budget.callsRefused())
-	case strings.TrimSpace(resp.Message.Text()) == "":
-		r.res.Cause = "the answer is empty"
+	case saysNothing(resp):
+		r.reply.answer = nil
+		return StopFailed, &llm.ProviderError{Code: llm.CodeMalformedReply, Message: "the answer is empty"}
 	}
 	return StopAnswer, nil
 }
@@ -342,7 +343,7 @@ func (r *run) broken(ctx context.Context, req *llm.Request, reply *llm.Response,
 	r.history.replies++ // the failed step has its own number
 	r.reply.request = req
 	r.spend(spent)
-	r.paid(spent.Usage, false)
+	r.paid(*spent.Usage.Plus(r.reply.lost), false)
 	reply.Seal()
 	if len(reply.Message.Parts) == 0 {
 		reply = nil

@@ -71,6 +71,8 @@ type history struct {
 type reply struct {
 	request  *llm.Request // nil after the step is recorded
 	err      error        // that ended the reply
+	restarts int          // how often the request was sent again
+	lost     llm.Usage    // of the replies before that
 	deltas   *deltas      // nil until the reply has events
 	ahead    *ahead       // calls started early; nil means none
 	need     use          // reserved in the budget

@@ -329,7 +329,9 @@ func why(res *pawl.Result, err error) string {
 type silent struct{}
 
 func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishReasonStop}, nil) }
+	return func(yield func(llm.Delta, error) bool) {
+		yield(llm.Delta{Requests: -1, Finish: llm.FinishReasonStop}, nil) // it sends no request
+	}
 }
 
 // failure returns a result that describes a failure.

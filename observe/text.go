@@ -8,6 +8,10 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
+// Void stands in the text of a run before a reply that begins again, because it broke off. What the
+// reply said before is void.
+const Void = "\n[The reply broke off. What it said is void; it begins again.]\n"
+
 // Text returns the text of the replies of a run as it arrives, and a function for its end. text
 // executes the run. end returns the Result and the error of the run, as pawl.Agent.Run does:
 //
@@ -18,7 +22,7 @@ import (
 //	res, err := end()
 //
 // text contains the words of every reply, also words before calls, and no words of nested runs. A
-// new line separates two replies. If the range over text was left early, the run has ended, and end
+// new line separates two replies. If a reply broke off and begins again, Void precedes it. If the range over text was left early, the run has ended, and end
 // returns an error. If there was none, end executes the run. Neither function is safe for
 // concurrent use.
 func Text(stream iter.Seq2[pawl.Event, error]) (text iter.Seq[string], end func() (*pawl.Result, error)) {
@@ -31,13 +35,20 @@ func Text(stream iter.Seq2[pawl.Event, error]) (text iter.Seq[string], end func(
 		}
 		begun, err = true, errors.New("the text of the run was not read to its end")
 		step := 0 // of the last text; 0 means none
+		void := false
 		res, err = pawl.Collect(func(event func(pawl.Event, error) bool) {
 			for e, failed := range stream {
-				if failed == nil && e.Kind == pawl.EventText && !strings.Contains(string(e.Run), "/") {
+				own := failed == nil && !strings.Contains(string(e.Run), "/")
+				void = void || own && e.Kind == pawl.EventTextRetracted
+				if own && e.Kind == pawl.EventText {
 					s := e.Text
-					if step != 0 && step != e.Step {
+					switch {
+					case void && step == e.Step:
+						s = Void + s
+					case step != 0 && step != e.Step:
 						s = "\n" + s
 					}
+					void = false
 					step = e.Step
 					if !yield(s) {
 						event(pawl.Event{}, err)

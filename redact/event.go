@@ -131,7 +131,9 @@ func (w *watch) emit(e pawl.Event, yield func(pawl.Event) bool) bool {
 		w.learn(e.Call)
 		w.flush(e.Run, send, func(p *partText) bool { return p.is(pawl.EventCallDelta, e.Index) })
 	case pawl.EventTextRetracted:
-		w.flush(e.Run, send, func(p *partText) bool { return p.is(pawl.EventText, e.Index) })
+		w.flush(e.Run, send, func(p *partText) bool {
+			return p.is(pawl.EventText, e.Index) || p.is(pawl.EventReasoning, e.Index)
+		})
 	case pawl.EventResponseReceived, pawl.EventRequestStarted, pawl.EventStep, pawl.EventRunEnded:
 		w.flush(e.Run, send, func(*partText) bool { return true })
 	}

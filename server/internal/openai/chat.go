@@ -231,6 +231,22 @@ func (v *completion) say(member string) func(text string) {
 	return func(text string) { v.delta(object{member: text}, nil) }
 }
 
+// withdrawn is the text between the beginning of a reply that broke off and the whole reply. The
+// protocol cannot take text back, and its readers are people.
+const withdrawn = "\n\n[The reply broke off. What it said is void; it begins again.]\n\n"
+
+// withdraw says that the text of the reply so far is void: to people as text, and to programs as a
+// member of the chunk.
+func (v *completion) withdraw() {
+	m := v.form("chat.completion.chunk", object{
+		"delta":         object{"content": withdrawn},
+		"finish_reason": nil,
+		"logprobs":      nil,
+	})
+	m["pawl"] = object{"text_retracted": true}
+	v.chunk(m)
+}
+
 // chat handles POST /v1/chat/completions.
 func (c *call) chat() error {
 	var r chatRequest
@@ -242,7 +258,7 @@ func (c *call) chat() error {
 
 	v := c.newCompletion(t)
 	if !r.Stream {
-		out, err := c.follow(t, nil, func(string) {}, new(thoughts))
+		out, err := c.follow(t, nil, mute, new(thoughts))
 		if err != nil {
 			return err
 		}
@@ -251,7 +267,8 @@ func (c *call) chat() error {
 
 	v.send = c.Events()
 	v.delta(object{"role": "assistant", "content": ""}, nil)
-	out, err := c.follow(t, v.send, v.say("content"), &thoughts{say: v.say("reasoning_content")})
+	words := voice{say: v.say("content"), withdraw: v.withdraw}
+	out, err := c.follow(t, v.send, words, &thoughts{say: v.say("reasoning_content")})
 	if err != nil {
 		t.failed = true
 		v.send.Event("", "", errorBody(runs.ToError(err), "server_error", c.Secrets))

@@ -5,6 +5,7 @@ package openai
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -167,7 +168,7 @@ func (c *call) responses() error {
 		store:    r.stored(),
 	}
 	if !r.Stream {
-		out, err := c.follow(t, nil, func(string) {}, nil)
+		out, err := c.follow(t, nil, mute, nil)
 		if err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (c *call) responses() error {
 	v.encode = c.encode
 	v.event("response.created", object{"response": v.form("in_progress", []any{})})
 	v.event("response.in_progress", object{"response": v.form("in_progress", []any{})})
-	out, err := c.follow(t, v.send, v.word, nil)
+	out, err := c.follow(t, v.send, voice{v.word, v.withdraw}, nil)
 	if err != nil {
 		t.failed = true
 		e := runs.ToError(err)
@@ -199,8 +200,10 @@ type response struct {
 
 	send   *web.Sender // of a stream
 	encode func(any) []byte
-	events int  // that were sent
-	begun  bool // the message has begun
+	events int    // that were sent
+	begun  bool   // the message has begun
+	index  int    // of the message, or of the first call: the number of void messages before it
+	text   []byte // of the message so far
 }
 
 // form returns the current state of the response.
@@ -273,7 +276,13 @@ func (v *response) message(text, status string) object {
 	}
 }
 
-func (v *response) messageID() string { return messageID(v.id) }
+// messageID returns the ID of the message. A message after a void one has a suffix.
+func (v *response) messageID() string {
+	if v.index == 0 {
+		return messageID(v.id)
+	}
+	return messageID(v.id) + "_" + strconv.Itoa(v.index)
+}
 
 func messageID(response string) string { return "msg_" + strings.TrimPrefix(response, "resp_") }
 
@@ -303,11 +312,26 @@ func (v *response) event(kind string, m object) {
 	v.send.Flush()
 }
 
+// withdraw ends a message whose text is void, with the status incomplete. The reply begins again
+// with another message, and the response has that one alone.
+func (v *response) withdraw() {
+	if !v.begun {
+		return
+	}
+	item := v.message("", "incomplete")
+	item["content"] = []any{part(string(v.text))}
+	v.event("response.output_item.done", object{"output_index": v.index, "item": item})
+	v.begun = false
+	v.text = nil
+	v.index++
+}
+
 // word sends a piece of the text.
 func (v *response) word(text string) {
+	v.text = append(v.text, text...)
 	if !v.begun {
 		v.begun = true
-		v.event("response.output_item.added", object{"output_index": 0, "item": v.message("", "in_progress")})
+		v.event("response.output_item.added", object{"output_index": v.index, "item": v.message("", "in_progress")})
 		m := v.textEvent("part", part(""))
 		delete(m, "logprobs")
 		v.event("response.content_part.added", m)
@@ -319,7 +343,7 @@ func (v *response) word(text string) {
 func (v *response) textEvent(name string, value any) object {
 	return object{
 		"item_id":       v.messageID(),
-		"output_index":  0,
+		"output_index":  v.index,
 		"content_index": 0,
 		name:            value,
 		"logprobs":      []any{},
@@ -328,11 +352,11 @@ func (v *response) textEvent(name string, value any) object {
 
 // finish sends the final events.
 func (v *response) finish(out reply) {
-	index := 0
+	index := v.index
 	if v.begun {
 		v.event("response.output_text.done", v.textEvent("text", out.text))
 		v.event("response.content_part.done", v.textEvent("part", part(out.text)))
-		v.event("response.output_item.done", object{"output_index": 0, "item": v.message(out.text, "completed")})
+		v.event("response.output_item.done", object{"output_index": index, "item": v.message(out.text, "completed")})
 		index++
 	}
 	for _, call := range out.calls {

@@ -29,6 +29,11 @@ type speech struct {
 	sent int  // offset in the text of the reply; -1 means that a blank line precedes its first word
 	step int  // of the reply
 	held bool // the rest of the reply is sent when it is complete
+
+	from int // offset in all where the text of the reply begins
+	// withdraw is called when the text of a reply that was sent is void, before the reply begins
+	// again.
+	withdraw func()
 }
 
 func (s *speech) write(text string) {
@@ -46,9 +51,21 @@ func (s *speech) begin(n int) {
 	s.step = n
 	s.sent = 0
 	s.held = false
-	if s.all.Len() > 0 {
+	s.from = s.all.Len()
+	if s.from > 0 {
 		s.sent = -1
 	}
+}
+
+// restart begins the reply of the current step again. What was sent of it is void.
+func (s *speech) restart(n int) {
+	if n != s.step || s.all.Len() == s.from {
+		return
+	}
+	s.all.Truncate(s.from)
+	s.withdraw()
+	s.step = 0
+	s.begin(n)
 }
 
 // word sends a piece of the reply.
@@ -77,6 +94,8 @@ func (s *speech) complete(n int, text string) {
 // add sends what an event has of a reply.
 func (s *speech) add(ev *pawl.Event) {
 	switch {
+	case ev.Kind == pawl.EventStepStarted: // again, if the reply broke off
+		s.restart(ev.Step)
 	case ev.Kind == pawl.EventText && !s.held:
 		s.begin(ev.Step)
 		s.word(ev.Text)
@@ -96,16 +115,25 @@ func (s *speech) finish(r *pawl.Result) {
 	}
 }
 
+// voice sends the text of a turn to the client.
+type voice struct {
+	say      func(text string) // sends a piece of the text
+	withdraw func()            // says that the text of the reply so far is void
+}
+
+// mute sends nothing.
+var mute = voice{say: func(string) {}, withdraw: func() {}}
+
 // follow sends text as it arrives and returns the outcome. An error is meant for the client. An
 // agent with structured output says that output alone. w gets heartbeats; nil means none. think
 // gets the reasoning; nil means that it is dropped.
-func (c *call) follow(t *turn, w *web.Sender, say func(text string), think *thoughts) (reply, error) {
+func (c *call) follow(t *turn, w *web.Sender, v voice, think *thoughts) (reply, error) {
 	beat := time.NewTicker(c.Beat)
 	defer beat.Stop()
 	how := runs.Reading{Tick: beat.C, Beat: func() { w.Beat() }}
 
 	var out reply
-	s := speech{say: say}
+	s := speech{say: v.say, withdraw: v.withdraw}
 	for ev, err := range t.live.Events(c.Request.Context(), how) {
 		if err == runs.ErrElsewhere {
 			break

@@ -111,9 +111,11 @@ func callAgent(a *pawl.Agent) *pawl.Agent {
 	return &b
 }
 
-// silent is a model that says nothing.
+// silent is a model that says nothing, and sends no request.
 type silent struct{}
 
 func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishReasonStop}, nil) }
+	return func(yield func(llm.Delta, error) bool) {
+		yield(llm.Delta{Requests: -1, Finish: llm.FinishReasonStop}, nil)
+	}
 }

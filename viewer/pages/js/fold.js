@@ -80,7 +80,8 @@ const take = {
   text: (run, e) => (run.asking(e).text += e.text || ""),
   text_retracted(run, e) {
     const n = run.asking(e);
-    if (n.text.endsWith(e.text)) n.text = n.text.slice(0, n.text.length - e.text.length);
+    const of = n.text.endsWith(e.text) ? "text" : "reasoning";
+    if (n[of].endsWith(e.text)) n[of] = n[of].slice(0, n[of].length - e.text.length);
   },
   reasoning: (run, e) => (run.asking(e).reasoning += e.text || ""),
   call_delta(run, e) {

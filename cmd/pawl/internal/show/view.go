@@ -225,7 +225,7 @@ func (v *View) retract() {
 	v.items = slices.DeleteFunc(v.items, func(it shownItem) bool { return it == shownItem(v.prose) })
 	v.prose = nil
 	if v.last == "text" {
-		v.Add("note", term.Text(term.Dim, "(forget that: it was no answer but a call written as text)"))
+		v.Add("note", term.Text(term.Dim, "(forget that: it is not part of the answer)"))
 	}
 }
 
