@@ -116,20 +116,20 @@ func TestArtifactsOfOtherRuns(t *testing.T) {
 		xs := res.Steps[len(res.Steps)-2].Executions
 		return xs[len(xs)-1].Result.Text()
 	}
-	if got := last(agent(keep, lookAt("run/1/0"), script.Say("")).Run(t.Context(), llm.User("go"))); !strings.HasPrefix(got, "[run/1/0: bytes 0 to 16384 of 100000; continue with offset 16384]\nxxx") {
+	if got := last(agent(keep, lookAt("run/1/0"), script.Say("so")).Run(t.Context(), llm.User("go"))); !strings.HasPrefix(got, "[run/1/0: bytes 0 to 16384 of 100000; continue with offset 16384]\nxxx") {
 		t.Errorf("its own: %.100s", got)
 	}
 	for _, id := range []string{"run/1/0", "", "run", "run/", "../run/1/0", "run/1/0/m0"} {
-		got := last(agent(lookAt(id), script.Say("")).Run(t.Context(), llm.User("go")))
+		got := last(agent(lookAt(id), script.Say("so")).Run(t.Context(), llm.User("go")))
 		if !strings.HasPrefix(got, "Nothing is kept as") && (id != "" || !strings.HasPrefix(got, "Give the id")) {
 			t.Errorf("another run reads %q: %.100s", id, got)
 		}
 	}
-	inner := agent(keep, lookAt("run/1/0"), lookAt("run/2/0/agent/1/0"), script.Say(""))
+	inner := agent(keep, lookAt("run/1/0"), lookAt("run/2/0/agent/1/0"), script.Say("so"))
 	inner.Artifacts = nil // the outer run stores its artifacts
 	seen := map[string]string{}
 	outer := &pawl.Agent{Name: "outer", Model: script.New(keep, script.Turn{Parts: []llm.Part{call("i", "agent",
-		`{"task":"go"}`)}}, lookAt("run/2/0/agent/1/0"), script.Say("")),
+		`{"task":"go"}`)}}, lookAt("run/2/0/agent/1/0"), script.Say("so")),
 		Tools: []pawl.Toolset{big, inner.Tool("asks")}, Artifacts: store}
 	for e, err := range outer.Stream(t.Context(), llm.User("go")) {
 		if err != nil {

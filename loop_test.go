@@ -101,13 +101,13 @@ func TestAnswers(t *testing.T) {
 		code  llm.Code
 	}{
 		{script.Say("hi"), pawl.StopAnswer, "", ""},
-		{script.Say(" \n"), pawl.StopAnswer, "the answer is empty", ""},
-		{script.Turn{}, pawl.StopAnswer, "the answer is empty", ""},
+		{script.Say(" \n"), pawl.StopFailed, "malformed_reply: the answer is empty", llm.CodeMalformedReply},
+		{script.Turn{}, pawl.StopFailed, "malformed_reply: the answer is empty", llm.CodeMalformedReply},
 		{script.Cut(script.Say("it is")), pawl.StopLimit, "the answer was cut at the bound of the model's output", ""},
 		{script.Turn{Parts: []llm.Part{text("no")}, Finish: llm.FinishReasonContentFilter}, pawl.StopFailed,
 			"content_filter: no", llm.CodeContentFilter},
 		{script.Turn{Finish: llm.FinishReasonError}, pawl.StopFailed, "server: the provider ended the reply with an error", llm.CodeServer},
-		{script.Turn{Finish: llm.FinishReasonOther}, pawl.StopAnswer, "the answer is empty", ""},
+		{script.Turn{Finish: llm.FinishReasonOther}, pawl.StopFailed, "malformed_reply: the answer is empty", llm.CodeMalformedReply},
 	} {
 		for way, run := range ways {
 			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turn),

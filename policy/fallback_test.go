@@ -99,7 +99,7 @@ func TestFallback(t *testing.T) {
 			"run/0/model: 3 models failed: sim: overloaded: no\nsim: timeout: no\nsim: quota: no"},
 		{"refused", []func(int) error{always(provider(llm.CodeInvalidRequest, false)), nil, nil}, false, "a", 0, "run/0/model: sim: invalid_request: no"},
 		{"another error", []func(int) error{always(errors.New("a bug")), nil, nil}, false, "a", 0, "run/0/model: a bug"},
-		{"after a fragment", []func(int) error{always(busy), nil, nil}, true, "a", 0, "run/0/model: sim: overloaded: no"},
+		{"after a fragment, where the run asks the model again", []func(int) error{always(busy), nil, nil}, true, "a a a", 0, "run/0/model: sim: overloaded: no"},
 	} {
 		for _, streamed := range []bool{false, true} {
 			var asked []string

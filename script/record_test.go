@@ -58,7 +58,7 @@ func TestRecord(t *testing.T) {
 			llm.ToolCall{ID: "own", Name: "look", Args: []byte(`{}`), Opaque: opaque}},
 			Usage: &llm.Usage{Input: 10, Output: 5, Reasoning: 2, CacheRead: 3,
 				Cost: 0.5}, Model: "m-1", ID: "r-1"}, script.Say("done"))},
-		"empty":             {model: script.New(script.Turn{})},
+		"empty":             {model: script.New(script.Turn{}, script.Say("done"))},
 		"cut":               {model: script.New(script.Cut(script.Call("look", nil)), script.Cut(script.Say("hal")))},
 		"two turns":         {model: script.New(script.Say("one"), script.Say("two")), more: []llm.Message{llm.User("again")}},
 		"fails, then works": {model: script.New(script.Call("look", nil), script.Flaky(script.Say("done"), busy))},
