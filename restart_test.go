@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -36,10 +37,10 @@ func TestReplyBrokeOff(t *testing.T) {
 		{"then a call", []script.Turn{brokeOff(true, half), script.Call("f", nil), script.Say("whole")}, "whole", 3},
 	} {
 		for way, run := range ways {
-			m := script.New(test.turns...)
+			m := &runtest.InTurn{Turns: test.turns}
 			res, err := run(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}, llm.User("go"))
-			if (err == nil) != (test.want != "") || err == nil && res.Text() != test.want || len(m.Requests()) != test.requests {
-				t.Errorf("%s, %s: got %q, %v after %d requests", test.name, way, res.Text(), err, len(m.Requests()))
+			if (err == nil) != (test.want != "") || err == nil && res.Text() != test.want || m.Asked != test.requests {
+				t.Errorf("%s, %s: got %q, %v after %d requests", test.name, way, res.Text(), err, m.Asked)
 			}
 			if strings.Contains(fmt.Sprint(res.Messages), "half") {
 				t.Errorf("%s, %s: the transcript has what broke off", test.name, way)
@@ -51,8 +52,7 @@ func TestReplyBrokeOff(t *testing.T) {
 // Readers learn that what they saw is void, before the reply begins again.
 func TestReplyBrokeOffIsRetracted(t *testing.T) {
 	broken := brokeOff(true, llm.Reasoning{Text: "hm"}, text("half"))
-	broken.Requests = 1
-	a := &pawl.Agent{Model: script.New(broken, script.Say("whole"))}
+	a := &pawl.Agent{Model: &runtest.InTurn{Turns: []script.Turn{broken, script.Say("whole")}}}
 	var got []string
 	shown := map[int]string{}
 	res, err := pawl.Collect(a.Stream(t.Context(), llm.User("go")), func(e pawl.Event) {
@@ -85,7 +85,7 @@ func TestReplyBrokeOffIsPaid(t *testing.T) {
 	broken.Deltas = []llm.Delta{{Part: text("half"), Usage: &llm.Usage{Input: 40, Output: 20}}}
 	whole := script.Say("whole")
 	whole.Usage = &llm.Usage{Input: 40, Output: 30}
-	a := &pawl.Agent{Model: script.New(broken, whole), Limits: pawl.Limits{Tokens: 100}}
+	a := &pawl.Agent{Model: &runtest.InTurn{Turns: []script.Turn{broken, whole}}, Limits: pawl.Limits{Tokens: 100}}
 	res, err := a.Run(t.Context(), llm.User("go"))
 	var stop *pawl.StopError
 	if !errors.As(err, &stop) || res.Limit != "tokens" || res.Spent.Usage.Total() != 130 {

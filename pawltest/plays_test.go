@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/internal/test/plays"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -18,7 +18,7 @@ import (
 )
 
 // openPlay returns the model of a play. The provider is at its own host only if the play needs it.
-func openPlay(p wiretest.Play, carry http.RoundTripper) llm.Model {
+func openPlay(p plays.Play, carry http.RoundTripper) llm.Model {
 	const other = "http://127.0.0.1:1/v1"
 	switch p.API {
 	case pawltest.Responses:
@@ -38,8 +38,8 @@ func openPlay(p wiretest.Play, carry http.RoundTripper) llm.Model {
 // No call of a reply is executed that its provider calls unfinished, and its text is no answer. The
 // calls and texts of complete replies are.
 func TestUnfinishedReplies(t *testing.T) {
-	stage := new(wiretest.Stage)
-	for _, p := range wiretest.Plays {
+	stage := new(plays.Stage)
+	for _, p := range plays.All {
 		for _, stream := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/%s/stream=%t", p.API, p.Word, stream), func(t *testing.T) {
 				playCall(t, stage, p, stream)
@@ -50,10 +50,10 @@ func TestUnfinishedReplies(t *testing.T) {
 }
 
 // run runs an agent with a Write tool on a line of a play, and returns how often the tool ran.
-func runPlay(t *testing.T, stage *wiretest.Stage, p wiretest.Play, line string, stream bool) (*pawl.Result, int, error) {
+func runPlay(t *testing.T, stage *plays.Stage, p plays.Play, line string, stream bool) (*pawl.Result, int, error) {
 	t.Helper()
 	ran := 0
-	write := &pawl.Tool{Name: wiretest.PlayTool, Description: "Writes a file.", Effect: pawl.EffectWrite,
+	write := &pawl.Tool{Name: plays.Tool, Description: "Writes a file.", Effect: pawl.EffectWrite,
 		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			ran++
 			return llm.TextResult("ok"), nil
@@ -63,29 +63,29 @@ func runPlay(t *testing.T, stage *wiretest.Stage, p wiretest.Play, line string, 
 	return res, ran, err
 }
 
-func playCall(t *testing.T, stage *wiretest.Stage, p wiretest.Play, stream bool) {
+func playCall(t *testing.T, stage *plays.Stage, p plays.Play, stream bool) {
 	t.Helper()
 	res, ran, err := runPlay(t, stage, p, p.Line(true, stream, "go"), stream)
 	want := map[bool]int{true: 1}[p.Complete]
 	if ran != want {
 		t.Errorf("the call ran %d times, want %d; %v", ran, want, err)
 	}
-	if p.Complete && (err != nil || res.Text() != wiretest.PlayDone) {
+	if p.Complete && (err != nil || res.Text() != plays.Done) {
 		t.Errorf("got %q, %v", res.Text(), err)
 	}
 }
 
-func playText(t *testing.T, stage *wiretest.Stage, p wiretest.Play, stream bool) {
+func playText(t *testing.T, stage *plays.Stage, p plays.Play, stream bool) {
 	t.Helper()
 	line := p.Line(false, stream, "go")
 	res, _, err := runPlay(t, stage, p, line, stream)
 	switch {
 	case p.Continued:
-		if err != nil || res.Text() != wiretest.PlayText+wiretest.PlayDone || stage.Requests(line) != 2 || res.Spent.Requests != 2 {
+		if err != nil || res.Text() != plays.Text+plays.Done || stage.Requests(line) != 2 || res.Spent.Requests != 2 {
 			t.Errorf("got %q after %d requests, %+v, %v", res.Text(), stage.Requests(line), res.Spent, err)
 		}
 	case p.Complete:
-		if err != nil || res.Stop != pawl.StopAnswer || res.Text() != wiretest.PlayText {
+		if err != nil || res.Stop != pawl.StopAnswer || res.Text() != plays.Text {
 			t.Errorf("got %s, %q, %v", res.Stop, res.Text(), err)
 		}
 	case res.Stop == pawl.StopAnswer:
@@ -96,11 +96,11 @@ func playText(t *testing.T, stage *wiretest.Stage, p wiretest.Play, stream bool)
 // A word that is not known is named by a notice, and so is a reason that has nothing to do with the
 // size of the reply.
 func TestUnknownEndingsAreNamed(t *testing.T) {
-	for _, p := range wiretest.Plays {
+	for _, p := range plays.All {
 		_, reason, _ := strings.Cut(p.Word, ":")
 		named := strings.EqualFold(p.Word, "tomorrow") || reason == "tomorrow" || reason == "steered" || p.Word == "OTHER"
 		var notices []string
-		for d, err := range openPlay(p, new(wiretest.Stage)).Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User(p.Line(false, true, "go"))}}) {
+		for d, err := range openPlay(p, new(plays.Stage)).Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User(p.Line(false, true, "go"))}}) {
 			var refused *llm.ProviderError
 			if err != nil && !errors.As(err, &refused) {
 				t.Fatal(err)

@@ -124,8 +124,8 @@ func openGemini(model, url string, carry http.RoundTripper) llm.Model {
 	return gemini.New(model, &gemini.Options{BaseURL: url, Key: "none", Retries: -1, HTTP: carry})
 }
 
-// An agent replays each recorded tool loop: it ends, every call is answered once, and the checker
-// accepts every request. The last line of -v has the number of recordings; a recording with two
+// An agent replays each recorded tool loop twice, streaming and asking for whole replies, whichever
+// way it was recorded: it ends, every call is answered once, and the checker accepts every request. The last line of -v has the number of recordings; a recording with two
 // APIs is played on each.
 func TestRecordedLoops(t *testing.T) {
 	soak.Sequential(t)
@@ -153,9 +153,11 @@ func TestRecordedLoops(t *testing.T) {
 						continue
 					}
 					name := fmt.Sprintf("%s#%d-%d", c.Name, loop[0].Seq, loop[len(loop)-1].Seq)
-					if err := replayLoop(t, loop, api.open, &s); err != nil {
-						t.Errorf("%s: %v", name, err)
-						s.failed++
+					for _, streaming := range []bool{true, false} {
+						if err := replayLoop(t, loop, api.open, streaming, &s); err != nil {
+							t.Errorf("%s, streaming %t: %v", name, streaming, err)
+							s.failed++
+						}
 					}
 				}
 				if s.loops > before {
@@ -213,7 +215,7 @@ type tally struct {
 	outcomes map[pawl.Outcome]int
 }
 
-func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) error {
+func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, streaming bool, s *tally) error {
 	r, err := rehearse(loop)
 	if err != nil {
 		return err
@@ -255,7 +257,6 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 		if agent.Limits.Rounds == 0 {
 			agent.Limits.Rounds = pawl.NoRounds
 		}
-		streaming := loop[done].Streaming
 		res, err = runAgent(t.Context(), agent, msgs, streaming)
 		var refused *llm.ProviderError
 		last := loop[len(loop)-1].Response.Status
@@ -284,7 +285,7 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 	s.recorded += int(used.Load())
 	for i, got := range server.Received() {
 		s.requests++
-		if loop[i].Streaming {
+		if streaming {
 			s.streamed++
 		}
 		if len(got.Violations) > 0 {
@@ -394,7 +395,7 @@ func TestLoopsFindBrokenRequests(t *testing.T) {
 				carry = spoiled{carry, regexp.MustCompile(what)}
 			}
 			return openChat(model, url, carry)
-		}, new(tally))
+		}, false, new(tally))
 	}
 	if err := play(""); err != nil {
 		t.Fatalf("the loop as it is: %v", err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/plays"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -41,7 +42,7 @@ type proxy struct {
 }
 
 func (g proxy) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := new(wiretest.Stage).RoundTrip(r)
+	res, err := new(plays.Stage).RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func deflated(w io.Writer) io.WriteCloser {
 	return f
 }
 
-var completePlays = []wiretest.Play{
+var completePlays = []plays.Play{
 	{API: pawltest.Chat, Word: "stop"},
 	{API: pawltest.Responses, Word: "completed"},
 	{API: pawltest.Anthropic, Word: "end_turn"},
@@ -147,7 +148,7 @@ func TestGateways(t *testing.T) {
 	}
 }
 
-func tryReply(t *testing.T, p wiretest.Play, stream bool, how proxy) (*llm.Response, error) {
+func tryReply(t *testing.T, p plays.Play, stream bool, how proxy) (*llm.Response, error) {
 	t.Helper()
 	req := &llm.Request{Whole: !stream, Messages: []llm.Message{llm.User(p.Line(true, stream, "gateway"))}}
 	res := new(llm.Response)
@@ -162,7 +163,7 @@ func tryReply(t *testing.T, p wiretest.Play, stream bool, how proxy) (*llm.Respo
 	return res, nil
 }
 
-func mustReply(t *testing.T, p wiretest.Play, stream bool, how proxy) *llm.Response {
+func mustReply(t *testing.T, p plays.Play, stream bool, how proxy) *llm.Response {
 	t.Helper()
 	res, err := tryReply(t, p, stream, how)
 	if err != nil {
@@ -212,7 +213,7 @@ func TestNothingButTheEnd(t *testing.T) {
 		{pawltest.Gemini, "data: {}\n\n"},
 		{pawltest.Gemini, `data: {"usageMetadata":{"promptTokenCount":1}}` + "\n\n"},
 	} {
-		_, err := tryReply(t, wiretest.Play{API: test.api}, true, proxy{change: func(string) []byte { return []byte(test.body) }})
+		_, err := tryReply(t, plays.Play{API: test.api}, true, proxy{change: func(string) []byte { return []byte(test.body) }})
 		var pe *llm.ProviderError
 		if !errors.As(err, &pe) || pe.Code != llm.CodeMalformedReply || !pe.Retryable {
 			t.Errorf("%s: %q: got %v", test.api, test.body, err)
@@ -286,7 +287,7 @@ func TestSplitCharacters(t *testing.T) {
 			`{"functionCall":{"partialArgs":[{"jsonPath":"$.s","stringValue":"`+leftHalf+`","willContinue":true}],"willContinue":true}}`,
 			`{"functionCall":{"partialArgs":[{"jsonPath":"$.s","stringValue":"`+rightHalf+`"}],"willContinue":true}}`, `{"functionCall":{}}`), joined},
 	} {
-		res, err := tryReply(t, wiretest.Play{API: test.api}, true, proxy{change: func(string) []byte { return []byte(test.body) }})
+		res, err := tryReply(t, plays.Play{API: test.api}, true, proxy{change: func(string) []byte { return []byte(test.body) }})
 		if err != nil {
 			t.Errorf("%s, %s: %v", test.api, test.name, err)
 			continue
@@ -332,7 +333,7 @@ func TestNoFinishReason(t *testing.T) {
 		{"text alone", []string{chunk(`{"content":"hi"}`)}, "error stream retryable: "},
 	} {
 		body := proxy{change: func(string) []byte { return []byte(wiretest.Events(test.events...)) }}
-		got, err := tryReply(t, wiretest.Play{API: pawltest.Chat}, true, body)
+		got, err := tryReply(t, plays.Play{API: pawltest.Chat}, true, body)
 		if s := wiretest.Outcome(got, err); !strings.HasPrefix(s, test.want) {
 			t.Errorf("%s: got %s, want %s", test.name, s, test.want)
 		}

@@ -31,7 +31,7 @@ type responseDecoder struct {
 	at    map[int64]int // the position in slots of the last item with an index
 	begun bool          // an event before the last one arrived
 	ended bool          // the last event arrived
-	// partial means that an item says that it is not complete, so that the reply is cut.
+	// partial means that a call says that it is not complete, so that the reply is cut.
 	partial bool
 
 	number   int64  // of the last event
@@ -276,11 +276,12 @@ func (d *responseDecoder) item(it *item) error {
 	return d.Part(call)
 }
 
-// noteStatus reads whether a text or a call of the model is complete. A call that says in_progress
-// is: OpenAI reports calls by programs so.
+// noteStatus reads whether a call is complete. A call that says in_progress is: OpenAI reports calls
+// by programs so.
 func (d *responseDecoder) noteStatus(it *item) {
-	if string(it.status) == "incomplete" && it.kind() != kindOpaque && it.kind() != kindReasoning {
-		d.partial = true
+	switch it.kind() {
+	case kindFunction, kindCustom, kindHosted:
+		d.partial = d.partial || string(it.status) == "incomplete"
 	}
 }
 

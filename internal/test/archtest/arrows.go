@@ -109,6 +109,7 @@ var arrows = []arrow{
 		"provider/anthropic", "provider/gemini", "provider/openai"}},
 	{from: "internal/test/release"},
 	{from: "internal/test/longreply", to: []string{".", "llm", "pawltest", "provider/openai", "script"}},
+	{from: "internal/test/plays", to: []string{"pawltest"}},
 	{from: "internal/test/wiretest", to: []string{".", "llm", "pawltest", "internal/test/corpora", "internal/test/parts"}},
 	{from: "internal/test/tooltest", to: []string{".", "llm", "store/sqlite"},
 		modules: []string{schemaModule, "github.com/google/go-cmp"}},

@@ -4,6 +4,7 @@ package runtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"strconv"
 	"time"
@@ -18,6 +19,23 @@ type ModelFunc func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error]
 // Stream calls f.
 func (f ModelFunc) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return f(ctx, req)
+}
+
+// InTurn is a model that plays one turn for each request, whatever was asked before. A script plays
+// the turn of a conversation again if its request fails. Asked counts the requests.
+type InTurn struct {
+	Turns []script.Turn
+	Asked int
+}
+
+// Stream plays the next turn.
+func (m *InTurn) Stream(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {
+	m.Asked++
+	turn := script.Fail(errors.New("no turn is left"))
+	if m.Asked <= len(m.Turns) {
+		turn = m.Turns[m.Asked-1]
+	}
+	return script.New(turn).Stream(ctx, &llm.Request{Messages: []llm.Message{llm.User("go")}})
 }
 
 // Written is a reply with its timing: the parts are sealed one after another, each after a pause.

@@ -1,4 +1,7 @@
-package wiretest
+// Package plays has first replies of providers that are complete or not, in the words of each API, and
+// a provider that plays them. The tests of the adapters, of the command and of the server ask what
+// comes of them.
+package plays
 
 import (
 	"encoding/json"
@@ -24,9 +27,9 @@ type Play struct {
 	Continued bool
 }
 
-// Plays are the endings that providers document, and some that they may document tomorrow. The
+// All are the endings that providers document, and some that they may document tomorrow. The
 // complete ones are the controls.
-var Plays = []Play{
+var All = []Play{
 	{API: pawltest.Responses, Word: "incomplete:max_messages"},
 	{API: pawltest.Responses, Word: "incomplete:steered"},
 	{API: pawltest.Responses, Word: "incomplete"},
@@ -63,12 +66,12 @@ var Plays = []Play{
 
 // The call and the text of the first reply of a play, and the text of all later replies.
 const (
-	PlayTool = "file_write"
-	PlayPath = "out.txt"
-	PlayText = "The first half"
-	PlayDone = "done"
+	Tool = "file_write"
+	Path = "out.txt"
+	Text = "The first half"
+	Done = "done"
 
-	playArgs = `{"path":"` + PlayPath + `","content":"half of the te"}`
+	playArgs = `{"path":"` + Path + `","content":"half of the te"}`
 )
 
 // Stage is a provider that plays. A request names the play, because its conversation has a text that
@@ -105,7 +108,9 @@ func (s *Stage) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	reply, kind := s.answer(string(body))
-	return Reply(http.StatusOK, reply, "Content-Type", kind), nil
+	header := http.Header{"Content-Type": {kind}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(reply)),
+		ContentLength: int64(len(reply))}, nil
 }
 
 // ServeHTTP answers a request over a network.
@@ -136,12 +141,12 @@ func (s *Stage) answer(body string) (reply, kind string) {
 
 	p := Play{API: m[1], Word: m[2]}
 	call := m[4] == "call"
-	text := PlayText
+	text := Text
 	if n > 1 {
 		p.Word = map[string]string{pawltest.Responses: "completed", pawltest.Gemini: "STOP", pawltest.Anthropic: "end_turn",
 			pawltest.Chat: "stop"}[p.API]
 		call = false
-		text = PlayDone
+		text = Done
 	}
 	if m[5] != "" {
 		return p.whole(call, text), "application/json"
@@ -164,14 +169,14 @@ func (p Play) whole(call bool, text string) string {
 	case pawltest.Anthropic:
 		block := `{"type":"text","text":` + quote(text) + `}`
 		if call {
-			block = `{"type":"tool_use","id":"t1","name":"` + PlayTool + `","input":` + playArgs + `}`
+			block = `{"type":"tool_use","id":"t1","name":"` + Tool + `","input":` + playArgs + `}`
 		}
 		return `{"id":"m","type":"message","role":"assistant","model":"x","content":[` + block + `],"stop_reason":` + quote(p.Word) +
 			`,"usage":{"input_tokens":5,"output_tokens":5}}`
 	}
 	part := `{"text":` + quote(text) + `}`
 	if call {
-		part = `{"functionCall":{"name":"` + PlayTool + `","args":` + playArgs + `}}`
+		part = `{"functionCall":{"name":"` + Tool + `","args":` + playArgs + `}}`
 	}
 	return `{"candidates":[{"content":{"role":"model","parts":[` + part + `]},"finishReason":` + quote(p.Word) +
 		`,"index":0,"continuationToken":"b3BhcXVl"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":5,"totalTokenCount":10}}`
@@ -196,23 +201,23 @@ func (p Play) stream(call bool, text string) string {
 		if call {
 			delta = `"content":null,"tool_calls":[` + chatPlayCall() + `]`
 		}
-		return Events(`{"id":"x","choices":[{"index":0,"delta":{"role":"assistant",`+delta+`},"finish_reason":null}]}`,
+		return events(`{"id":"x","choices":[{"index":0,"delta":{"role":"assistant",`+delta+`},"finish_reason":null}]}`,
 			`{"id":"x","choices":[{"index":0,"delta":{},"finish_reason":`+quote(p.Word)+`}]}`, `[DONE]`)
 	case pawltest.Responses:
 		status, _, _ := strings.Cut(p.Word, ":")
-		return Events(`{"type":"response.created","response":{"id":"r","status":"in_progress","output":[]}}`,
+		return events(`{"type":"response.created","response":{"id":"r","status":"in_progress","output":[]}}`,
 			`{"type":"response.output_item.done","output_index":0,"item":`+responsePlayItem(call, text)+`}`,
 			`{"type":`+quote(endEvent(status))+`,"response":`+p.response(call, text)+`}`)
 	case pawltest.Anthropic:
 		block := `{"type":"text","text":` + quote(text) + `}`
 		if call {
-			block = `{"type":"tool_use","id":"t1","name":"` + PlayTool + `","input":` + playArgs + `}`
+			block = `{"type":"tool_use","id":"t1","name":"` + Tool + `","input":` + playArgs + `}`
 		}
-		return Events(`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"usage":{"input_tokens":5,"output_tokens":1}}}`,
+		return events(`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"usage":{"input_tokens":5,"output_tokens":1}}}`,
 			`{"type":"content_block_start","index":0,"content_block":`+block+`}`, `{"type":"content_block_stop","index":0}`,
 			`{"type":"message_delta","delta":{"stop_reason":`+quote(p.Word)+`},"usage":{"output_tokens":5}}`, `{"type":"message_stop"}`)
 	}
-	return Events(p.whole(call, text))
+	return events(p.whole(call, text))
 }
 
 // endEvent returns the type of the event that ends a stream with a status.
@@ -225,12 +230,12 @@ func endEvent(status string) string {
 }
 
 func chatPlayCall() string {
-	return `{"index":0,"id":"c1","type":"function","function":{"name":"` + PlayTool + `","arguments":` + quote(playArgs) + `}}`
+	return `{"index":0,"id":"c1","type":"function","function":{"name":"` + Tool + `","arguments":` + quote(playArgs) + `}}`
 }
 
 func responsePlayItem(call bool, text string) string {
 	if call {
-		return `{"type":"function_call","id":"f1","call_id":"c1","name":"` + PlayTool + `","arguments":` + quote(playArgs) + `,"status":"completed"}`
+		return `{"type":"function_call","id":"f1","call_id":"c1","name":"` + Tool + `","arguments":` + quote(playArgs) + `,"status":"completed"}`
 	}
 	return `{"type":"message","id":"m1","role":"assistant","status":"completed","content":[{"type":"output_text","text":` + quote(text) + `,"annotations":[]}]}`
 }
@@ -238,4 +243,13 @@ func responsePlayItem(call bool, text string) string {
 func quote(s string) string {
 	b, _ := json.Marshal(s) // no error is possible
 	return string(b)
+}
+
+// events frames each text as the data of one event.
+func events(data ...string) string {
+	var b strings.Builder
+	for _, d := range data {
+		b.WriteString("data: " + d + "\n\n")
+	}
+	return b.String()
 }

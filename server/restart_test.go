@@ -1,0 +1,103 @@
+package server_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
+)
+
+// breaking serves an agent whose first reply breaks off.
+func breaking(t *testing.T) *serving {
+	t.Helper()
+	return serve(t, func(o *options) {
+		broken := script.Turn{Parts: []llm.Part{llm.Text{Text: "half of it"}},
+			Err: &llm.ProviderError{Code: llm.CodeStream, Message: "the reply broke off", Retryable: true}}
+		o.Agents = []*pawl.Agent{{Name: "clerk", Model: &runtest.InTurn{Turns: []script.Turn{broken, script.Say("the whole")}}}}
+	})
+}
+
+// readAll sends a request and returns the body of its response.
+func (v *serving) readAll(path, body string) string {
+	v.t.Helper()
+	res := v.request(http.MethodPost, path, body)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		v.t.Fatalf("%s: %d %s %v", path, res.StatusCode, b, err)
+	}
+	return string(b)
+}
+
+// A client that does not stream never sees the beginning of a reply that broke off.
+func TestABrokenReplyIsAskedForAgain(t *testing.T) {
+	for path, body := range map[string]string{
+		"/v1/chat/completions": `{"model":"clerk","messages":[{"role":"user","content":"hi"}]}`,
+		"/v1/responses":        `{"model":"clerk","input":"hi"}`,
+	} {
+		got := breaking(t).readAll(path, body)
+		if !strings.Contains(got, `"the whole"`) || strings.Contains(got, "half") {
+			t.Errorf("%s: got %s", path, got)
+		}
+	}
+}
+
+// A client that has seen the beginning of a reply learns that it is void, at every endpoint.
+func TestABrokenReplyIsWithdrawn(t *testing.T) {
+	order := func(t *testing.T, got string, want ...string) {
+		t.Helper()
+		rest := got
+		for _, w := range want {
+			_, after, ok := strings.Cut(rest, w)
+			if !ok {
+				t.Fatalf("%q does not follow in %s", w, got)
+			}
+			rest = after
+		}
+	}
+
+	t.Run("Chat Completions", func(t *testing.T) {
+		got := breaking(t).readAll("/v1/chat/completions", `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
+		order(t, got, `half of`, `is void`, `"text_retracted":true`, `the whol`, `"finish_reason":"stop"`)
+	})
+	t.Run("Responses", func(t *testing.T) {
+		got := breaking(t).readAll("/v1/responses", `{"model":"clerk","stream":true,"input":"hi"}`)
+		order(t, got, `half of`, `response.output_item.done`, `"status":"incomplete"`, `response.output_item.added`, `"output_index":1`, `the whol`, `response.completed`)
+		last := got[strings.LastIndex(got, "data: {"):]
+		var end struct {
+			Response struct{ Output []json.RawMessage }
+		}
+		line, _, _ := strings.Cut(strings.TrimPrefix(last, "data: "), "\n")
+		if err := json.Unmarshal([]byte(line), &end); err != nil || len(end.Response.Output) != 1 || strings.Contains(line, "half") {
+			t.Errorf("got %s, %v", line, err)
+		}
+	})
+	t.Run("events", func(t *testing.T) {
+		v := breaking(t)
+		res := v.request(http.MethodPost, "/v1/runs", `{"agent":"clerk","input":"hi"}`, "Accept", "text/event-stream")
+		defer res.Body.Close()
+		got, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order(t, string(got), `half of`, `event: text_retracted`, `"text":"half of it"`, `event: step_started`, `the whol`, `event: run_ended`)
+	})
+	t.Run("AI SDK", func(t *testing.T) {
+		got := breaking(t).readAll("/v1/ui/clerk", `{"id":"c1","messages":[{"id":"m1","role":"user","parts":[{"type":"text","text":"hi"}]}]}`)
+		order(t, got, `half of`, `data-pawl-retracted`, `start-step`, `the whol`, `"finish"`)
+	})
+	t.Run("AG-UI", func(t *testing.T) {
+		got := breaking(t).readAll("/v1/agui/clerk", `{"threadId":"t1","runId":"r1","state":{},"messages":[{"id":"m1","role":"user","content":"hi"}],"tools":[],"context":[],"forwardedProps":{}}`)
+		order(t, got, `half of`, `MESSAGES_SNAPSHOT`, `the whol`, `RUN_FINISHED`)
+		snapshot := got[strings.LastIndex(got, "MESSAGES_SNAPSHOT"):]
+		if strings.Contains(snapshot, "half") {
+			t.Errorf("the snapshot has what is void: %s", snapshot)
+		}
+	})
+}
