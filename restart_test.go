@@ -18,7 +18,8 @@ func brokeOff(retryable bool, parts ...llm.Part) script.Turn {
 	return script.Turn{Parts: parts, Err: &llm.ProviderError{Code: llm.CodeStream, Message: "the reply broke off", Retryable: retryable}}
 }
 
-// A reply that broke off after its beginning is asked for again, if that may help and no call began.
+// A reply that broke off after its beginning is asked for again, if that may help and no call
+// began.
 func TestReplyBrokeOff(t *testing.T) {
 	half := text("half")
 	for _, test := range []struct {
@@ -123,7 +124,8 @@ func TestEmptyAnswer(t *testing.T) {
 				Tools: []pawl.Toolset{says("f", "x")}}, llm.User("go"))
 			var pe *llm.ProviderError
 			failed := errors.As(err, &pe) && pe.Code == llm.CodeMalformedReply && res.Stop == pawl.StopFailed
-			if failed != test.fails || err != nil && !failed || res.Text() != test.want || len(m.Requests()) != test.requests {
+			other := err != nil && !failed
+			if failed != test.fails || other || res.Text() != test.want || len(m.Requests()) != test.requests {
 				t.Errorf("%s, %s: got %s, %q, %v after %d requests", test.name, way, res.Stop, res.Text(), err, len(m.Requests()))
 			}
 			mustBeValid(t, res)

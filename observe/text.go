@@ -22,9 +22,9 @@ const Void = "\n[The reply broke off. What it said is void; it begins again.]\n"
 //	res, err := end()
 //
 // text contains the words of every reply, also words before calls, and no words of nested runs. A
-// new line separates two replies. If a reply broke off and begins again, Void precedes it. If the range over text was left early, the run has ended, and end
-// returns an error. If there was none, end executes the run. Neither function is safe for
-// concurrent use.
+// new line separates two replies. If a reply broke off and begins again, Void precedes it. If the
+// range over text was left early, the run has ended, and end returns an error. If there was none,
+// end executes the run. Neither function is safe for concurrent use.
 func Text(stream iter.Seq2[pawl.Event, error]) (text iter.Seq[string], end func() (*pawl.Result, error)) {
 	var res *pawl.Result
 	var err error

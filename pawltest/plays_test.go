@@ -100,7 +100,8 @@ func TestUnknownEndingsAreNamed(t *testing.T) {
 		_, reason, _ := strings.Cut(p.Word, ":")
 		named := strings.EqualFold(p.Word, "tomorrow") || reason == "tomorrow" || reason == "steered" || p.Word == "OTHER"
 		var notices []string
-		for d, err := range openPlay(p, new(plays.Stage)).Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User(p.Line(false, true, "go"))}}) {
+		req := &llm.Request{Messages: []llm.Message{llm.User(p.Line(false, true, "go"))}}
+		for d, err := range openPlay(p, new(plays.Stage)).Stream(t.Context(), req) {
 			var refused *llm.ProviderError
 			if err != nil && !errors.As(err, &refused) {
 				t.Fatal(err)

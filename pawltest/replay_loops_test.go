@@ -125,8 +125,8 @@ func openGemini(model, url string, carry http.RoundTripper) llm.Model {
 }
 
 // An agent replays each recorded tool loop twice, streaming and asking for whole replies, whichever
-// way it was recorded: it ends, every call is answered once, and the checker accepts every request. The last line of -v has the number of recordings; a recording with two
-// APIs is played on each.
+// way it was recorded: it ends, every call is answered once, and the checker accepts every request.
+// The last line of -v has the number of recordings; a recording with two APIs is played on each.
 func TestRecordedLoops(t *testing.T) {
 	soak.Sequential(t)
 	corpora.Path(t, "provider-traffic")

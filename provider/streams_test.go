@@ -65,6 +65,11 @@ func (g proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// sends is a proxy with another body.
+func sends(body string) proxy {
+	return proxy{change: func(string) []byte { return []byte(body) }}
+}
+
 // broken is a connection that breaks.
 type broken struct{}
 
@@ -213,7 +218,7 @@ func TestNothingButTheEnd(t *testing.T) {
 		{pawltest.Gemini, "data: {}\n\n"},
 		{pawltest.Gemini, `data: {"usageMetadata":{"promptTokenCount":1}}` + "\n\n"},
 	} {
-		_, err := tryReply(t, plays.Play{API: test.api}, true, proxy{change: func(string) []byte { return []byte(test.body) }})
+		_, err := tryReply(t, plays.Play{API: test.api}, true, sends(test.body))
 		var pe *llm.ProviderError
 		if !errors.As(err, &pe) || pe.Code != llm.CodeMalformedReply || !pe.Retryable {
 			t.Errorf("%s: %q: got %v", test.api, test.body, err)
@@ -228,8 +233,8 @@ const (
 	joined    = "a\U0001f600b"
 )
 
-// A character that two fragments split is whole, in texts, reasoning and arguments, on every wire. A
-// half without the other is U+FFFD.
+// A character that two fragments split is whole, in texts, reasoning and arguments, on every wire.
+// A half without the other is U+FFFD.
 func TestSplitCharacters(t *testing.T) {
 	events := wiretest.Events
 	chat := func(deltas ...string) string {
@@ -287,7 +292,7 @@ func TestSplitCharacters(t *testing.T) {
 			`{"functionCall":{"partialArgs":[{"jsonPath":"$.s","stringValue":"`+leftHalf+`","willContinue":true}],"willContinue":true}}`,
 			`{"functionCall":{"partialArgs":[{"jsonPath":"$.s","stringValue":"`+rightHalf+`"}],"willContinue":true}}`, `{"functionCall":{}}`), joined},
 	} {
-		res, err := tryReply(t, plays.Play{API: test.api}, true, proxy{change: func(string) []byte { return []byte(test.body) }})
+		res, err := tryReply(t, plays.Play{API: test.api}, true, sends(test.body))
 		if err != nil {
 			t.Errorf("%s, %s: %v", test.api, test.name, err)
 			continue

@@ -74,7 +74,8 @@ func TestABrokenReplyIsWithdrawn(t *testing.T) {
 			Response struct{ Output []json.RawMessage }
 		}
 		line, _, _ := strings.Cut(strings.TrimPrefix(last, "data: "), "\n")
-		if err := json.Unmarshal([]byte(line), &end); err != nil || len(end.Response.Output) != 1 || strings.Contains(line, "half") {
+		err := json.Unmarshal([]byte(line), &end)
+		if err != nil || len(end.Response.Output) != 1 || strings.Contains(line, "half") {
 			t.Errorf("got %s, %v", line, err)
 		}
 	})

@@ -146,8 +146,8 @@ func servePlays(t *testing.T, files []string) (url string, end func() int) {
 	}
 }
 
-// askPlay asks the agent of a play over Chat Completions, and returns the finish reason. "" means an
-// error.
+// askPlay asks the agent of a play over Chat Completions, and returns the finish reason. "" means
+// an error.
 func askPlay(t *testing.T, url string, p plays.Play, line string, stream bool) (finish string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"model": p.API, "stream": stream,
@@ -176,7 +176,8 @@ func askPlay(t *testing.T, url string, p plays.Play, line string, stream bool) (
 				Finish *string `json:"finish_reason"`
 			} `json:"choices"`
 		}
-		_ = json.Unmarshal([]byte(strings.TrimPrefix(part, "data: ")), &chunk) // other lines have none
+		// Other lines have none.
+		_ = json.Unmarshal([]byte(strings.TrimPrefix(part, "data: ")), &chunk)
 		for _, c := range chunk.Choices {
 			if c.Finish != nil {
 				finish = *c.Finish

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Gateways cut texts by units of UTF-16, as JavaScript does, so that a string may end with the first
-// half of a pair, and the next string begins with the second. A half is kept as three bytes, which
-// are no valid UTF-8 (WTF-8), until the halves are joined.
+// Gateways cut texts by units of UTF-16, as JavaScript does, so that a string may end with the
+// first half of a pair, and the next string begins with the second. A half is kept as three bytes,
+// which are no valid UTF-8 (WTF-8), until the halves are joined.
 
 const (
 	highHalf = 0xd800 // the smallest first half
@@ -53,8 +53,8 @@ func BeginsWithHalf(b []byte) bool { return half(b) >= lowHalf }
 
 func isHigh(r rune) bool { return r >= highHalf && r < lowHalf }
 
-// JoinHalves returns b with the pairs in it joined. A half without the other becomes U+FFFD. b is
-// returned as it is if it has no half.
+// JoinHalves returns b with the pairs in it joined. A half without the other becomes U+FFFD. It
+// returns b unchanged if it has no half.
 func JoinHalves(b []byte) []byte {
 	at := nextHalf(b)
 	if at < 0 {

@@ -27,8 +27,8 @@ func appendValid(dst, raw []byte) []byte {
 }
 
 // appendUnquoted appends raw, the content of a JSON string, with its escapes resolved. An unknown
-// escape stands for the escaped character itself. piece means that the string continues another one,
-// or goes on in another one: see AppendPiece.
+// escape stands for the escaped character itself. piece means that the string continues another
+// one, or goes on in another one: see AppendPiece.
 func appendUnquoted(dst, raw []byte, piece bool) []byte {
 	first := len(raw)
 	for {

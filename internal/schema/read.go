@@ -80,8 +80,8 @@ func (s *Schema) Arguments(ctx context.Context, tool string, args json.RawMessag
 	return args, nil, refusal
 }
 
-// saysNothing reports whether args are a form of no arguments: nothing, null, or a text with either.
-// Servers write null for a call without arguments, and some write it as text.
+// saysNothing reports whether args are a form of no arguments: nothing, null, or a text with
+// either. Servers write null for a call without arguments, and some write it as text.
 func saysNothing(args []byte) bool {
 	switch string(bytes.TrimSpace(args)) {
 	case "", "null", `""`, `"null"`:

@@ -164,9 +164,9 @@ func (d *chatDecoder) complete() error {
 	return nil
 }
 
-// unstated checks the calls of a stream without a finish reason. Some servers have none (Snowflake).
-// There, [DONE] or the usage ends a reply, and its calls are complete if their arguments are. At
-// OpenAI's own host an event is missing.
+// unstated checks the calls of a stream without a finish reason. Some servers have none
+// (Snowflake). There, [DONE] or the usage ends a reply, and its calls are complete if their
+// arguments are. At OpenAI's own host an event is missing.
 func (d *chatDecoder) unstated() error {
 	if d.Has() && !d.compatible {
 		return d.Inconsistent("the reply has calls, and no finish reason")

@@ -276,8 +276,8 @@ func (d *responseDecoder) item(it *item) error {
 	return d.Part(call)
 }
 
-// noteStatus reads whether a call is complete. A call that says in_progress is: OpenAI reports calls
-// by programs so.
+// noteStatus reads whether a call is complete. A call that says in_progress is: OpenAI reports
+// calls by programs so.
 func (d *responseDecoder) noteStatus(it *item) {
 	switch it.kind() {
 	case kindFunction, kindCustom, kindHosted:

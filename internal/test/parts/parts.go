@@ -1,6 +1,6 @@
 // Package parts finds what only tests use and the project does not contain: programs of the
-// machine, npm packages, sources of Go modules, and programs that are built from source. A test that needs an absent part
-// is skipped with one line, which says who has it or makes it:
+// machine, npm packages, sources of Go modules, and programs that are built from source. A test
+// that needs an absent part is skipped with one line, which says who has it or makes it:
 //
 //	node := parts.Program(t, "node", "nodejs")
 //
@@ -59,8 +59,8 @@ func Packages(t testing.TB, dir string, names ...string) string {
 	return node
 }
 
-// Source returns the folder with the source of a Go module that the go.mod in dir requires, and skips
-// the test if it was not downloaded. Nothing is downloaded, and nothing of it is built.
+// Source returns the folder with the source of a Go module that the go.mod in dir requires, and
+// skips the test if it was not downloaded. Nothing is downloaded, and nothing of it is built.
 func Source(t testing.TB, dir, module string) string {
 	t.Helper()
 	skipAlone(t)

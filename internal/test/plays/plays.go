@@ -1,6 +1,6 @@
-// Package plays has first replies of providers that are complete or not, in the words of each API, and
-// a provider that plays them. The tests of the adapters, of the command and of the server ask what
-// comes of them.
+// Package plays has first replies of providers that are complete or not, in the words of each API,
+// and a provider that plays them. The tests of the adapters, of the command and of the server ask
+// what comes of them.
 package plays
 
 import (
@@ -20,8 +20,8 @@ type Play struct {
 	API    string // as pawltest names it
 	Word   string // that ends the reply; for Responses the status, or status:reason
 	Vendor bool   // at the provider's own host only; other servers may use any words
-	// Complete means that the provider says that the reply is complete: its call is executed, and its
-	// text is the answer.
+	// Complete means that the provider says that the reply is complete: its call is executed, and
+	// its text is the answer.
 	Complete bool
 	// Continued means that the provider continues a text when it is asked to.
 	Continued bool
@@ -74,8 +74,8 @@ const (
 	playArgs = `{"path":"` + Path + `","content":"half of the te"}`
 )
 
-// Stage is a provider that plays. A request names the play, because its conversation has a text that
-// Stage.Line returns. It is safe for concurrent use.
+// Stage is a provider that plays. A request names the play, because its conversation has a text
+// that Stage.Line returns. It is safe for concurrent use.
 type Stage struct {
 	mu   sync.Mutex
 	seen map[string]int // requests by line

@@ -21,7 +21,7 @@ func (f ModelFunc) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 	return f(ctx, req)
 }
 
-// InTurn is a model that plays one turn for each request, whatever was asked before. A script plays
+// InTurn is a model that plays one turn for each request. A script plays
 // the turn of a conversation again if its request fails. Asked counts the requests.
 type InTurn struct {
 	Turns []script.Turn

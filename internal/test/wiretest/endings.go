@@ -19,8 +19,8 @@ type Enumeration struct {
 	Module string // with the source, as testdata/sdks/go.mod requires it
 	Folder string // in the module; "" means its root
 	Type   string // a type whose constants are the words, or a struct
-	// Field is a field of the struct whose comment lists the words: `Any of "stop", "length".` "" means
-	// that Type has constants.
+	// Field is a field of the struct whose comment lists the words: `Any of "stop", "length".` ""
+	// means that Type has constants.
 	Field string
 }
 

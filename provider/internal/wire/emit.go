@@ -23,8 +23,8 @@ type Emitter struct {
 	Usage     *llm.Usage
 	Refused   bool // part of the text is a refusal
 
-	// Lenient means that the words that end replies are not known in advance: a reply that ends with
-	// an unknown one counts as complete.
+	// Lenient means that the words that end replies are not known in advance: a reply that ends
+	// with an unknown one counts as complete.
 	Lenient bool
 
 	Whole     bool // the reply arrives in one body, and its parts are stored without joining

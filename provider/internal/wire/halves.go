@@ -5,8 +5,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// The Emitter joins characters that two fragments split, in texts, reasoning and arguments. It holds
-// the half at the end of a fragment back until the next fragment of the part.
+// The Emitter joins characters that two fragments split, in texts, reasoning and arguments. It
+// holds the half at the end of a fragment back until the next fragment of the part.
 
 // half is half of a character, at the end of the last fragment of a part.
 type half struct {

@@ -216,8 +216,8 @@ func (w *Writer) Float(field string, f float64) {
 }
 
 // Object returns the arguments of a call as one JSON object, because servers pass them to the
-// template of a model, and refuse a conversation with anything else. Missing arguments, also written
-// as null, are {}. Other arguments become the text of a member with that name.
+// template of a model, and refuse a conversation with anything else. Missing arguments, also
+// written as null, are {}. Other arguments become the text of a member with that name.
 func Object(args []byte, member string) []byte {
 	if jsonscan.IsObject(args) {
 		return args
