@@ -41,12 +41,12 @@ func TestCheckNamesTheField(t *testing.T) {
 	f, g := says("f", ""), says("g", "")
 	reconcile := func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }
 	for want, a := range map[string]*pawl.Agent{
-		`Model: the agent has no model; set one, such as openai.New("gpt-5-mini", nil)`: {},
-		"Tools[1]: the entry is nil; remove it":                                         {Model: m, Tools: []pawl.Toolset{f, nil}},
-		"Tools[0]: the entry is nil; remove":                                            {Model: m, Tools: []pawl.Toolset{none}},
-		"Tools[0]: the entry is nil; ":                                                  {Model: m, Tools: []pawl.Toolset{empty}},
-		"Tools[0]: the entry is nil":                                                    {Model: m, Tools: []pawl.Toolset{pawl.Toolsets{nil}}},
-		"Tools[0]: pawl_test.nilTool returned a nil tool":                               {Model: m, Tools: []pawl.Toolset{nilTool{}}},
+		`Model: the agent has no model; set one, such as openai.New("gpt-6.1-terra", nil)`: {},
+		"Tools[1]: the entry is nil; remove it":                                            {Model: m, Tools: []pawl.Toolset{f, nil}},
+		"Tools[0]: the entry is nil; remove":                                               {Model: m, Tools: []pawl.Toolset{none}},
+		"Tools[0]: the entry is nil; ":                                                     {Model: m, Tools: []pawl.Toolset{empty}},
+		"Tools[0]: the entry is nil":                                                       {Model: m, Tools: []pawl.Toolset{pawl.Toolsets{nil}}},
+		"Tools[0]: pawl_test.nilTool returned a nil tool":                                  {Model: m, Tools: []pawl.Toolset{nilTool{}}},
 		`Tools[2]: two tools are named "f", and the first is in Tools[0]; rename one, or put a Prefix`: {
 			Model: m, Tools: []pawl.Toolset{f, g, pawl.Toolsets{f}}},
 		"Tools[0]: a tool has no name":                 {Model: m, Tools: []pawl.Toolset{says("", "")}},
@@ -132,7 +132,7 @@ func TestCheckFindsAllFaults(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
 	boom := errors.New("boom")
 	child := &pawl.Agent{Name: "child", Model: script.New(script.Say("x")), Limits: pawl.Limits{Calls: -1}}
-	a := &pawl.Agent{Model: catalog.Price{Input: 1}.Of(openai.New("gpt-5-mini", nil)),
+	a := &pawl.Agent{Model: catalog.Price{Input: 1}.Of(openai.New("gpt-6.1-terra", nil)),
 		Tools:  []pawl.Toolset{nil, child.Tool("c"), brokenSet{boom}},
 		Limits: pawl.Limits{Cost: 1, Tokens: -1}}
 	child.Tools = []pawl.Toolset{a.Tool("a")} // in a circle

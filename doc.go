@@ -4,7 +4,7 @@
 //
 //	weather := pawl.Func("weather", "Current weather in a city.",
 //		func(ctx context.Context, c City) (string, error) { return "rain in " + c.Name, nil })
-//	agent := &pawl.Agent{Model: openai.New("gpt-5-mini", nil), Tools: []pawl.Toolset{weather}}
+//	agent := &pawl.Agent{Model: openai.New("gpt-6.1-terra", nil), Tools: []pawl.Toolset{weather}}
 //	res, err := agent.Run(ctx, llm.User("Do I need an umbrella in Oslo?"))
 //
 // # Parts

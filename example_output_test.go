@@ -18,7 +18,7 @@ type Verdict struct {
 // An answer as a Go value. The model's first answer does not fit the schema. The model gets the
 // reason and answers again.
 func ExampleInto() {
-	agent := &pawl.Agent{Model: script.New( // in place of openai.New("gpt-5-mini", nil)
+	agent := &pawl.Agent{Model: script.New( // in place of openai.New("gpt-6.1-terra", nil)
 		script.Say(`{"sentiment":"mixed","score":"three or so"}`),
 		script.Say("```json\n{\"sentiment\":\"mixed\",\"score\":3}\n```"),
 	)}

@@ -152,9 +152,9 @@ func noModel(i, n int, none bool) error {
 		return &FieldError{fmt.Sprintf("Middleware[%d]", i),
 			errors.New("its Model returned nil, or a model that wraps nil; return a model, such as the given one")}
 	case none:
-		return &FieldError{"Model", errors.New(`the agent has no model; set one, such as openai.New("gpt-5-mini", nil)`)}
+		return &FieldError{"Model", errors.New(`the agent has no model; set one, such as openai.New("gpt-6.1-terra", nil)`)}
 	}
-	return &FieldError{"Model", errors.New("the model, or the model that it wraps, is nil; set one, such as openai.New(\"gpt-5-mini\", nil)")}
+	return &FieldError{"Model", errors.New("the model, or the model that it wraps, is nil; set one, such as openai.New(\"gpt-6.1-terra\", nil)")}
 }
 
 // around returns outer around inner. nil wraps nothing.

@@ -1,7 +1,7 @@
 // Package config builds agents from a YAML file.
 //
 //	agent: analyst
-//	model: openai:gpt-5-mini
+//	model: openai:gpt-6.1-terra
 //	instructions: Answer from the files here, and name the file.
 //	tools: [file, data]
 //	approve: {deny: [file_delete]}

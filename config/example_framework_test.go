@@ -14,7 +14,7 @@ apiVersion: agent.framework/v2
 kind: Agent
 metadata: {name: analyst}
 resources:
-  inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: gpt-5-mini, temperature: 0.5}}]
+  inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: gpt-6.1-terra, temperature: 0.5}}]
 spec:
   policies: {$preset: simple}
   planner: {type: ReActPlanner, config: {inference_gateway: llm, system_prompt: Be brief.}}
@@ -32,7 +32,7 @@ spec:
 	fmt.Printf("%s", summary)
 	// Output:
 	// agent: analyst
-	// model: openai-chat:gpt-5-mini
+	// model: openai-chat:gpt-6.1-terra
 	// instructions: Be brief.
 	// driver: react
 	// limits:

@@ -20,7 +20,7 @@ import (
 // means http.DefaultTransport) and stores each with its reply in the journal, byte for byte as it
 // was sent. Replay can then compare it, and report where another request differs.
 //
-//	openai.New("gpt-5-mini", &openai.Options{HTTP: durable.Transport(nil)})
+//	openai.New("gpt-6.1-terra", &openai.Options{HTTP: durable.Transport(nil)})
 //
 // Headers are not stored, and therefore no keys. Each request contains the whole conversation; only
 // the difference from the previous request is stored. If one request of the run becomes several on

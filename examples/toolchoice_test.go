@@ -107,7 +107,7 @@ func (c choice) request(t *testing.T) []byte {
 	if c.task == "" {
 		c.task = "Who is active?"
 	}
-	a := &pawl.Agent{Model: openai.NewChat("gpt-5-mini", &openai.Options{BaseURL: sim.URL, Key: "k"}), Instructions: c.system}
+	a := &pawl.Agent{Model: openai.NewChat("gpt-6.1-terra", &openai.Options{BaseURL: sim.URL, Key: "k"}), Instructions: c.system}
 	for _, tool := range c.tools {
 		a.Tools = append(a.Tools, tool)
 	}

@@ -43,7 +43,7 @@ func TestRequestBytes(t *testing.T) {
 		}
 	}
 	for _, set := range []pawl.Toolset{tools, find.OnDemand(tools, nil), tools[:20], find.OnDemand(tools[:20], nil)} {
-		a := &pawl.Agent{Model: openai.New("gpt-5-mini", &openai.Options{BaseURL: web.URL, Key: "k"}), Tools: []pawl.Toolset{set}}
+		a := &pawl.Agent{Model: openai.New("gpt-6.1-terra", &openai.Options{BaseURL: web.URL, Key: "k"}), Tools: []pawl.Toolset{set}}
 		if _, err := a.Run(t.Context(), llm.User("What is in the file?")); err == nil {
 			t.Fatal("the server answers")
 		}

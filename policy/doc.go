@@ -3,7 +3,7 @@
 // them:
 //
 //	agent := &pawl.Agent{
-//		Model: openai.New("gpt-5-mini", nil),
+//		Model: openai.New("gpt-6.1-terra", nil),
 //		Tools: []pawl.Toolset{policy.Timeouts{"http_*": 15 * time.Second}.Over(tools)},
 //		Middleware: []pawl.Middleware{
 //			policy.Rules{Deny: []string{"file_delete"}}.Middleware(),

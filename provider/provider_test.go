@@ -9,7 +9,7 @@ import (
 )
 
 func TestOpenKnowsItsProviders(t *testing.T) {
-	for _, name := range []string{"openai:gpt-5-mini", "openai-chat:gpt-5-mini", "openai-chat:qwen3:4b", "openai-chat:meta-llama/llama-3.3-70b:free", "anthropic:claude-sonnet-4-5", "gemini:gemini-3-flash-preview"} {
+	for _, name := range []string{"openai:gpt-6.1-terra", "openai-chat:gpt-6.1-terra", "openai-chat:qwen3:4b", "openai-chat:meta-llama/llama-3.3-70b:free", "anthropic:claude-sonnet-5-5", "gemini:gemini-3.8-flash"} {
 		if m, err := provider.Open(name, nil); err != nil || m == nil {
 			t.Errorf("Open(%q) = %v, %v", name, m, err)
 		}
@@ -18,8 +18,8 @@ func TestOpenKnowsItsProviders(t *testing.T) {
 
 func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 	for name, want := range map[string]string{
-		"":                "want PROVIDER:MODEL, such as openai:gpt-5-mini",
-		"gpt-5-mini":      "did you mean openai:gpt-5-mini?",
+		"":                "want PROVIDER:MODEL, such as openai:gpt-6.1-terra",
+		"gpt-6.1-terra":   "did you mean openai:gpt-6.1-terra?",
 		"claude-opus-4-6": "did you mean anthropic:claude-opus-4-6?",
 		"gemini-3-pro":    "did you mean gemini:gemini-3-pro?",
 		"openai":          "a model's name follows openai:",
@@ -43,11 +43,11 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 }
 
 func ExampleOpen() {
-	_, err := provider.Open("opneai:gpt-5-mini", nil)
+	_, err := provider.Open("opneai:gpt-6.1-terra", nil)
 	fmt.Println(strings.NewReplacer("; ", "\n", " ollama", "\nollama").Replace(err.Error()))
 	// Output:
-	// model "opneai:gpt-5-mini": unknown provider "opneai"
+	// model "opneai:gpt-6.1-terra": unknown provider "opneai"
 	// known: openai, openai-chat, anthropic, gemini,
 	// ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure
-	// did you mean openai:gpt-5-mini?
+	// did you mean openai:gpt-6.1-terra?
 }

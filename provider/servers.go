@@ -26,7 +26,7 @@ var servers = []server{
 	{openai.Server{Name: "lmstudio", BaseURL: "http://localhost:1234/v1", KeyEnv: "LM_API_TOKEN", Keyless: true},
 		"qwen3-4b", "https://lmstudio.ai/docs/developer/core/authentication"},
 	{openai.Server{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
-		"openai/gpt-4o", "https://openrouter.ai/docs/quick-start"},
+		"openai/gpt-6.1-terra", "https://openrouter.ai/docs/quick-start"},
 	{openai.Server{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY"},
 		"openai/gpt-oss-120b", "https://console.groq.com/docs/openai"},
 	{openai.Server{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"},

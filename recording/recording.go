@@ -2,12 +2,12 @@
 // so that a run can be repeated without a network, a key or a bill.
 //
 //	rec := &recording.Recorder{Next: provider.Transport(), Secrets: secrets}
-//	m := openai.New("gpt-5-mini", &openai.Options{HTTP: rec})
+//	m := openai.New("gpt-6.1-terra", &openai.Options{HTTP: rec})
 //	…                                                          a run
 //	b, err := rec.Recording().JSON()                           a file, for people and for git diff
 //
 //	r, err := recording.Parse(b)
-//	m = openai.New("gpt-5-mini", &openai.Options{HTTP: recording.Play(r), Key: "none"})
+//	m = openai.New("gpt-6.1-terra", &openai.Options{HTTP: recording.Play(r), Key: "none"})
 //
 // It works below all adapters, as their http.RoundTripper. A request is answered by the recorded
 // one with the same method, path, query and body, where JSON bodies are compared as JSON. Each

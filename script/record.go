@@ -20,7 +20,7 @@ import (
 // conversation without m: a run with it, with the same tools and the same input, has the same
 // Result.
 //
-//	rec := script.Record(openai.New("gpt-5-mini", nil))
+//	rec := script.Record(openai.New("gpt-6.1-terra", nil))
 //	res, err := (&pawl.Agent{Model: rec, Tools: tools}).Run(ctx, llm.User("…"))
 //	written, err := rec.Script()
 //	b, err := json.Marshal(written) // for testdata; json.Unmarshal reads it into a Model

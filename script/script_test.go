@@ -347,7 +347,7 @@ func ExampleExpect() {
 
 // A run is recorded once, with a model that costs something, and played again in tests.
 func ExampleRecord() {
-	// in place of openai.New("gpt-5-mini", nil)
+	// in place of openai.New("gpt-6.1-terra", nil)
 	rec := script.Record(script.New(script.Say("It rains.")))
 
 	if _, err := (&pawl.Agent{Model: rec}).Run(context.Background(), llm.User("Oslo?")); err != nil {

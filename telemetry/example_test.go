@@ -26,7 +26,7 @@ func Example() {
 	ctx := context.Background()
 
 	// begin trace
-	tel, err := telemetry.New(&telemetry.Options{Tracer: tracer, Provider: "openai", Model: "gpt-5-mini"})
+	tel, err := telemetry.New(&telemetry.Options{Tracer: tracer, Provider: "openai", Model: "gpt-6.1-terra"})
 	if err != nil {
 		panic(err)
 	}
@@ -53,10 +53,10 @@ func Example() {
 		fmt.Println(s.Name, len(s.Links))
 	}
 	// Output:
-	// chat gpt-5-mini 0
+	// chat gpt-6.1-terra 0
 	// execute_tool weather 0
-	// chat gpt-5-mini 0
+	// chat gpt-6.1-terra 0
 	// invoke_agent forecaster 0
-	// chat gpt-5-mini 0
+	// chat gpt-6.1-terra 0
 	// invoke_agent forecaster 1
 }

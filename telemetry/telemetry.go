@@ -3,7 +3,7 @@
 // programs that do not import it have no cost.
 //
 //	tel, err := telemetry.New(&telemetry.Options{
-//		Tracer: tp, Meter: mp, Provider: "openai", Model: "gpt-5-mini",
+//		Tracer: tp, Meter: mp, Provider: "openai", Model: "gpt-6.1-terra",
 //	})
 //	…
 //	agent.Middleware = append(agent.Middleware, tel.Middleware()) // last, so innermost
@@ -13,14 +13,14 @@
 // The two parts see different things, and each can end spans that the other created:
 //
 //	invoke_agent weather        Runner: one for each run, from its events, including nested runs
-//	├── chat gpt-5-mini         Middleware: its context goes to the model, so the spans of an
+//	├── chat gpt-6.1-terra         Middleware: its context goes to the model, so the spans of an
 //	│   │                       HTTP client are below it
 //	│   └── attempt             a failed attempt that was retried
 //	├── execute_tool forecast   Middleware: its context goes to the tool; a call that was
 //	│                           refused earlier is reported by its event
 //	└── execute_tool clerk
 //	    └── invoke_agent clerk  nested by its key
-//	        └── chat gpt-5-nano
+//	        └── chat gpt-6-luna
 //
 // The spans of a trace are exactly the runs, the requests, the calls and the failed attempts that
 // were retried. If an agent has no Middleware (a nested agent whose author did not use telemetry),

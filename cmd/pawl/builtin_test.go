@@ -156,7 +156,7 @@ var good = map[string][]string{
 	"memory_forget":    {`{"id":"m1"}`},
 	"skill_search":     {`{"query":"release notes"}`},
 	"skill_load":       {`{"name":"release-notes"}`},
-	"skill_create":     {`{"name":"release-notes","description":"Writes them.","instructions":"Do it.","tags":["a"],"tools":["file_read"],"model":"openai:gpt-5-mini","references":["b"]}`},
+	"skill_create":     {`{"name":"release-notes","description":"Writes them.","instructions":"Do it.","tags":["a"],"tools":["file_read"],"model":"openai:gpt-6.1-terra","references":["b"]}`},
 	"skill_update":     {`{"id":"release-notes","instructions":"Do it well.","tags":[]}`},
 	"knowledge_search": {`{"query":"days of leave"}`},
 	"schedule_create":  {`{"description":"Morning news","when":"daily 08:00","prompt":"What is new?"}`, `{"description":"Backup","when":"0 3 * * *","zone":"Europe/Oslo","misfire":"skip","tools":[{"tool":"web_search"}]}`},

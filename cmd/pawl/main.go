@@ -1,8 +1,8 @@
 // Command pawl runs agents that call tools, from the shell.
 //
 //	pawl demo                                   an agent at work, without a key or a network
-//	pawl run --model openai:gpt-5-mini "task"   one task, from first message to stop
-//	pawl chat --model openai:gpt-5-mini         a conversation, line by line
+//	pawl run --model openai:gpt-6.1-terra "task"   one task, from first message to stop
+//	pawl chat --model openai:gpt-6.1-terra         a conversation, line by line
 //	pawl runs list|show|resume|…                durable runs
 //	pawl inbox, effects                         pending calls, and calls of unknown outcome
 //	pawl check agent.yaml                       faults of an agent's file; pawl init writes one

@@ -206,7 +206,7 @@ func (p *page) yaml(b docgen.Block) error {
 		var v any
 		return yaml.Unmarshal([]byte(text), &v)
 	case "part":
-		for _, l := range []string{"agent: it\n", "model: openai:gpt-5-mini\n"} {
+		for _, l := range []string{"agent: it\n", "model: openai:gpt-6.1-terra\n"} {
 			if key, _, _ := strings.Cut(l, " "); !strings.Contains("\n"+text, "\n"+key) {
 				text = l + text
 			}

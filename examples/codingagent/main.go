@@ -33,7 +33,7 @@ import (
 
 func main() {
 	dir := flag.String("dir", ".", "the project")
-	name := flag.String("model", "openai:gpt-5-mini", "the model")
+	name := flag.String("model", "openai:gpt-6.1-terra", "the model")
 	flag.Parse()
 	model, err := provider.Open(*name, nil)
 	if err == nil {

@@ -20,7 +20,7 @@ type stock map[string]int
 
 func main() {
 	shop := stock{"lamp": 7, "chair": 0}
-	log.Fatal(http.ListenAndServe("localhost:8080", routes(shop, openai.New("gpt-5-mini", nil))))
+	log.Fatal(http.ListenAndServe("localhost:8080", routes(shop, openai.New("gpt-6.1-terra", nil))))
 }
 
 // routes is the service. The line with ask is new.

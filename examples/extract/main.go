@@ -47,7 +47,7 @@ type Row struct {
 }
 
 func main() {
-	model := flag.String("model", "openai-chat:gpt-5-mini", "PROVIDER:MODEL")
+	model := flag.String("model", "openai-chat:gpt-6.1-terra", "PROVIDER:MODEL")
 	path := flag.String("db", "extract.db", "the file with the journal")
 	workers := flag.Int("workers", 64, "the number of documents at once")
 	lease := flag.Duration("lease", 10*time.Second, "how long the runs of a dead process stay locked")

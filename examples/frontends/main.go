@@ -2,7 +2,7 @@
 // AG-UI without a framework. npm start makes the pages and starts it.
 //
 //	npm start
-//	go run . -model openai:gpt-5-mini -addr 127.0.0.1:8090
+//	go run . -model openai:gpt-6.1-terra -addr 127.0.0.1:8090
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8090", "address")
-	name := flag.String("model", "", "a model such as openai:gpt-5-mini; empty means one that needs no key")
+	name := flag.String("model", "", "a model such as openai:gpt-6.1-terra; empty means one that needs no key")
 	flag.Parse()
 	model := demo()
 	if *name != "" {

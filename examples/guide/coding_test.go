@@ -41,7 +41,7 @@ func Example_coding() {
 	}
 	defer files.Close()
 
-	model := script.New( // or openai.New("gpt-5-mini", nil)
+	model := script.New( // or openai.New("gpt-6.1-terra", nil)
 		script.Call("file_write", `{"path":"main.go","content":"package main\n"}`),
 		script.Call("shell_exec", `{"command":"ls; go env GOPROXY"}`),
 		script.Say("The program is there."))

@@ -17,7 +17,7 @@ import (
 func Example_observability() {
 	spans := tracetest.NewInMemoryExporter() // or an OTLP exporter
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	tel, err := telemetry.New(&telemetry.Options{Tracer: tracer, Provider: "openai", Model: "gpt-5-mini"})
+	tel, err := telemetry.New(&telemetry.Options{Tracer: tracer, Provider: "openai", Model: "gpt-6.1-terra"})
 	if err != nil {
 		panic(err)
 	}
@@ -42,8 +42,8 @@ func Example_observability() {
 
 	// Output:
 	// event: call_completed weather ok
-	// span:  chat gpt-5-mini
+	// span:  chat gpt-6.1-terra
 	// span:  execute_tool weather
-	// span:  chat gpt-5-mini
+	// span:  chat gpt-6.1-terra
 	// span:  invoke_agent forecaster
 }

@@ -24,7 +24,7 @@ func Example_tools() {
 	tool := pawl.Func("order_status", "Returns the status of an order.", status)
 	tool.Effect = pawl.EffectRead // it may run in parallel, and again after a crash
 
-	model := script.New( // or openai.New("gpt-5-mini", nil)
+	model := script.New( // or openai.New("gpt-6.1-terra", nil)
 		script.Call("order_status", `{"order":"A-17"}`), // the field has another name
 		script.Call("order_status", `{"id":"A17"}`),
 		script.Call("order_status", `{"id":"A-17"}`),

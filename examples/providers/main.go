@@ -4,7 +4,7 @@
 // which is shown while it grows. A model is PROVIDER:MODEL, PROVIDER:MODEL=BASE_URL, or
 // pipe:PROGRAM (pipe.go). Keys come from the environment.
 //
-//	go run ./examples/providers openai:gpt-5-mini anthropic:claude-sonnet-4-5 ollama:qwen3:4b
+//	go run ./examples/providers openai:gpt-6.1-terra anthropic:claude-sonnet-5-5 ollama:qwen3:4b
 package main
 
 import (

@@ -98,7 +98,7 @@ func TestConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5", "gemini:gemini-3-flash-preview", "ollama:qwen3:4b", "azure:gpt-5"}
+	names := []string{"openai:gpt-6.1-terra", "anthropic:claude-sonnet-5-5", "gemini:gemini-3.8-flash", "ollama:qwen3:4b", "azure:gpt-5"}
 	var sims []*pawltest.Simulator
 	for i := range names {
 		sims = append(sims, simulator(t, out, nil))
@@ -115,7 +115,7 @@ func TestConversation(t *testing.T) {
 
 	// Every provider answered its questions, with a call, but for the program, the sixth.
 	program := []string{": 21 messages, 0 faults", ": 43 messages, 0 faults"}
-	want := []string{"gpt-5-mini: ", "claude-sonnet-4-5: ", "gemini-3-flash-preview: ", "qwen3:4b: ", "gpt-5: "}
+	want := []string{"gpt-6.1-terra: ", "claude-sonnet-5-5: ", "gemini-3.8-flash: ", "qwen3:4b: ", "gpt-5: "}
 	lines := strings.Split(out.String(), "\n")
 	for i, place := range places {
 		line := exe + program[i/6%2]
@@ -174,11 +174,11 @@ func TestFallback(t *testing.T) {
 	full := simulator(t, out, &pawltest.Fault{Status: 429})
 	free := simulator(t, out, nil)
 	tool, cities := counted()
-	names := []string{"openai:gpt-5-mini=" + full.URL, "anthropic:claude-sonnet-4-5=" + free.Root}
+	names := []string{"openai:gpt-6.1-terra=" + full.URL, "anthropic:claude-sonnet-5-5=" + free.Root}
 	if _, err := talk(t.Context(), names, tool, strings.NewReader("How is it in Oslo\n"), out); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(out.String(), "openai: rate_limit (429): made to fail; continuing with model 2 of 2\nclaude-sonnet-4-5: There is rain in Oslo.\n") || !slices.Equal(*cities, []string{"Oslo"}) {
+	if !strings.HasPrefix(out.String(), "openai: rate_limit (429): made to fail; continuing with model 2 of 2\nclaude-sonnet-5-5: There is rain in Oslo.\n") || !slices.Equal(*cities, []string{"Oslo"}) {
 		t.Errorf("%s, the tool was asked for %q", out, *cities)
 	}
 	// one request of each run, the question and the form
@@ -193,7 +193,7 @@ func TestNoFallback(t *testing.T) {
 	out := newOutput()
 	full := simulator(t, out, &pawltest.Fault{Status: 429})
 	tool, cities := counted()
-	names := []string{"openai:gpt-5-mini=" + full.URL, "azure:gpt-5=" + full.URL}
+	names := []string{"openai:gpt-6.1-terra=" + full.URL, "azure:gpt-5=" + full.URL}
 	_, err := talk(t.Context(), names, tool, strings.NewReader("How is it in Oslo\n"), out)
 	if err == nil || !strings.Contains(err.Error(), "rate_limit") || len(*cities) > 0 {
 		t.Errorf("%v, the tool was asked for %q", err, *cities)

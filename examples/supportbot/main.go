@@ -49,8 +49,8 @@ func main() {
 	defer stop()
 	addr := flag.String("addr", "localhost:8080", "address of the web server")
 	path := flag.String("db", "support.db", "the database")
-	model := flag.String("model", "openai:gpt-5-mini", "the model")
-	fallback := flag.String("fallback", "anthropic:claude-sonnet-4-5", "the model that answers if the first cannot")
+	model := flag.String("model", "openai:gpt-6.1-terra", "the model")
+	fallback := flag.String("fallback", "anthropic:claude-sonnet-5-5", "the model that answers if the first cannot")
 	payments := flag.String("payments", "", "address of the payment service")
 	tokens := flag.String("people", `{"alice": {"Tenant": "acme", "User": "alice"},
 		"tom": {"Tenant": "acme", "User": "tom", "Approver": true}}`, "JSON `object` of tokens and their owners")

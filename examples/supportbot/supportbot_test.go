@@ -266,7 +266,7 @@ func TestRefunds(t *testing.T) {
 	s.bot = nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, span := range []string{"invoke_agent support", "chat gpt-5-mini", "execute_tool refund"} {
+	for _, span := range []string{"invoke_agent support", "chat gpt-6.1-terra", "execute_tool refund"} {
 		// The name is field 5 of a span in OTLP: tag, length, text.
 		if !strings.Contains(s.spans.String(), "\x2a"+string(rune(len(span)))+span) {
 			t.Errorf("no span %q", span)

@@ -28,7 +28,7 @@ type Agent struct {
 	// What the agent is for: clients of pawl serve read it to choose an agent.
 	Description string `yaml:"description"`
 
-	// The model, PROVIDER:NAME, such as openai:gpt-5-mini, anthropic:claude-sonnet-4-5 or
+	// The model, PROVIDER:NAME, such as openai:gpt-6.1-terra, anthropic:claude-sonnet-5-5 or
 	// ollama:qwen3:4b; script:FILE plays a script. In a list, the others are fallbacks of the
 	// first.
 	Model Models `yaml:"model"`

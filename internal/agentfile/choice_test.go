@@ -36,7 +36,7 @@ func TestToolChoice(t *testing.T) {
 		// the environment may name tools that are not offered here
 		{nil, "look", nil, llm.ToolChoice{}, ""},
 	} {
-		a := &agentfile.Agent{Model: agentfile.Models{{Name: "openai:gpt-5-mini"}}, Choice: test.said}
+		a := &agentfile.Agent{Model: agentfile.Models{{Name: "openai:gpt-6.1-terra"}}, Choice: test.said}
 		env := func(name string) string { return map[string]string{"OPENAI_TOOL_CHOICE": test.env}[name] }
 		built, err := a.Build(t.Context(), &agentfile.Options{Getenv: env, Tools: test.tools})
 		if test.err != "" {

@@ -92,7 +92,7 @@ func filled(t *testing.T, of reflect.Type) reflect.Value {
 
 // Every key of limits, settings and approve reaches the agent.
 func TestKeysReachTheAgent(t *testing.T) {
-	a := &Agent{Model: Models{{Name: "openai:gpt-5-mini"}}}
+	a := &Agent{Model: Models{{Name: "openai:gpt-6.1-terra"}}}
 	a.Limits = filled(t, reflect.TypeFor[Limits]()).Interface().(Limits)
 	a.Settings = filled(t, reflect.TypeFor[Settings]()).Interface().(Settings)
 	a.Approve = filled(t, reflect.TypeFor[Approve]()).Interface().(Approve)

@@ -48,7 +48,7 @@ func example(f reflect.StructField) string {
 	case "agent", "name":
 		return "NAME"
 	case "model":
-		return "openai:gpt-5-mini"
+		return "openai:gpt-6.1-terra"
 	case "run":
 		return "[./program]"
 	}

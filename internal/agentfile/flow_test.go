@@ -37,7 +37,7 @@ func TestFlowLabels(t *testing.T) {
 		{map[string]string{"look": "trusted private"}, ""}, {map[string]string{"l*": "out"}, ""},
 		{map[string]string{"lok": "out"}, `no tool is named "lok"`}, {map[string]string{"look": "safe"}, `"safe" has a word that is no label`},
 	} {
-		a := &agentfile.Agent{Model: agentfile.Models{{Name: "openai:gpt-5-mini"}}, FlowLabels: test.labels}
+		a := &agentfile.Agent{Model: agentfile.Models{{Name: "openai:gpt-6.1-terra"}}, FlowLabels: test.labels}
 		o := &agentfile.Options{Getenv: func(string) string { return "" }, Tools: []pawl.Toolset{look}}
 		_, err := a.Build(t.Context(), o)
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {

@@ -24,7 +24,7 @@ resources:
   inference_gateways:
     - name: llm
       type: OpenAIGateway
-      config: {model: gpt-5-mini}
+      config: {model: gpt-6.1-terra}
   tools:
     - name: search
       type: command
@@ -43,7 +43,7 @@ spec:
 const frameworkManager = `apiVersion: agent.framework/v2
 kind: ManagerAgent
 metadata: {name: lead}
-resources: {inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: gpt-5-mini}}]}
+resources: {inference_gateways: [{name: llm, type: OpenAIGateway, config: {model: gpt-6.1-terra}}]}
 spec:
   workers: [{name: one, config_path: one.yaml}, {name: two, config_path: sub/two.yaml}]
   planner:
@@ -78,21 +78,21 @@ var frameworkRows = []frameworkRow{
 	{"`metadata.name`", "supported", "required", "", "{name: analyst}", "{}", nil, "error: the key name is missing"},
 	{"`metadata.description`, `.version`", "accepted and reported", "not sent", "", "{name: analyst}", "{name: analyst, description: D, version: 1.0.0}", nil, "warning: description and version are for people"},
 	{"`resources.inference_gateways[]`", "supported", "an unknown name is an error; theirs became None", "", gate, "      inference_gateway: lmm\n", nil, `error: no gateway is named "lmm" (did you mean llm?)`},
-	{"gateway `OpenAIGateway`", "supported", "Chat Completions, streamed, with retries", "", "", "", func(a *agentfile.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-5-mini"},
-	{"gateway `GoogleAIGateway`", "supported", "with tools; key and address from the provider's variables", "", "type: OpenAIGateway\n      config: {model: gpt-5-mini}", "type: GoogleAIGateway\n      config: {model: models/gemini-2.5-pro}", func(a *agentfile.Agent) any { return a.Model[0].Name }, "gemini:gemini-2.5-pro"},
-	{"gateway `AnthropicGateway`", "supported", "their documents have it, their code does not", "", "type: OpenAIGateway\n      config: {model: gpt-5-mini}", "type: AnthropicGateway\n      config: {model: claude-sonnet-4-5}", func(a *agentfile.Agent) any { return a.Model[0].Name }, "anthropic:claude-sonnet-4-5"},
-	{"gateway `MockInferenceGateway`", "supported", "says one sentence; tools are passed and not called", "", "type: OpenAIGateway\n      config: {model: gpt-5-mini}", "type: MockInferenceGateway", func(a *agentfile.Agent) any { return a.Model[0].Name }, "mock"},
-	{"gateway `model`", "supported", "default gpt-4o-mini", "", "{model: gpt-5-mini}", "{}", func(a *agentfile.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-4o-mini"},
-	{"gateway `api_key`", "supported", "as ${NAME}: the variable is read when the agent is built", "", "{model: gpt-5-mini}", "{api_key: \"${OPENAI_API_KEY}\"}", func(a *agentfile.Agent) any { return a.Model[0].KeyEnv }, "OPENAI_API_KEY"},
-	{"gateway `api_key`, written out", "refused", "a key has no place in a file", "", "{model: gpt-5-mini}", "{api_key: sk-abc}", nil, "error: a key has no place in a file"},
-	{"gateway `base_url`", "supported", "", "", "{model: gpt-5-mini}", "{base_url: \"http://localhost:1/v1\"}", func(a *agentfile.Agent) any { return a.Model[0].BaseURL }, "http://localhost:1/v1"},
+	{"gateway `OpenAIGateway`", "supported", "Chat Completions, streamed, with retries", "", "", "", func(a *agentfile.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-6.1-terra"},
+	{"gateway `GoogleAIGateway`", "supported", "with tools; key and address from the provider's variables", "", "type: OpenAIGateway\n      config: {model: gpt-6.1-terra}", "type: GoogleAIGateway\n      config: {model: models/gemini-2.5-pro}", func(a *agentfile.Agent) any { return a.Model[0].Name }, "gemini:gemini-2.5-pro"},
+	{"gateway `AnthropicGateway`", "supported", "their documents have it, their code does not", "", "type: OpenAIGateway\n      config: {model: gpt-6.1-terra}", "type: AnthropicGateway\n      config: {model: claude-sonnet-5-5}", func(a *agentfile.Agent) any { return a.Model[0].Name }, "anthropic:claude-sonnet-5-5"},
+	{"gateway `MockInferenceGateway`", "supported", "says one sentence; tools are passed and not called", "", "type: OpenAIGateway\n      config: {model: gpt-6.1-terra}", "type: MockInferenceGateway", func(a *agentfile.Agent) any { return a.Model[0].Name }, "mock"},
+	{"gateway `model`", "supported", "default gpt-4o-mini", "", "{model: gpt-6.1-terra}", "{}", func(a *agentfile.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-4o-mini"},
+	{"gateway `api_key`", "supported", "as ${NAME}: the variable is read when the agent is built", "", "{model: gpt-6.1-terra}", "{api_key: \"${OPENAI_API_KEY}\"}", func(a *agentfile.Agent) any { return a.Model[0].KeyEnv }, "OPENAI_API_KEY"},
+	{"gateway `api_key`, written out", "refused", "a key has no place in a file", "", "{model: gpt-6.1-terra}", "{api_key: sk-abc}", nil, "error: a key has no place in a file"},
+	{"gateway `base_url`", "supported", "", "", "{model: gpt-6.1-terra}", "{base_url: \"http://localhost:1/v1\"}", func(a *agentfile.Agent) any { return a.Model[0].BaseURL }, "http://localhost:1/v1"},
 	{"gateway `temperature`", "supported", "default 0", "", "", "", func(a *agentfile.Agent) any { return *a.Settings.Temperature }, 0.0},
-	{"gateway `temperature: null`", "supported", "nothing is sent", "", "{model: gpt-5-mini}", "{temperature: null}", func(a *agentfile.Agent) any { return a.Settings.Temperature == nil }, true},
-	{"gateway `use_function_calling`", "accepted and reported", "the planner's decides; theirs needed both", "", "{model: gpt-5-mini}", "{use_function_calling: true}", nil, "warning: the planner's use_function_calling decides"},
-	{"gateway `tool_choice`: auto, none, required", "supported", "forced for the first request only; theirs could never end", "", "{model: gpt-5-mini}", "{tool_choice: required}", func(a *agentfile.Agent) any { return a.Choice[0] }, "required"},
-	{"gateway `tool_choice`: the name of a tool", "supported", "theirs sent the bare name, which the API refuses", "", "{model: gpt-5-mini}", "{tool_choice: search}", func(a *agentfile.Agent) any { return a.Choice[0] }, "search"},
-	{"gateway `tool_choice`: object", "supported", "also as JSON text, and in OPENAI_TOOL_CHOICE", "", "{model: gpt-5-mini}", "{tool_choice: {type: function, function: {name: search}}}", func(a *agentfile.Agent) any { return a.Choice[0] }, "search"},
-	{"gateway, any other key", "refused", "`max_tokens` made theirs drop the whole block", "", "{model: gpt-5-mini}", "{max_tokens: 10}", nil, `error: there is no key "max_tokens"`},
+	{"gateway `temperature: null`", "supported", "nothing is sent", "", "{model: gpt-6.1-terra}", "{temperature: null}", func(a *agentfile.Agent) any { return a.Settings.Temperature == nil }, true},
+	{"gateway `use_function_calling`", "accepted and reported", "the planner's decides; theirs needed both", "", "{model: gpt-6.1-terra}", "{use_function_calling: true}", nil, "warning: the planner's use_function_calling decides"},
+	{"gateway `tool_choice`: auto, none, required", "supported", "forced for the first request only; theirs could never end", "", "{model: gpt-6.1-terra}", "{tool_choice: required}", func(a *agentfile.Agent) any { return a.Choice[0] }, "required"},
+	{"gateway `tool_choice`: the name of a tool", "supported", "theirs sent the bare name, which the API refuses", "", "{model: gpt-6.1-terra}", "{tool_choice: search}", func(a *agentfile.Agent) any { return a.Choice[0] }, "search"},
+	{"gateway `tool_choice`: object", "supported", "also as JSON text, and in OPENAI_TOOL_CHOICE", "", "{model: gpt-6.1-terra}", "{tool_choice: {type: function, function: {name: search}}}", func(a *agentfile.Agent) any { return a.Choice[0] }, "search"},
+	{"gateway, any other key", "refused", "`max_tokens` made theirs drop the whole block", "", "{model: gpt-6.1-terra}", "{max_tokens: 10}", nil, `error: there is no key "max_tokens"`},
 	{"`resources.tools[]`", "supported", "types command and http, with the keys of docs/outside.md; an unknown name in `spec.tools` or `tool_descriptions` is an error, theirs was skipped", "", "tools: [search]", "tools: [serch]", nil, `error: no tool is named "serch" (did you mean search?)`},
 	{"`resources.tools[]` of a Python class", "refused", "", "", "type: command\n", "type: WebSearchTool\n", nil, `error: there is no tool of type "WebSearchTool"`},
 	{"`resources.subscribers[]`, `spec.subscribers[]`", "accepted and reported", "no effect: `pawl run --json` prints every event; names are checked", "", "", "", nil, "warning: subscribers have no effect"},
@@ -163,7 +163,7 @@ var frameworkRows = []frameworkRow{
 		return spaced(len(a.Team.Workers), a.Team.Workers[1].Name, a.Team.Workers[1].Agent().Name)
 	}, "2 two second"},
 	{"`spec.workers[].config_path` that leads out", "refused", "", frameworkManager, "one.yaml", "../one.yaml", nil, "error: ../one.yaml leads out of the folder of this file"},
-	{"`${NAME}`, `${NAME:-default}`", "supported", "in values, after parsing; agent.framework replaced them in the text, before. An unset variable is an error; agent.framework left it in place", "", "model: gpt-5-mini", "model: \"${NO_SUCH:-gpt-5}\"", func(a *agentfile.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-5"},
+	{"`${NAME}`, `${NAME:-default}`", "supported", "in values, after parsing; agent.framework replaced them in the text, before. An unset variable is an error; agent.framework left it in place", "", "model: gpt-6.1-terra", "model: \"${NO_SUCH:-gpt-5}\"", func(a *agentfile.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-5"},
 }
 
 // write puts a row's document and the workers into a folder.
@@ -177,7 +177,7 @@ func (row frameworkRow) write(t *testing.T, dir string) string {
 		t.Fatalf("%s: the document has no %q", row.key, row.old)
 	}
 	text = strings.Replace(text, row.old, row.new, 1)
-	for name, text := range map[string]string{"agent.yaml": text, "one.yaml": "agent: first\nmodel: openai:gpt-5-mini\n", "sub/two.yaml": "agent: second\nmodel: openai:gpt-5-mini\n"} {
+	for name, text := range map[string]string{"agent.yaml": text, "one.yaml": "agent: first\nmodel: openai:gpt-6.1-terra\n", "sub/two.yaml": "agent: second\nmodel: openai:gpt-6.1-terra\n"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func p[T any](v T) *T { return &v }
 func TestKeys(t *testing.T) {
 	const text = `
 agent: analyst
-model: [openai:gpt-5-mini, {name: openai-chat:own, base_url: "http://localhost:1/v1", key_env: SECRET_TOKEN}]
+model: [openai:gpt-6.1-terra, {name: openai-chat:own, base_url: "http://localhost:1/v1", key_env: SECRET_TOKEN}]
 instructions: |
   Be brief.
 tools:
@@ -71,7 +71,7 @@ cache: {tools: [data_parse], bytes: 10, age: 1h}
 	second := func(n float64) outside.Duration { return outside.Duration(n * float64(time.Second)) }
 	want := &agentfile.Agent{
 		Name:         "analyst",
-		Model:        agentfile.Models{{Name: "openai:gpt-5-mini"}, {Name: "openai-chat:own", BaseURL: "http://localhost:1/v1", KeyEnv: "SECRET_TOKEN"}},
+		Model:        agentfile.Models{{Name: "openai:gpt-6.1-terra"}, {Name: "openai-chat:own", BaseURL: "http://localhost:1/v1", KeyEnv: "SECRET_TOKEN"}},
 		Instructions: "Be brief.\n",
 		Tools: []agentfile.Tool{{Set: "data"},
 			{Command: &outside.Command{Name: "today", Description: "Returns the date.", Run: []string{"date"},
@@ -121,12 +121,12 @@ func TestVariables(t *testing.T) {
 		{`$V and $$ and $`, "$V and $$ and $"},
 		{`"${FIVE}${FIVE}"`, "55"},
 	} {
-		f, err := agentfile.Parse("a.yaml", []byte("agent: a\nmodel: openai:gpt-5-mini\ninstructions: "+tt.written+"\n"), &agentfile.LoadOptions{Getenv: env})
+		f, err := agentfile.Parse("a.yaml", []byte("agent: a\nmodel: openai:gpt-6.1-terra\ninstructions: "+tt.written+"\n"), &agentfile.LoadOptions{Getenv: env})
 		if err != nil {
 			t.Errorf("%s: %v", tt.written, err)
 			continue
 		}
-		if a := f.Agents[0]; a.Instructions != tt.want || a.Model[0].Name != "openai:gpt-5-mini" {
+		if a := f.Agents[0]; a.Instructions != tt.want || a.Model[0].Name != "openai:gpt-6.1-terra" {
 			t.Errorf("%s: got %q with %v, want %q", tt.written, a.Instructions, a.Model, tt.want)
 		}
 	}
@@ -168,7 +168,7 @@ func TestBuild(t *testing.T) {
 // A value from a flag has no place in the file. A relative name in it starts at the working
 // directory.
 func TestOverride(t *testing.T) {
-	a := parse(t, "agent: a\nmodel: openai:gpt-5-mini\ntools: [file]\nroot: here\napprove: {deny: [x]}\n").Agents[0]
+	a := parse(t, "agent: a\nmodel: openai:gpt-6.1-terra\ntools: [file]\nroot: here\napprove: {deny: [x]}\n").Agents[0]
 	a.Root = "nowhere"
 	a.Override("root")
 	_, err := a.Build(t.Context(), &agentfile.Options{Getenv: environment})
@@ -187,7 +187,7 @@ func TestInstructionsHaveNoSecret(t *testing.T) {
 
 // The explanation has the bytes of a request to the provider, and no secret.
 func TestExplain(t *testing.T) {
-	a := parse(t, "agent: a\nmodel: openai-chat:gpt-5-mini\ninstructions: Use tok-0123456789.\nsettings: {options: {openai-chat: {user: \"${SECRET_TOKEN}\"}}}\ntools: [data]\n").Agents[0]
+	a := parse(t, "agent: a\nmodel: openai-chat:gpt-6.1-terra\ninstructions: Use tok-0123456789.\nsettings: {options: {openai-chat: {user: \"${SECRET_TOKEN}\"}}}\ntools: [data]\n").Agents[0]
 	x, err := a.Explain(t.Context(), &agentfile.Options{Getenv: environment}, "Add up.")
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestExplain(t *testing.T) {
 
 // Several agents in a file have different names.
 func TestSeveral(t *testing.T) {
-	f := parse(t, "agent: a\nmodel: openai:gpt-5-mini\n---\nagent: b\nmodel: openai:gpt-5-mini\n---\n")
+	f := parse(t, "agent: a\nmodel: openai:gpt-6.1-terra\n---\nagent: b\nmodel: openai:gpt-6.1-terra\n---\n")
 	if a, err := f.Agent("b"); err != nil || a.Name != "b" {
 		t.Errorf("got %v, %v", a, err)
 	}

@@ -57,7 +57,7 @@ func TestServers(t *testing.T) {
 		url, asked := mcpServer(t, tt.n, environment("SECRET_TOKEN"))
 		a := loaded(t, `
 agent: a
-model: openai:gpt-5-mini
+model: openai:gpt-6.1-terra
 tools: [{mcp: far}]
 tool_search: `+tt.search+`
 mcp_servers:
@@ -95,7 +95,7 @@ approve: {ask: [far_tool_1]}
 func TestServerGone(t *testing.T) {
 	url, _ := mcpServer(t, 1, "tok-0123456789")
 	for token, good := range map[string]bool{"${SECRET_TOKEN}": true, "x": false} {
-		a := loaded(t, "agent: a\nmodel: openai:gpt-5-mini\ntools: [{mcp: far}]\nmcp_servers:\n  far:\n    url: "+url+"/?key=${SECRET_TOKEN}\n    headers: {Authorization: \"Bearer "+token+"\"}\n")
+		a := loaded(t, "agent: a\nmodel: openai:gpt-6.1-terra\ntools: [{mcp: far}]\nmcp_servers:\n  far:\n    url: "+url+"/?key=${SECRET_TOKEN}\n    headers: {Authorization: \"Bearer "+token+"\"}\n")
 		built, err := a.Build(t.Context(), &agentfile.Options{Getenv: environment})
 		switch {
 		case good && err == nil:

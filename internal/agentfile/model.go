@@ -26,7 +26,7 @@ import (
 const scripted = "script:"
 
 // modelHint says what a model's name looks like.
-const modelHint = "such as openai:gpt-5-mini, anthropic:claude-sonnet-4-5 or ollama:qwen3:4b; pawl models list has more"
+const modelHint = "such as openai:gpt-6.1-terra, anthropic:claude-sonnet-5-5 or ollama:qwen3:4b; pawl models list has more"
 
 // asked returns the model, and the model behind its driver, which is asked.
 func (b *builder) asked() (model, driven llm.Model, layers []pawl.Middleware, err error) {

@@ -32,7 +32,7 @@ func TestOwnFiles(t *testing.T) {
 	write("more.yaml", "tools: [{command: {name: more, description: Does more., run: [bin/tool.sh]}}]")
 	const agent = `
 agent: worker
-model: openai:gpt-5-mini
+model: openai:gpt-6.1-terra
 tools: [file, {mcp: x}]
 tool_files: [more.yaml]
 output: schema.json
@@ -47,7 +47,7 @@ approve: {allow: [file_write, effect:idempotent]}
 			text += "protect: [-*]\n"
 		}
 		write("agent.yaml", text)
-		write("lead.yaml", "agent: lead\nmodel: openai:gpt-5-mini\nteam: {manager: network, workers: [{file: agent.yaml}]}\n")
+		write("lead.yaml", "agent: lead\nmodel: openai:gpt-6.1-terra\nteam: {manager: network, workers: [{file: agent.yaml}]}\n")
 		f, err := agentfile.Load(filepath.Join(dir, "lead.yaml"), &agentfile.LoadOptions{Getenv: environment})
 		tooltest.Must(t, err)
 		worker := f.Agents[0].Team.Workers[0].Agent()
@@ -112,8 +112,8 @@ func TestProgramFiles(t *testing.T) {
 		}
 		write("more.yaml", "tools: [{command: {name: more, description: Does more., run: [python3, run.py], dir: pkg}}]")
 		write("team/tools.yaml", "tools: [{command: {name: more, description: Does more., run: [bin/go.sh]}}]")
-		write("team/low.yaml", "agent: low\nmodel: openai:gpt-5-mini\n")
-		write("team/worker.yaml", "agent: worker\nmodel: openai:gpt-5-mini\ntool_files: [tools.yaml]\n"+
+		write("team/low.yaml", "agent: low\nmodel: openai:gpt-6.1-terra\n")
+		write("team/worker.yaml", "agent: worker\nmodel: openai:gpt-6.1-terra\ntool_files: [tools.yaml]\n"+
 			"team: {manager: network, workers: [{file: low.yaml}]}\n")
 		calls := []string{}
 		for i, path := range strings.Fields(c.safe + " " + c.free) {

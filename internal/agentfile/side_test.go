@@ -23,13 +23,13 @@ func (f none) RoundTrip(r *http.Request) (*http.Response, error) {
 // The side model is the named model, none, or the agent's own.
 func TestSideModel(t *testing.T) {
 	for _, test := range []struct{ line, name, finding string }{
-		{"", "gpt-5-mini", ""},
-		{"side_model: {name: openai:gpt-5-nano, key_env: K}", "gpt-5-nano", ""},
+		{"", "gpt-6.1-terra", ""},
+		{"side_model: {name: openai:gpt-6-luna, key_env: K}", "gpt-6-luna", ""},
 		{"side_model: none", "", ""},
-		{"side_model: {name: openai:gpt-5-nano, key_env: OTHER}", "", "side_model.key_env"},
+		{"side_model: {name: openai:gpt-6-luna, key_env: OTHER}", "", "side_model.key_env"},
 		{"side_model: nonsense", "", "side_model"},
 	} {
-		file, err := agentfile.Parse("agent.yaml", []byte("agent: a\nmodel: {name: openai:gpt-5-mini, key_env: K}\n"+test.line+"\n"), nil)
+		file, err := agentfile.Parse("agent.yaml", []byte("agent: a\nmodel: {name: openai:gpt-6.1-terra, key_env: K}\n"+test.line+"\n"), nil)
 		var built *agentfile.Built
 		sent := ""
 		if err == nil {

@@ -1,7 +1,7 @@
 // Package anthropic is an llm.Model over Anthropic's Messages API, at Anthropic, on Vertex AI, and
 // at compatible servers.
 //
-//	m := anthropic.New("claude-sonnet-4-5", nil) // ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
+//	m := anthropic.New("claude-sonnet-5-5", nil) // ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
 //
 // The package only translates: an llm.Request to a body, and the response to llm.Deltas.
 //

@@ -26,7 +26,7 @@ func Example() {
 	carrier := &http.Transport{}
 	defer carrier.CloseIdleConnections()
 
-	m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: srv.URL, HTTP: carrier})
+	m := anthropic.New("claude-sonnet-5-5", &anthropic.Options{BaseURL: srv.URL, HTTP: carrier})
 	req := &llm.Request{Messages: []llm.Message{llm.User("Do I need an umbrella in Oslo?")}}
 	for d, err := range m.Stream(context.Background(), req) {
 		if err != nil {
@@ -43,7 +43,7 @@ func Example() {
 // EncodeMessages shows the body that would be sent.
 func ExampleEncodeMessages() {
 	options := json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)
-	body, err := anthropic.EncodeMessages(&llm.Request{Model: "claude-sonnet-4-5", Whole: true,
+	body, err := anthropic.EncodeMessages(&llm.Request{Model: "claude-sonnet-5-5", Whole: true,
 		Messages: []llm.Message{llm.User("hi")},
 		Settings: llm.Settings{MaxTokens: 100, Options: map[string]json.RawMessage{"anthropic": options}}})
 	if err != nil {
@@ -52,6 +52,6 @@ func ExampleEncodeMessages() {
 	}
 	fmt.Println(strings.Replace(string(body), `,"messages"`, ",\n\"messages\"", 1))
 	// Output:
-	// {"model":"claude-sonnet-4-5","max_tokens":100,
+	// {"model":"claude-sonnet-5-5","max_tokens":100,
 	// "messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"cache_control":{"type":"ephemeral"}}
 }

@@ -21,7 +21,7 @@ func Example() {
 	}))
 	defer srv.Close()
 
-	m := gemini.New("gemini-3-flash-preview", &gemini.Options{BaseURL: srv.URL})
+	m := gemini.New("gemini-3.8-flash", &gemini.Options{BaseURL: srv.URL})
 	req := &llm.Request{Messages: []llm.Message{llm.User("Do I need an umbrella in Oslo?")}}
 	for d, err := range m.Stream(context.Background(), req) {
 		if err != nil {
@@ -37,7 +37,7 @@ func Example() {
 
 // EncodeGenerate shows the body that would be sent. The name of the model is part of the address.
 func ExampleEncodeGenerate() {
-	body, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-3-flash-preview",
+	body, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-3.8-flash",
 		Messages: []llm.Message{llm.System("Be brief."), llm.User("hi")}})
 	if err != nil {
 		fmt.Println(err)

@@ -1,6 +1,6 @@
 // Package gemini is an llm.Model over Google's Gemini API, also on Vertex AI.
 //
-//	m := gemini.New("gemini-3-flash-preview", nil) // GEMINI_API_KEY, GEMINI_BASE_URL
+//	m := gemini.New("gemini-3.8-flash", nil) // GEMINI_API_KEY, GEMINI_BASE_URL
 //
 // The package only translates: an llm.Request to the body of generateContent, and the response,
 // whole or as the events of streamGenerateContent, to llm.Deltas.

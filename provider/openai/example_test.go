@@ -37,7 +37,7 @@ func Example() {
 
 // EncodeChat shows the body that would be sent.
 func ExampleEncodeChat() {
-	body, err := openai.EncodeChat(&llm.Request{Model: "gpt-5-mini", Whole: true, Messages: []llm.Message{llm.User("hi")}})
+	body, err := openai.EncodeChat(&llm.Request{Model: "gpt-6.1-terra", Whole: true, Messages: []llm.Message{llm.User("hi")}})
 	fmt.Println(string(body), err)
-	// Output: {"model":"gpt-5-mini","messages":[{"role":"user","content":"hi"}]} <nil>
+	// Output: {"model":"gpt-6.1-terra","messages":[{"role":"user","content":"hi"}]} <nil>
 }

@@ -2,7 +2,7 @@
 // (NewChat). Most other servers speak Chat Completions: Ollama, vLLM, llama.cpp, LM Studio,
 // OpenRouter, Groq, Mistral, DeepSeek, xAI.
 //
-//	m := openai.New("gpt-5-mini", nil) // OPENAI_API_KEY, OPENAI_BASE_URL
+//	m := openai.New("gpt-6.1-terra", nil) // OPENAI_API_KEY, OPENAI_BASE_URL
 //	m := openai.NewChat("qwen3:4b", &openai.Options{BaseURL: "http://localhost:11434/v1"})
 //
 // The package only translates and retries: an llm.Request to a body, and the response to

@@ -65,7 +65,7 @@ func (d *document) gateway(name, path string) {
 		c.Model = strings.TrimPrefix(c.Model, "models/")
 	}
 	if c.Model == "" {
-		d.placed(codeMissingKey, at, "model: claude-sonnet-4-5", "the key model is missing")
+		d.placed(codeMissingKey, at, "model: claude-sonnet-5-5", "the key model is missing")
 		return
 	}
 	d.set("model", at+".model", d.mapping(at+".model"))

@@ -187,7 +187,7 @@ func Misconfigured(err error) error {
 		}
 		if f.File == "" {
 			if f.Code == agentfile.CodeMissingKey && f.Path == "model" {
-				hint = "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own"
+				hint = "--model openai:gpt-6.1-terra, --model anthropic:claude-sonnet-5-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own"
 			}
 			if f.Code == agentfile.CodeDuplicateTool {
 				hint = "rename the tool of --passive, --tool-file or --rehearse"

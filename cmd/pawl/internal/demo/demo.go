@@ -152,7 +152,7 @@ func (c *Cmd) conclude(sys *cli.System, style cli.Style, report string) error {
 Next:
   your own files                   %s
   one call, checked like a model's %[3]s tools call file_read '{"path":7}'
-  a real model, OPENAI_API_KEY set %[3]s run --model openai:gpt-5-mini \
+  a real model, OPENAI_API_KEY set %[3]s run --model openai:gpt-6.1-terra \
                                      --tools file,data "What is in here?"
 `, style.Bold(cli.Visible(report)), again, sys.Self())
 	return err

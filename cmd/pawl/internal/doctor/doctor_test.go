@@ -214,7 +214,7 @@ func TestDoctorDatabase(t *testing.T) {
 func TestDoctorFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"agent.yaml": "agent: a\nmodel: [openai:gpt-5-mini, ollama:x]\n",
+		"agent.yaml": "agent: a\nmodel: [openai:gpt-6.1-terra, ollama:x]\n",
 		"wrong.yaml": "agent: a\nmodl: openai:x\n",
 		"own.yaml":   "agent: a\nmodel: {name: openai-chat:x, base_url: https://llm.example/v1, key_env: MY_KEY}\n",
 	} {
@@ -224,7 +224,7 @@ func TestDoctorFiles(t *testing.T) {
 	}
 	d, status := examined(t, dir, nil)
 	has(t, d, checkOK, "agent.yaml: 1 agent")
-	has(t, d, checkFail, "agent a uses openai:gpt-5-mini, and OPENAI_API_KEY is not set", "export OPENAI_API_KEY=")
+	has(t, d, checkFail, "agent a uses openai:gpt-6.1-terra, and OPENAI_API_KEY is not set", "export OPENAI_API_KEY=")
 	if status != cli.StatusFailed {
 		t.Errorf("status %d", status)
 	}
