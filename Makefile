@@ -27,7 +27,7 @@ lint: ## only gofmt, vet and staticcheck
 docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./internal/test/docgen -run Test -update
 	go test ./provider/openai ./provider/anthropic ./provider/gemini -run 'TestWire|TestQuirks|TestStreamsInPieces' -update
-	go test ./provider -run TestServersPage -update
+	go test ./provider -run 'TestServersPage|TestExampleModels' -update
 	go test ./react -run TestPage -update
 	go test ./pawltest -run 'TestParity|TestToolChoices' -update
 	go test ./cmd/pawl -run 'TestCLI|TestMistakesPage|TestDemoRecording' -update

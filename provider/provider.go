@@ -20,12 +20,9 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/internal/wire"
@@ -86,7 +83,7 @@ func Open(name string, o *Options) (llm.Model, error) {
 		}
 		return priced(p.open(model, o), name, o.Catalog), nil
 	}
-	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name, prefix, model))
+	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name))
 }
 
 // Names returns the names that Open accepts before the colon.
@@ -98,44 +95,19 @@ func Names() []string {
 	return names
 }
 
-// guess suggests how to complete a name without a provider or without a model.
+// guess is the end of an error about a name without a provider or without a model.
 func guess(name string) string {
-	name = strings.Trim(name, ":")
-	if name == "" {
-		return ""
+	trimmed := strings.Trim(name, ":")
+	if _, ok := Find(trimmed); ok {
+		return "; a model's name follows " + trimmed + ":"
 	}
-	if _, ok := Find(name); ok {
-		return "; a model's name follows " + name + ":"
-	}
-	if strings.ContainsAny(name, "/ ") {
-		return ""
-	}
-	for _, p := range table {
-		if strings.HasPrefix(name, p.Name+"-") {
-			return fmt.Sprintf("; did you mean %s:%s?", p.Name, name)
-		}
-	}
-	for _, p := range table {
-		if slices.ContainsFunc(p.Families, func(family string) bool { return strings.HasPrefix(name, family) }) {
-			return fmt.Sprintf("; did you mean %s:%s?", p.Name, name)
-		}
-	}
-	// Ollama's models have names of many kinds
-	return fmt.Sprintf("; did you mean ollama:%s?", name)
+	return didYouMean(name)
 }
 
-// size matches Ollama's variants of a model: 4b, 1.5b-instruct, latest.
-var size = regexp.MustCompile(`^(\d+(\.\d+)?[bm]\b|latest$|cloud$)`)
-
-// didYouMean suggests the provider with the most similar name. If there is none and model looks
-// like a size, name is Ollama's form of a model.
-func didYouMean(name, prefix, model string) string {
-	best := nearest.Word(prefix, Names())
-	switch {
-	case best != "":
-		return fmt.Sprintf("; did you mean %s:%s?", best, model)
-	case size.MatchString(model):
-		return fmt.Sprintf("; did you mean ollama:%s?", name)
+// didYouMean is the end of an error: what Suggest returns, as a question.
+func didYouMean(name string) string {
+	if s := Suggest(name); s != "" {
+		return "; did you mean " + s + "?"
 	}
 	return ""
 }

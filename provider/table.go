@@ -68,7 +68,7 @@ type API struct {
 // table has the providers in the order in which they are listed.
 var table = withServerInfo(
 	Info{
-		Name: "openai", Title: "OpenAI", Example: "gpt-6.1-terra",
+		Name: "openai", Title: "OpenAI", Example: exampleOpenAI,
 		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
 		Families: []string{"gpt-", "chatgpt", "o1", "o3", "o4"}, CleanCalls: true,
 		APIs: []API{{Name: "openai-responses", Encode: openai.EncodeResponses, Decode: openai.DecodeResponses,
@@ -79,7 +79,7 @@ var table = withServerInfo(
 		},
 	},
 	Info{
-		Name: "openai-chat", Title: "OpenAI", Example: "gpt-6.1-terra", Catalog: "openai", Telemetry: "openai", Alias: true,
+		Name: "openai-chat", Title: "OpenAI", Example: exampleOpenAI, Catalog: "openai", Telemetry: "openai", Alias: true,
 		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
 		APIs: []API{{Name: "openai-chat", Encode: openai.EncodeChat, Decode: openai.DecodeChat,
 			Rules: llm.HistoryRules{Settled: true}}},
@@ -89,7 +89,7 @@ var table = withServerInfo(
 		},
 	},
 	Info{
-		Name: "anthropic", Title: "Anthropic", Example: "claude-sonnet-5-5",
+		Name: "anthropic", Title: "Anthropic", Example: exampleAnthropic,
 		BaseURL: anthropic.DefaultBaseURL, BaseEnv: "ANTHROPIC_BASE_URL", Keys: []string{"ANTHROPIC_API_KEY"},
 		Families: []string{"claude"}, CleanCalls: true,
 		APIs: []API{{Name: "anthropic-messages", Aliases: []string{"anthropic"}, Encode: anthropic.EncodeMessages,
@@ -104,7 +104,7 @@ var table = withServerInfo(
 		},
 	},
 	Info{
-		Name: "gemini", Title: "Gemini", Example: "gemini-3.8-flash", Telemetry: "gcp.gemini",
+		Name: "gemini", Title: "Gemini", Example: exampleGemini, Telemetry: "gcp.gemini",
 		BaseURL: gemini.DefaultBaseURL, BaseEnv: "GEMINI_BASE_URL", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 		CleanCalls: true,
 		APIs: []API{{Name: "gemini", Encode: gemini.EncodeGenerate, Decode: gemini.DecodeGenerate,

@@ -49,9 +49,17 @@ type Model struct {
 	Window    int    `json:"window,omitempty"`     // the context window in tokens
 	MaxOutput int    `json:"max_output,omitempty"` // the longest reply in tokens
 	Price     *Price `json:"price,omitempty"`
-	Source    string `json:"source,omitempty"` // the page with these facts
-	Date      string `json:"date,omitempty"`   // the day it was read, 2006-01-02
-	Note      string `json:"note,omitempty"`
+
+	// Ends is the announced day from which on the provider no longer serves the model, 2006-01-02.
+	// Empty means that no end is announced. See Catalog.Ending.
+	Ends string `json:"ends,omitempty"`
+
+	// Successor is the ID of the model that the provider recommends in its place.
+	Successor string `json:"successor,omitempty"`
+
+	Source string `json:"source,omitempty"` // the page with these facts
+	Date   string `json:"date,omitempty"`   // the day it was read, 2006-01-02
+	Note   string `json:"note,omitempty"`
 }
 
 // Thinking is the way to set the amount of reasoning, for APIs with several ways. Empty means
@@ -71,6 +79,8 @@ func (m *Model) Name() string { return m.Provider + ":" + m.ID }
 type Catalog struct {
 	models []Model
 	names  map[string]int // indexes of models, by PROVIDER:ID and by alias
+
+	partial bool // a record without a fact does not say that the fact is unknown
 }
 
 // Default returns the catalog that is part of the program.
@@ -137,10 +147,16 @@ func (m *Model) check() error {
 			return err
 		}
 	}
-	if m.Date != "" {
-		if _, err := time.Parse(time.DateOnly, m.Date); err != nil {
-			return fmt.Errorf("date %q: want one such as 2006-01-02", m.Date)
+	for _, d := range []struct{ field, day string }{{"date", m.Date}, {"ends", m.Ends}} {
+		if d.day == "" {
+			continue
 		}
+		if _, err := time.Parse(time.DateOnly, d.day); err != nil {
+			return fmt.Errorf("%s %q: want one such as 2006-01-02", d.field, d.day)
+		}
+	}
+	if m.Successor != "" && m.Ends == "" {
+		return errors.New("a successor without ends: want the day from which on it is needed")
 	}
 	if m.Source != "" {
 		if u, err := url.Parse(m.Source); err != nil || u.Host == "" {
