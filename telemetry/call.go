@@ -133,6 +133,6 @@ func (t *Telemetry) endCall(n *node, end time.Time, fault, text string, ran bool
 	t.failed(n.span, fault, text)
 	n.span.End(trace.WithTimestamp(end))
 	if ran {
-		t.measured(append(t.metricSet(executeTool, "", ""), semconv.GenAIToolName(n.name)), fault, end.Sub(n.start))
+		measured(t.calls, append(t.metricSet(executeTool, "", ""), semconv.GenAIToolName(n.name)), fault, end.Sub(n.start))
 	}
 }

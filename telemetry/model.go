@@ -186,11 +186,11 @@ func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, e
 			metric.WithAttributes(t.metricSet(chat, model, r.model)...))
 	}
 	if r.usage != nil {
-		set = append(set, usageOf(r.usage)...)
+		set = append(set, t.usageOf(r.usage)...)
 		t.used(model, r.model, *r.usage)
 	}
 	span.SetAttributes(set...)
 	t.failed(span, fault, text)
 	span.End(trace.WithTimestamp(end))
-	t.measured(t.metricSet(chat, model, r.model), fault, end.Sub(start))
+	measured(t.duration, t.metricSet(chat, model, r.model), fault, end.Sub(start))
 }

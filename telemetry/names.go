@@ -17,9 +17,42 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Conventions is the version of the semantic conventions whose names are used: the last version in
-// go.opentelemetry.io/otel that contains generative AI.
+// Conventions is the version of the semantic conventions that most names are of: the last version in
+// go.opentelemetry.io/otel that contains generative AI. Names has the others.
 const Conventions = "1.41.0"
+
+// Names are the names of the conventions for generative AI, which change. Most are the same in all
+// versions; those that differ are stated here.
+type Names string
+
+const (
+	// Names2026 are the names of the conventions' own repository,
+	// github.com/open-telemetry/semantic-conventions-genai, of November 2026. Tokens that are written to
+	// a cache are gen_ai.usage.cache_write.input_tokens. Runs have the metric
+	// gen_ai.invoke_agent.duration, calls gen_ai.execute_tool.duration.
+	Names2026 Names = "2026"
+	// Names1_41 are the names of version 1.41: gen_ai.usage.cache_creation.input_tokens, and
+	// gen_ai.client.operation.duration for requests, runs and calls.
+	Names1_41 Names = "1.41"
+)
+
+// names has all Names.
+var names = []Names{Names2026, Names1_41}
+
+// The names that version 1.41 does not have.
+const (
+	invokeAgentDuration = "gen_ai.invoke_agent.duration"
+	executeToolDuration = "gen_ai.execute_tool.duration"
+	cacheWriteTokens    = attribute.Key("gen_ai.usage.cache_write.input_tokens")
+)
+
+// cacheWrite returns the attribute of tokens that are written to a cache.
+func (n Names) cacheWrite() attribute.Key {
+	if n == Names1_41 {
+		return semconv.GenAIUsageCacheCreationInputTokensKey
+	}
+	return cacheWriteTokens
+}
 
 // Attributes that are not part of the conventions.
 const (
@@ -47,6 +80,7 @@ var (
 	tokenBounds = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216,
 		67108864}
 	durationBounds = []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+	runBounds      = []float64{0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6}
 	firstBounds    = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5,
 		10.0}
 )

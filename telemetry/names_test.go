@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -39,9 +40,35 @@ func (b *bench) metrics(t *testing.T) map[string]metricdata.Aggregation {
 	return all
 }
 
-// Every name is a constant in the package of the conventions, or begins with pawl.
+// Every name is a constant in the package of the conventions, begins with pawl, or is a name that
+// the conventions' own repository has and the package does not.
 func TestNamesAreThoseOfTheConventions(t *testing.T) {
-	b := newBench(t, telemetry.Options{Model: "m", Provider: "openai", Content: true})
+	duration := genaiconv.ClientOperationDuration{}
+	for _, test := range []struct {
+		names      telemetry.Names
+		cacheWrite attribute.Key
+		metrics    []string
+	}{
+		{"", "gen_ai.usage.cache_write.input_tokens", []string{"gen_ai.execute_tool.duration s", "gen_ai.invoke_agent.duration s"}},
+		{telemetry.Names2026, "gen_ai.usage.cache_write.input_tokens", []string{"gen_ai.execute_tool.duration s", "gen_ai.invoke_agent.duration s"}},
+		{telemetry.Names1_41, semconv.GenAIUsageCacheCreationInputTokensKey, nil},
+	} {
+		t.Run(string(test.names), func(t *testing.T) {
+			first := genaiconv.ClientOperationTimeToFirstChunk{}
+			tokens := genaiconv.ClientTokenUsage{}
+			metrics := append(test.metrics, duration.Name()+" "+duration.Unit(), first.Name()+" "+first.Unit(),
+				tokens.Name()+" "+tokens.Unit())
+			checkNames(t, test.names, test.cacheWrite, metrics)
+		})
+	}
+	if _, err := telemetry.New(&telemetry.Options{Names: "1.20"}); err == nil || !strings.Contains(err.Error(), `want one of ["2026" "1.41"]`) {
+		t.Errorf("unknown names: %v", err)
+	}
+}
+
+// checkNames compares the names of spans and metrics with those of the conventions.
+func checkNames(t *testing.T, names telemetry.Names, cacheWrite attribute.Key, metrics []string) {
+	b := newBench(t, telemetry.Options{Model: "m", Provider: "openai", Content: true, Names: names})
 	warm := 0.5
 	m := script.New(script.Call("look", `{}`),
 		script.Turn{Parts: []llm.Part{llm.Text{Text: `{}`}},
@@ -82,7 +109,7 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	}
 	usage := []attribute.Key{semconv.GenAIUsageInputTokensKey, semconv.GenAIUsageOutputTokensKey,
 		semconv.GenAIUsageCacheReadInputTokensKey,
-		semconv.GenAIUsageCacheCreationInputTokensKey, semconv.GenAIUsageReasoningOutputTokensKey}
+		cacheWrite, semconv.GenAIUsageReasoningOutputTokensKey}
 	for i, s := range slices.Collect(b.only("chat m")) {
 		if got, want := attr(s, semconv.GenAIResponseFinishReasonsKey), []string{`["tool_calls"]`, `["stop"]`}[i]; got != want {
 			t.Errorf("reply %d has the finish reasons %s, want %s", i, got, want)
@@ -109,16 +136,9 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("attributes, got -, want +\n%s", diff)
 	}
-	tokens, duration, first := genaiconv.ClientTokenUsage{}, genaiconv.ClientOperationDuration{},
-		genaiconv.ClientOperationTimeToFirstChunk{}
-	var names []string
-	for name := range b.metrics(t) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	wanted := []string{duration.Name() + " " + duration.Unit(), first.Name() + " " + first.Unit(), tokens.Name() +
-		" " + tokens.Unit()}
-	if diff := cmp.Diff(names, wanted); diff != "" {
+	measured := slices.Sorted(maps.Keys(b.metrics(t)))
+	slices.Sort(metrics)
+	if diff := cmp.Diff(measured, metrics); diff != "" {
 		t.Errorf("metrics, got -, want +\n%s", diff)
 	}
 }

@@ -275,20 +275,20 @@ func (t *Telemetry) endRun(n *node, res *pawl.Result, fault, text string) {
 	if res != nil {
 		u := res.Spent.Usage
 		n.span.SetAttributes(pawlStop.String(string(res.Stop)))
-		n.span.SetAttributes(usageOf(&u)...)
+		n.span.SetAttributes(t.usageOf(&u)...)
 	}
 	t.failed(n.span, fault, text)
 	n.span.End(trace.WithTimestamp(end))
 	set := t.metricSet(invokeAgent, "", "")
 	set = given(set, n.name != "", semconv.GenAIAgentName(n.name))
-	t.measured(set, fault, end.Sub(n.start))
+	measured(t.runs, set, fault, end.Sub(n.start))
 }
 
-func usageOf(u *llm.Usage) (set []attribute.KeyValue) {
+func (t *Telemetry) usageOf(u *llm.Usage) (set []attribute.KeyValue) {
 	set = given(set, u.Input > 0, semconv.GenAIUsageInputTokens(u.Input))
 	set = given(set, u.Output > 0, semconv.GenAIUsageOutputTokens(u.Output))
 	set = given(set, u.CacheRead > 0, semconv.GenAIUsageCacheReadInputTokens(u.CacheRead))
-	set = given(set, u.CacheWrite > 0, semconv.GenAIUsageCacheCreationInputTokens(u.CacheWrite))
+	set = given(set, u.CacheWrite > 0, t.options.Names.cacheWrite().Int(u.CacheWrite))
 	return given(set, u.Reasoning > 0, semconv.GenAIUsageReasoningOutputTokens(u.Reasoning))
 }
 

@@ -41,6 +41,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -63,6 +65,9 @@ type Options struct {
 	// Provider is gen_ai.provider.name: "openai", "anthropic", "gcp.gemini". Empty means _OTHER.
 	Provider string
 	Model    string // gen_ai.request.model if the request names none; empty means not reported
+	// Names are the names that have changed since the conventions left OpenTelemetry's main
+	// repository. Empty means Names2026.
+	Names Names
 
 	// Content also records messages, arguments, results and the text of errors. They may contain
 	// private information that readers of traces should not see.
@@ -77,8 +82,10 @@ type Telemetry struct {
 	options  Options
 	tracer   trace.Tracer
 	tokens   metric.Int64Histogram
-	duration metric.Float64Histogram
+	duration metric.Float64Histogram // of requests
 	first    metric.Float64Histogram
+	runs     metric.Float64Histogram // the duration of runs
+	calls    metric.Float64Histogram // the duration of calls
 }
 
 const scopeName = "github.com/pawl-go/pawl/telemetry"
@@ -96,13 +103,30 @@ func New(o *Options) (*Telemetry, error) {
 	}
 	t.options.Redactor = cmp.Or(t.options.Redactor, new(redact.Redactor))
 	t.options.Provider = cmp.Or(t.options.Provider, other)
+	t.options.Names = cmp.Or(t.options.Names, Names2026)
+	if !slices.Contains(names, t.options.Names) {
+		return nil, fmt.Errorf("telemetry names %q: want one of %q", t.options.Names, names)
+	}
 	t.tracer = t.options.Tracer.Tracer(scopeName, trace.WithSchemaURL(semconv.SchemaURL))
 	m := t.options.Meter.Meter(scopeName, metric.WithSchemaURL(semconv.SchemaURL))
 	tokens, err1 := genaiconv.NewClientTokenUsage(m, metric.WithExplicitBucketBoundaries(tokenBounds...))
 	duration, err2 := genaiconv.NewClientOperationDuration(m, metric.WithExplicitBucketBoundaries(durationBounds...))
 	first, err3 := genaiconv.NewClientOperationTimeToFirstChunk(m, metric.WithExplicitBucketBoundaries(firstBounds...))
-	t.tokens, t.duration, t.first = tokens.Inst(), duration.Inst(), first.Inst()
-	return t, errors.Join(err1, err2, err3)
+	t.tokens = tokens.Inst()
+	t.duration = duration.Inst()
+	t.first = first.Inst()
+	t.runs = t.duration
+	t.calls = t.duration
+	if t.options.Names == Names1_41 {
+		return t, errors.Join(err1, err2, err3)
+	}
+
+	var err4, err5 error
+	t.runs, err4 = m.Float64Histogram(invokeAgentDuration, metric.WithUnit("s"),
+		metric.WithDescription("The duration of one agent invocation."), metric.WithExplicitBucketBoundaries(runBounds...))
+	t.calls, err5 = m.Float64Histogram(executeToolDuration, metric.WithUnit("s"),
+		metric.WithDescription("The duration of one tool execution."), metric.WithExplicitBucketBoundaries(durationBounds...))
+	return t, errors.Join(err1, err2, err3, err4, err5)
 }
 
 // Middleware returns the middleware that creates the spans of requests and calls and adds them to
@@ -119,10 +143,10 @@ func (t *Telemetry) Middleware() pawl.Middleware {
 	}
 }
 
-// measured records the duration of an operation.
-func (t *Telemetry) measured(set []attribute.KeyValue, fault string, took time.Duration) {
+// measured records the duration of an operation in its histogram.
+func measured(in metric.Float64Histogram, set []attribute.KeyValue, fault string, took time.Duration) {
 	set = given(set, fault != "", semconv.ErrorTypeKey.String(fault))
-	t.duration.Record(context.Background(), took.Seconds(), metric.WithAttributes(set...))
+	in.Record(context.Background(), took.Seconds(), metric.WithAttributes(set...))
 }
 
 // metricSet returns the common attributes of an operation's metrics.

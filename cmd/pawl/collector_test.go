@@ -38,13 +38,13 @@ var conventional = map[string]struct {
 }{
 	"invoke_agent": {1, "gen_ai.agent.name", []string{"gen_ai.operation.name", "gen_ai.provider.name"},
 		[]string{"gen_ai.agent.name", "gen_ai.conversation.id", "gen_ai.usage.input_tokens",
-			"gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens",
+			"gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_write.input_tokens",
 			"gen_ai.usage.reasoning.output_tokens", "error.type"}},
 	"chat": {3, "gen_ai.request.model", []string{"gen_ai.operation.name", "gen_ai.provider.name"},
 		[]string{"gen_ai.conversation.id", "gen_ai.output.type", "gen_ai.request.model", "gen_ai.request.max_tokens",
 			"gen_ai.request.temperature", "gen_ai.request.top_p", "gen_ai.request.stop_sequences",
 			"gen_ai.request.stream", "gen_ai.response.id", "gen_ai.response.model", "gen_ai.response.finish_reasons", "gen_ai.response.time_to_first_chunk", "gen_ai.usage.input_tokens",
-			"gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.reasoning.output_tokens", "gen_ai.input.messages",
+			"gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_write.input_tokens", "gen_ai.usage.reasoning.output_tokens", "gen_ai.input.messages",
 			"gen_ai.output.messages", "gen_ai.system_instructions", "error.type"}},
 	"execute_tool": {1, "gen_ai.tool.name", []string{"gen_ai.operation.name"},
 		[]string{"gen_ai.tool.name", "gen_ai.tool.type", "gen_ai.tool.call.id", "gen_ai.tool.call.arguments",
@@ -59,7 +59,11 @@ var metered = map[string]struct {
 	"gen_ai.client.token.usage": {"{token}", []string{"gen_ai.operation.name",
 		"gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model", "gen_ai.token.type"}},
 	"gen_ai.client.operation.duration": {"s", []string{"gen_ai.operation.name", "gen_ai.provider.name",
-		"gen_ai.request.model", "gen_ai.response.model", "error.type", "gen_ai.agent.name", "gen_ai.tool.name"}},
+		"gen_ai.request.model", "gen_ai.response.model", "error.type"}},
+	"gen_ai.invoke_agent.duration": {"s", []string{"gen_ai.operation.name", "gen_ai.provider.name",
+		"error.type", "gen_ai.agent.name"}},
+	"gen_ai.execute_tool.duration": {"s", []string{"gen_ai.operation.name", "gen_ai.provider.name",
+		"error.type", "gen_ai.tool.name"}},
 	"gen_ai.client.operation.time_to_first_chunk": {"s", []string{"gen_ai.operation.name", "gen_ai.provider.name",
 		"gen_ai.request.model", "gen_ai.response.model"}},
 }
@@ -314,7 +318,8 @@ func TestMetricsPage(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, page)
 	}
-	want := map[string]uint64{"gen_ai_client_operation_duration_seconds": 4, "gen_ai_client_token_usage": 4,
+	want := map[string]uint64{"gen_ai_client_operation_duration_seconds": 2, "gen_ai_client_token_usage": 4,
+		"gen_ai_invoke_agent_duration_seconds": 1, "gen_ai_execute_tool_duration_seconds": 1,
 		"gen_ai_client_operation_time_to_first_chunk_seconds": 2}
 	for _, name := range []string{"runs_working", "runs_queued", "runs_limit", "runs_stuck", "leases_lost_total",
 		"journal_errors_total", "journal_up", "questions_open", "question_age_seconds", "effects_unknown"} {
