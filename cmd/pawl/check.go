@@ -29,6 +29,10 @@ func (c *checkCmd) Run(sys *cli.System) error {
 	if len(c.Files) == 0 {
 		return cli.Usage("pawl check agent.yaml", "there is no file")
 	}
+	o, err := c.options(sys)
+	if err != nil {
+		return err
+	}
 	bad := false
 	for _, name := range c.Files {
 		file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: sys.Env})
@@ -37,9 +41,10 @@ func (c *checkCmd) Run(sys *cli.System) error {
 		for _, a := range file.Agents {
 			all = append(all, a.Warnings()...)
 			if err == nil {
-				wrong := a.Check(context.Background(), c.options(sys))
+				wrong := a.Check(context.Background(), o)
 				right = right && len(wrong) == 0
 				all = append(all, wrong...)
+				all = append(all, a.Endings(o)...)
 			}
 		}
 		for _, f := range all {
@@ -48,7 +53,7 @@ func (c *checkCmd) Run(sys *cli.System) error {
 
 		bad = bad || !right
 		if c.Explain && right {
-			if err := c.explain(file, sys); err != nil {
+			if err := c.explain(file, sys, *o); err != nil {
 				return err
 			}
 		}
@@ -61,17 +66,23 @@ func (c *checkCmd) Run(sys *cli.System) error {
 
 // options returns the options of a check. Only the check prints notices; the explanation does not
 // repeat them.
-func (c *checkCmd) options(sys *cli.System) *agentfile.Options {
-	return &agentfile.Options{Getenv: sys.Env, Connect: c.Connect, Notice: sys.Notice}
+func (c *checkCmd) options(sys *cli.System) (*agentfile.Options, error) {
+	o, err := assemble.BuildOptions(sys)
+	if err != nil {
+		return nil, err
+	}
+	o.Connect = c.Connect
+	return o, nil
 }
 
 // explain prints the agents of a file with all settings, and their first requests.
-func (c *checkCmd) explain(file *agentfile.File, sys *cli.System) error {
+func (c *checkCmd) explain(file *agentfile.File, sys *cli.System, o agentfile.Options) error {
+	o.Notice = nil
 	for i, a := range file.Agents {
 		if c.Agent != "" && a.Name != c.Agent {
 			continue
 		}
-		x, err := a.Explain(context.Background(), &agentfile.Options{Getenv: sys.Env, Connect: c.Connect}, c.Task)
+		x, err := a.Explain(context.Background(), &o, c.Task)
 		if err != nil {
 			return assemble.Misconfigured(err)
 		}

@@ -323,9 +323,11 @@ func (c *completer) tools(kind string) {
 
 // models offers the models of the catalogue, and the providers, which any name may follow.
 func (c *completer) models() {
-	if known, err := assemble.Catalogue("--catalog", c.last("catalog")); err == nil {
+	if known, err := assemble.Catalogue(c.sys, "--catalog", c.last("catalog")); err == nil {
 		for _, m := range known.Models("") {
-			c.offer(m.Name(), "")
+			if e, _ := known.Ending(m.Name(), time.Now()); !e.Over {
+				c.offer(m.Name(), "")
+			}
 		}
 	}
 	for _, p := range provider.Names() {

@@ -14,7 +14,7 @@
 //	pawl skills list|show|delete                skills that models have created
 //	pawl threads list|show|delete               conversations that chat has stored
 //	pawl schedules list|show|run|delete         schedules, and their runner
-//	pawl models list|show                       the catalogue of models
+//	pawl models list|show|update                the catalogue of models
 //	pawl doctor                                 faults of this machine: sandbox, keys, database
 //	pawl completion, man, version
 //

@@ -92,7 +92,7 @@ var fileMistakes = []string{
 	"model: gpt-6.1-terra",
 	"model: opanai:gpt-6.1-terra",
 	"model: openai:gpt-6.1-terra\ninstruction: Be brief.",
-	"model: openai:gpt-6.1-terra\nmodel: openai:gpt-5",
+	"model: openai:gpt-6.1-terra\nmodel: openai:gpt-6-luna",
 	"model: {name: openai:m, key_env: sk-abc123}",
 	"model: {name: openai:m, base_url: ''}",
 	"model: {name: openai:m, key: sk-abc123}",
@@ -150,7 +150,7 @@ var commandMistakes = []string{
 	"pawl runs show r1",
 	"pawl serve --addr :8080 agent.yaml",
 	"pawl tools show file_reed",
-	"pawl models show gpt-6",
+	"pawl models show gpt-6.1-terra",
 }
 
 // TestMistakesPage makes every mistake of docs/mistakes.md and compares the page with the messages.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,8 +15,9 @@ import (
 
 // modelsCmd shows the models of the catalogue.
 type modelsCmd struct {
-	List modelsListCmd `cmd:"" help:"@models_list"`
-	Show modelsShowCmd `cmd:"" help:"@models_show"`
+	List   modelsListCmd   `cmd:"" help:"@models_list"`
+	Show   modelsShowCmd   `cmd:"" help:"@models_show"`
+	Update modelsUpdateCmd `cmd:"" help:"@models_update"`
 }
 
 type modelsListCmd struct {
@@ -26,7 +28,7 @@ type modelsListCmd struct {
 
 // Run lists the models. An unknown value is a question mark.
 func (c *modelsListCmd) Run(sys *cli.System) error {
-	all, err := assemble.Catalogue("--file", c.File)
+	all, err := assemble.Catalogue(sys, "--file", c.File)
 	if err != nil {
 		return err
 	}
@@ -39,7 +41,7 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 			c.Provider+":NAME")
 		return nil
 	}
-	const head = "MODEL|CALLS|PARALLEL|SEES|REASONS|WINDOW|OUTPUT|$/M IN|CACHED|$/M OUT|READ"
+	const head = "MODEL|CALLS|PARALLEL|SEES|REASONS|WINDOW|OUTPUT|$/M IN|CACHED|$/M OUT|ENDS|READ"
 	return cli.List(sys.Out, c.JSON, models, head, func(m catalog.Model) []any {
 		in := "?"
 		cached := "?"
@@ -51,7 +53,7 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 			}
 		}
 		return []any{cli.Visible(m.Name()), yesNo(m.Calling), yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
-			tokens(m.Window), tokens(m.MaxOutput), in, cached, out, m.Date}
+			tokens(m.Window), tokens(m.MaxOutput), in, cached, out, cmp.Or(m.Ends, "-"), m.Date}
 	})
 }
 
@@ -86,7 +88,7 @@ type modelsShowCmd struct {
 
 // Run prints a line for each known value, and one for each assumption.
 func (c *modelsShowCmd) Run(sys *cli.System) error {
-	all, err := assemble.Catalogue("--file", c.File)
+	all, err := assemble.Catalogue(sys, "--file", c.File)
 	if err != nil {
 		return err
 	}
@@ -106,6 +108,7 @@ func (c *modelsShowCmd) Run(sys *cli.System) error {
 			fields = append(fields, [2]string{fmt.Sprintf("above %d in", l.Above), priceLine(&l.Price)})
 		}
 	}
+	fields = append(fields, [2]string{"ends on", m.Ends}, [2]string{"successor", m.Successor})
 	fields = append(fields, [2]string{"note", m.Note}, [2]string{"read", strings.TrimSpace(m.Date + " " + m.Source)})
 	for _, a := range assumed {
 		fields = append(fields, [2]string{"assumed", a})

@@ -52,7 +52,12 @@ func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o 
 	if err := m.Over(a); err != nil {
 		return nil, nil, nil, err
 	}
-	options := &agentfile.Options{Getenv: sys.Env, Notice: sys.Notice, Dry: true, Connect: true}
+	options, err := assemble.BuildOptions(sys)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	options.Dry = true
+	options.Connect = true
 	if o.AllowCommands {
 		options.Commands = outside.Exec
 	}

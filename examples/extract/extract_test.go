@@ -234,7 +234,7 @@ func TestKilledBatch(t *testing.T) {
 			t.Errorf("document %d: %d + %d requests, want %d", n, before[n], after[n], sent)
 		}
 	}
-	if paid := float64(answered) * (tokensIn*0.25 + tokensOut*2) / 1e6; math.Abs(cost-paid) > 1e-6 {
+	if paid := float64(answered) * (tokensIn*1 + tokensOut*5) / 1e6; math.Abs(cost-paid) > 1e-6 {
 		t.Errorf("cost $%f, want $%f", cost, paid)
 	}
 	if requests != want {

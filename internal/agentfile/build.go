@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
@@ -67,6 +68,17 @@ type Options struct {
 	// Inner is Approve for the workers of a team, whose calls are nested in others. Nil means the
 	// middleware of their rules.
 	Inner func(r policy.Rules) pawl.Middleware
+
+	// Catalog has the facts about models for agents that name no catalogue. Nil means the built-in
+	// one.
+	Catalog *catalog.Catalog
+
+	// Now is the time that the announced ends of models are compared with. Nil means time.Now.
+	Now func() time.Time
+
+	// Warned has the ends of models that were reported. Builds that share it, one after another,
+	// report each end once. Nil means a map for this build.
+	Warned map[string]bool
 }
 
 // Built is an agent that is ready to run. Call Close after its last run.
@@ -115,6 +127,9 @@ func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 	if b.env == nil {
 		b.env = os.Getenv
 	}
+	if b.opts.Warned == nil {
+		b.opts.Warned = map[string]bool{}
+	}
 	built, err := b.build(ctx)
 	if err != nil {
 		all := FindingsOf(err)
@@ -129,7 +144,7 @@ func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 
 func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	a := b.agent
-	b.known, err = ReadCatalog(a.relative("catalog", a.Catalog))
+	b.known, err = a.catalog(&b.opts)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +152,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
+	b.warnEndings()
 	named, db, closeSets, err := b.sets(ctx)
 	if err != nil {
 		return nil, err

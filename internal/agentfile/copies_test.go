@@ -9,6 +9,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/team"
 	"github.com/pawl-go/pawl/tools/outside"
@@ -119,16 +120,17 @@ func (priced) MaxCost(*llm.Request) (float64, bool) { return 1, true }
 // An agent that will not run is built with some of the options. A field that is added to Options
 // must be taken over by dry, or be named here.
 func TestDryHasEveryOption(t *testing.T) {
-	taken := []string{"Getenv", "Connect", "Notice"}
+	taken := []string{"Getenv", "Connect", "Notice", "Catalog", "Now"}
 	own := []string{"Dry"}
-	left := []string{"Tools", "Bare", "ForAll", "HTTP", "Offline", "Commands", "Ask", "Approve", "Inner", "overhear"}
+	left := []string{"Tools", "Bare", "ForAll", "HTTP", "Offline", "Commands", "Ask", "Approve", "Inner", "Warned"}
 	of := reflect.TypeFor[Options]()
 	for i := range of.NumField() {
 		if name := of.Field(i).Name; !slices.Contains(slices.Concat(taken, own, left), name) {
 			t.Errorf("Options.%s is new: does dry take it over?", name)
 		}
 	}
-	o := &Options{Getenv: func(string) string { return "" }, Connect: true, Notice: func(string) {}}
+	o := &Options{Getenv: func(string) string { return "" }, Connect: true, Notice: func(string) {},
+		Catalog: catalog.Default(), Now: time.Now}
 	for _, name := range append(taken, own...) {
 		if reflect.ValueOf(*o.dry()).FieldByName(name).IsZero() {
 			t.Errorf("dry does not take over Options.%s", name)

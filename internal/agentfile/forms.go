@@ -10,7 +10,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -85,13 +84,15 @@ func (r *reading) modelName(n *yaml.Node, name, path string) {
 		hint := modelHint
 		text, _, _ := strings.Cut(err.Error(), ";")
 		text, _, _ = strings.Cut(text, ", such as")
-		if !strings.Contains(name, ":") && len(name) > 24 { // it may be a key
+		near := provider.Suggest(name)
+		if !strings.Contains(name, ":") && len(name) > 24 {
 			text = "this is no PROVIDER:MODEL"
-		}
-		if prefix, model, ok := strings.Cut(name, ":"); ok {
-			if near := nearest.Word(prefix, provider.Names()); near != "" && near != prefix {
-				hint = "did you mean " + near + ":" + cut(model) + "?"
+			if !strings.Contains(name, "/") {
+				near = "" // it may be a key, which no message repeats
 			}
+		}
+		if near != "" {
+			hint = "did you mean " + cut(near) + "?"
 		}
 		if n.Kind == yaml.MappingNode {
 			path += ".name"

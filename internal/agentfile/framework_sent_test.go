@@ -57,7 +57,7 @@ var sentCases = map[string]sentCase{
 	"gateway `GoogleAIGateway`":        {want: []string{"models/gemini-2.5-pro", "key-of-gemini", "search"}},
 	"gateway `AnthropicGateway`":       {want: []string{"/v1/messages", "key-of-anthropic", `"model":"claude-sonnet-5-5"`}},
 	"gateway `MockInferenceGateway`":   {requests: -1},
-	"gateway `model`":                  {want: []string{`"model":"gpt-4o-mini"`}},
+	"gateway `model`":                  {want: []string{`"model":"gpt-6-luna"`}},
 	"gateway `api_key`": {edits: []string{"OPENAI_API_KEY", "OTHER_KEY", `OTHER_KEY}"`, `OTHER_KEY}", base_url: "SERVER/v1"`},
 		want: []string{"Bearer key-of-another"}},
 	"gateway `base_url`":                          {edits: []string{"http://localhost:1/v1", "SERVER/elsewhere/v1", "{base_url", `{api_key: "${OTHER_KEY}", base_url`}, want: []string{"/elsewhere/v1/chat/completions"}},

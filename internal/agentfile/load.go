@@ -167,7 +167,7 @@ func (f *File) leads() (out []*Agent) {
 
 // Check returns the faults that can be found without a request and that reading the file did not
 // show, such as unknown tools in rules. A machine that lacks something is no fault of the agent.
-// Getenv, Connect and Notice of o are used; o may be nil. Nil means no faults.
+// Getenv, Connect, Notice and Catalog of o are used; o may be nil. Nil means no faults.
 func (a *Agent) Check(ctx context.Context, o *Options) Findings {
 	built, err := a.Build(ctx, o.dry())
 	if err != nil {
@@ -201,7 +201,7 @@ func (o *Options) dry() *Options {
 	if o == nil {
 		return &Options{Dry: true}
 	}
-	return &Options{Getenv: o.Getenv, Dry: true, Connect: o.Connect, Notice: o.Notice}
+	return &Options{Getenv: o.Getenv, Dry: true, Connect: o.Connect, Notice: o.Notice, Catalog: o.Catalog, Now: o.Now}
 }
 
 // framework reads a document of agent.framework/v2: package agentframework translates it into the

@@ -64,17 +64,43 @@ func (b *builder) models() (llm.Model, []pawl.Middleware, error) {
 // question reports a name that is close to a known one, and not another version of it.
 func (b *builder) question(m Model) {
 	prefix, id, _ := strings.Cut(m.Name, ":")
-	_, known := b.known.Find(prefix, id)
+	if _, known := b.known.Find(prefix, id); known || m.BaseURL != "" {
+		return
+	}
 	var names []string
 	for _, k := range b.known.Models(prefix) {
-		names = append(names, prefix+":"+k.ID)
+		if k.Ends == "" {
+			names = append(names, prefix+":"+k.ID)
+		}
 	}
 	near := nearest.Word(m.Name, names)
 	letters := func(r rune) bool { return !unicode.IsDigit(r) }
-	same := slices.Equal(strings.FieldsFunc(near, letters), strings.FieldsFunc(m.Name, letters))
-	if !known && m.BaseURL == "" && near != "" && same {
+	if !slices.Equal(strings.FieldsFunc(near, letters), strings.FieldsFunc(m.Name, letters)) {
+		near = reordered(m.Name, names)
+	}
+	if near != "" {
 		b.tell(fmt.Sprintf("the catalogue has no model %s; did you mean %s?", m.Name, near))
 	}
+}
+
+// reordered returns the first name that has all the parts of s, of which there are at least three,
+// in another order: claude-sonnet-5-5 for claude-5-sonnet.
+func reordered(s string, names []string) string {
+	parts := func(s string) []string {
+		return strings.FieldsFunc(s, func(r rune) bool { return r == '-' || r == ':' })
+	}
+	wanted := parts(s)
+	if len(wanted) < 4 {
+		return "" // the provider and two more
+	}
+	for _, name := range names {
+		have := parts(name)
+		lacks := func(p string) bool { return !slices.Contains(have, p) }
+		if !slices.ContainsFunc(wanted, lacks) && !strings.HasPrefix(name, s) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (b *builder) model(m Model, path string) (llm.Model, error) {

@@ -26,8 +26,8 @@ type gateway struct {
 
 // gatewayTypes are the types of gateways, with their providers and default models.
 var gatewayTypes = []struct{ name, provider, model string }{
-	{"OpenAIGateway", "openai-chat", "gpt-4o-mini"},
-	{"GoogleAIGateway", "gemini", "gemini-2.5-flash"},
+	{"OpenAIGateway", "openai-chat", "gpt-6-luna"},
+	{"GoogleAIGateway", "gemini", "gemini-3.5-flash-lite"},
 	{"AnthropicGateway", "anthropic", ""},
 	{name: "MockInferenceGateway"},
 }

@@ -123,7 +123,12 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 
 // options returns the options that the flags set in addition to the agent.
 func (f *AgentFlags) options(sys *cli.System) (*agentfile.Options, error) {
-	o := &agentfile.Options{Getenv: sys.Env, Notice: sys.Notice, HTTP: f.carry, Offline: f.offline}
+	o, err := BuildOptions(sys)
+	if err != nil {
+		return nil, err
+	}
+	o.HTTP = f.carry
+	o.Offline = f.offline
 	// AskPerson adds the approvals, because it knows whom to ask
 	o.Approve = func(policy.Rules) pawl.Middleware { return pawl.Middleware{} }
 	if f.AllowCommands {

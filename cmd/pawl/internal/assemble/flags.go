@@ -14,7 +14,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/agentfile"
-	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -120,16 +119,6 @@ func (f *FileFlags) Read(name string, sys *cli.System) (*agentfile.Agent, error)
 		sys.Notice(w.Error())
 	}
 	return a, nil
-}
-
-// Catalogue reads the catalogue at path. An empty path means the built-in one. flag is the name of
-// the flag, for the error.
-func Catalogue(flag, path string) (*catalog.Catalog, error) {
-	c, err := agentfile.ReadCatalog(path)
-	for _, f := range agentfile.FindingsOf(err) {
-		return nil, cli.Usage(f.Hint, "%s: %s", flag, f.Message)
-	}
-	return c, err
 }
 
 // driverFlags select how a model calls tools.

@@ -20,6 +20,7 @@ import (
 // TelemetryFlags send traces and metrics of a run to a collector, and write a log.
 type TelemetryFlags struct {
 	OTel    string `name:"otel" placeholder:"URL" help:"@telemetry_otel"`
+	Names   string `name:"otel-names" placeholder:"VERSION" help:"@telemetry_names" rare:""`
 	Log     string `placeholder:"FILE" help:"@telemetry_log"`
 	Content bool   `name:"include-content" aliases:"tell-content" help:"@telemetry_content" rare:""`
 }
@@ -36,7 +37,7 @@ func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 		}
 		return nil
 	}
-	o := &telemetry.Options{Content: f.Content, Redactor: s.Secrets}
+	o := &telemetry.Options{Content: f.Content, Redactor: s.Secrets, Names: telemetry.Names(f.Names)}
 	o.Provider, o.Model = Named(s.Model)
 	if f.OTel != "" {
 		p, err := Pipeline(f.OTel, sys)

@@ -24,16 +24,17 @@ type System struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Env      func(string) string
-	InTerm   bool     // whether In is a terminal
-	OutTerm  bool     // whether Out is a terminal
-	ErrTerm  bool     // whether Err is a terminal
-	Raw      bool     // answers are written unchanged where Out is no terminal
-	Width    int      // columns for text
-	InFile   *os.File // In, if it is a file
-	ErrFile  *os.File // Err, if it is a file
-	Console  Console  // the terminal behind Err and Out; nil means plain streams
-	Under    *System  // the system without the console
-	name     string   // the command that started the program; "" means pawl
+	InTerm   bool             // whether In is a terminal
+	OutTerm  bool             // whether Out is a terminal
+	ErrTerm  bool             // whether Err is a terminal
+	Raw      bool             // answers are written unchanged where Out is no terminal
+	Width    int              // columns for text
+	InFile   *os.File         // In, if it is a file
+	ErrFile  *os.File         // Err, if it is a file
+	Now      func() time.Time // nil means time.Now
+	Console  Console          // the terminal behind Err and Out; nil means plain streams
+	Under    *System          // the system without the console
+	name     string           // the command that started the program; "" means pawl
 }
 
 // Self returns the command that started the program, for hints.

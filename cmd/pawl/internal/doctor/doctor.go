@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/provider"
@@ -58,6 +59,7 @@ type examination struct {
 	sys    *cli.System
 	python string // where the code tool looks for it
 	online bool
+	lists  map[string]*lister // the lists of models, by provider
 	area   string
 	found  []finding
 }
@@ -74,7 +76,7 @@ func (x *examination) ok(format string, args ...any) { x.say(checkOK, "", format
 // Run examines the machine and changes nothing.
 func (c *Cmd) Run(sys *cli.System) error {
 	d := diagnosis{Version: cli.Version(debug.ReadBuildInfo()), Sandbox: sandbox.Probe(), OK: true}
-	x := &examination{sys: sys, python: "/usr/bin/python3", online: c.Online}
+	x := &examination{sys: sys, python: "/usr/bin/python3", online: c.Online, lists: map[string]*lister{}}
 	ctx := context.Background()
 	x.machine(d.Version)
 	x.sandbox(d.Sandbox)
@@ -332,12 +334,18 @@ func (x *examination) files(ctx context.Context, names []string) {
 		}
 		names = []string{"agent.yaml"}
 	}
+	o, err := assemble.BuildOptions(x.sys)
+	if err != nil {
+		x.say(checkFail, "pawl models update writes the catalogue again", "%v", err)
+		return
+	}
+	o.Notice = nil
 	for _, name := range names {
 		file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: x.sys.Env})
 		wrong := agentfile.FindingsOf(err)
 		for _, a := range file.Agents {
 			if err == nil {
-				wrong = append(wrong, a.Check(ctx, &agentfile.Options{Getenv: x.sys.Env})...)
+				wrong = append(wrong, a.Check(ctx, o)...)
 			}
 		}
 		for _, w := range wrong {
@@ -351,6 +359,7 @@ func (x *examination) files(ctx context.Context, names []string) {
 			for _, m := range a.Model {
 				x.keyOf(a.Name, m)
 			}
+			x.endings(a, o)
 		}
 	}
 }

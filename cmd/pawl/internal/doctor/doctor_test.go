@@ -22,6 +22,12 @@ import (
 // examined runs doctor --json in dir with the environment env alone.
 func examined(t *testing.T, dir string, env map[string]string, args ...string) (diagnosis, int) {
 	t.Helper()
+	return examinedAt(t, time.Now, dir, env, args...)
+}
+
+// examinedAt is examined with another clock.
+func examinedAt(t *testing.T, now func() time.Time, dir string, env map[string]string, args ...string) (diagnosis, int) {
+	t.Helper()
 	for _, v := range provider.KeyVariables() {
 		t.Setenv(v, "")
 	}
@@ -33,7 +39,7 @@ func examined(t *testing.T, dir string, env map[string]string, args ...string) (
 	}
 	t.Chdir(dir)
 	var out, errs bytes.Buffer
-	sys := &cli.System{Out: &out, Err: &errs, Env: func(name string) string {
+	sys := &cli.System{Out: &out, Err: &errs, Now: now, Env: func(name string) string {
 		if name == "HOME" {
 			return dir
 		}

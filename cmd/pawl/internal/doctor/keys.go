@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -146,6 +145,9 @@ func (x *examination) endpoints(ctx context.Context) {
 		default:
 			l, err := reach(ctx, p, patience)
 			x.answered(p, l, err)
+			if err == nil {
+				x.announced(p, l)
+			}
 		}
 	}
 }
@@ -218,6 +220,9 @@ func (l *lister) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	query := u.Query()
 	query.Del("alt")
+	if strings.HasSuffix(req.URL.Path, "/messages") {
+		query.Set("limit", "1000") // Anthropic's pages have 20 models otherwise
+	}
 	u.RawPath, u.RawQuery = "", query.Encode()
 	ask, err := http.NewRequestWithContext(req.Context(), http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -240,22 +245,16 @@ func (l *lister) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // models returns the number and the first names of the models, in a line.
 func (l *lister) models() string {
-	var list struct {
-		Data   []struct{ ID string }   `json:"data"`
-		Models []struct{ Name string } `json:"models"`
-	}
-	if err := json.Unmarshal(l.body, &list); err != nil {
+	all, ok := l.list()
+	if !ok {
 		return "it answers"
 	}
-	var names []string
-	for _, m := range list.Data {
-		names = append(names, m.ID)
-	}
-	for _, m := range list.Models {
-		names = append(names, strings.TrimPrefix(m.Name, "models/"))
-	}
-	if len(names) == 0 {
+	if len(all) == 0 {
 		return "no model is there yet"
+	}
+	var names []string
+	for _, m := range all {
+		names = append(names, m.id)
 	}
 	return fmt.Sprintf("%s, %s", cli.Count(len(names), "model"), cli.Line(strings.Join(names, ", "), 60))
 }

@@ -47,6 +47,7 @@ type Cmd struct {
 	A2A        bool          `name:"a2a" help:"@serve_a2a"`
 	PublicURL  string        `name:"public-url" placeholder:"URL" help:"@serve_publicurl"`
 	OTel       string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
+	OTelNames  string        `name:"otel-names" placeholder:"VERSION" help:"@telemetry_names" rare:""`
 	Content    bool          `name:"include-content" aliases:"tell-content" help:"@serve_content"`
 	Schedules  bool          `default:"true" negatable:"" help:"@serve_schedules"`
 	DB         string        `name:"db" placeholder:"FILE" help:"@serve_db"`
@@ -301,6 +302,11 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 			s.close()
 		}
 	}()
+	options, err := assemble.BuildOptions(sys)
+	if err != nil {
+		return nil, err
+	}
+	options.ForAll = true
 	var tools []*pawl.Tool
 	var hidden []string
 	for _, name := range files {
@@ -313,7 +319,7 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 				sys.Notice(w.Error())
 			}
 			assemble.Apply(&assemble.StoreFlags{DB: db}, a)
-			built, err := a.Build(ctx, &agentfile.Options{Getenv: sys.Env, Notice: sys.Notice, ForAll: true})
+			built, err := a.Build(ctx, options)
 			if err != nil {
 				return nil, assemble.Misconfigured(err)
 			}

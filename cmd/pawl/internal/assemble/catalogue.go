@@ -1,0 +1,57 @@
+package assemble
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/agentfile"
+	"github.com/pawl-go/pawl/provider/catalog"
+)
+
+// catalogue.go: the facts about models that the commands use.
+
+// Catalogue reads the catalogue at path. An empty path means the built-in one with the records of
+// UserCatalogue over it. flag is the name of the flag, for the error.
+func Catalogue(sys *cli.System, flag, path string) (*catalog.Catalog, error) {
+	own := path == ""
+	if own {
+		path = UserCatalogue(sys)
+	}
+	if _, err := os.Stat(path); own && errors.Is(err, fs.ErrNotExist) {
+		return catalog.Default(), nil
+	}
+	c, err := agentfile.ReadCatalog(path)
+	for _, f := range agentfile.FindingsOf(err) {
+		if own {
+			return nil, cli.Usage("pawl models update writes it again; without the file the built-in one is used", "%s: %s", path, f.Message)
+		}
+		return nil, cli.Usage(f.Hint, "%s: %s", flag, f.Message)
+	}
+	if own && err == nil {
+		return catalog.Default().Merge(c), nil
+	}
+	return c, err
+}
+
+// UserCatalogue returns the file that pawl models update writes. It stands beside the default
+// database. Empty means that the user has no folder for data.
+func UserCatalogue(sys *cli.System) string {
+	db, err := agentfile.NewDatabase(agentfile.Store{}, sys.Env, false).Path()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(db), "models.json")
+}
+
+// BuildOptions returns the options for the agents of files that every command uses.
+func BuildOptions(sys *cli.System) (*agentfile.Options, error) {
+	known, err := Catalogue(sys, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return &agentfile.Options{Getenv: sys.Env, Notice: sys.Notice, Catalog: known, Now: sys.Now,
+		Warned: map[string]bool{}}, nil
+}
