@@ -153,10 +153,10 @@ func (r *request) addQuery(name, value string, use func(string) error) error {
 
 // repeated returns a field of a query; for a list, one field for each element.
 func repeated(name string, v any) []string {
-	if list, ok := v.([]any); ok {
-		return pairs(flat(name, list))
+	if _, isList := v.([]any); isList {
+		return style{name: "form", explode: true, escape: percent}.fields(name, v)
 	}
-	return pairs([][2]string{{name, plainText(v)}})
+	return []string{percent(name) + "=" + percent(plainText(v))}
 }
 
 // jsonBody parses the template of a JSON body.

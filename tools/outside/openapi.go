@@ -274,7 +274,7 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{spec: s, request: r, schema: newSchemas(s), where: map[string]string{}, names: map[string]bool{}}
+	b := &builder{spec: s, request: r, schema: newSchemas(s), where: map[string]piece{}, names: map[string]bool{}}
 	if err := b.build(o, base); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package outside
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"mime"
@@ -21,8 +22,8 @@ type builder struct {
 
 	props    map[string]any
 	required []string
-	where    map[string]string // arguments of the path's parameters, by parameter name
-	names    map[string]bool   // names of arguments
+	where    map[string]piece // the path's parameters, by name
+	names    map[string]bool  // names of arguments
 }
 
 func (b *builder) build(o *operation, base *url.URL) error {
@@ -128,14 +129,25 @@ func (b *builder) parameter(p map[string]any) error {
 	t := template{{arg: arg}}
 	switch in {
 	case "path":
-		if style := text(p["style"]); style != "" && style != "simple" || asJSON {
-			return fmt.Errorf("its style %q is not supported", style)
+		if asJSON {
+			return errors.New("it is JSON in the path, which is not supported")
 		}
-		b.where[name] = arg
+		s, err := styleOf(p, percent, "simple", "label", "matrix")
+		if err != nil {
+			return err
+		}
+		b.where[name] = piece{arg: arg, write: func(v any) (string, error) { return s.segment(name, v, onePart) }}
 	case "header":
+		s, err := styleOf(p, nil, "simple")
+		if err != nil {
+			return err
+		}
+		if !asJSON {
+			t[0].write = func(v any) (string, error) { return s.segment(name, v, inHeader) }
+		}
 		b.request.headers = append(b.request.headers, field{name: http.CanonicalHeaderKey(name), value: t})
 	default:
-		encode, err := queryStyle(text(p["style"]), p["explode"], asJSON)
+		encode, err := query(p, asJSON)
 		if err != nil {
 			return err
 		}
@@ -144,78 +156,15 @@ func (b *builder) parameter(p map[string]any) error {
 	return nil
 }
 
-// queryStyle returns the function that serializes a parameter of the query (OpenAPI 3.1, section
-// 4.8.12.3).
-func queryStyle(style string, explode any, asJSON bool) (func(string, any) []string, error) {
+// query returns the function that writes a parameter of the query.
+func query(p map[string]any, asJSON bool) (func(string, any) []string, error) {
 	if asJSON {
 		return func(name string, v any) []string {
 			return []string{percent(name) + "=" + percent(string(mustJSON(v)))}
 		}, nil
 	}
-	joined := func(by string) func(string, any) []string {
-		return func(name string, v any) []string {
-			var parts []string
-			for _, pair := range flat("", v) {
-				if _, isObject := v.(map[string]any); isObject {
-					parts = append(parts, percent(pair[0]))
-				}
-				parts = append(parts, percent(pair[1]))
-			}
-			return []string{percent(name) + "=" + strings.Join(parts, by)}
-		}
-	}
-	switch style {
-	case "", "form":
-		if explode == false {
-			return joined(","), nil
-		}
-		return func(name string, v any) []string { return pairs(flat(name, v)) }, nil
-	case "spaceDelimited":
-		return joined("%20"), nil
-	case "pipeDelimited":
-		return joined("%7C"), nil
-	case "deepObject":
-		return func(name string, v any) []string {
-			var out []string
-			for _, pair := range flat(name, v) {
-				key := percent(name)
-				if _, isObject := v.(map[string]any); isObject {
-					key += "%5B" + percent(pair[0]) + "%5D"
-				}
-				out = append(out, key+"="+percent(pair[1]))
-			}
-			return out
-		}, nil
-	}
-	return nil, fmt.Errorf("its style %q is not supported", style)
-}
-
-// flat returns the names and the texts of a value: the fields of an object, the elements of a list
-// under name, otherwise the value itself.
-func flat(name string, v any) [][2]string {
-	var out [][2]string
-	switch v := v.(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out = append(out, [2]string{k, plainText(v[k])})
-		}
-	case []any:
-		for _, e := range v {
-			out = append(out, [2]string{name, plainText(e)})
-		}
-	default:
-		out = append(out, [2]string{name, plainText(v)})
-	}
-	return out
-}
-
-// pairs returns fields of a query, escaped.
-func pairs(fields [][2]string) []string {
-	var out []string
-	for _, f := range fields {
-		out = append(out, percent(f[0])+"="+percent(f[1]))
-	}
-	return out
+	s, err := styleOf(p, percent, "form", "spaceDelimited", "pipeDelimited", "deepObject")
+	return s.fields, err
 }
 
 var pathPlace = regexp.MustCompile(`\{([^{}/]*)\}`)
@@ -240,11 +189,11 @@ func (b *builder) path(base *url.URL, path string) error {
 		var t template
 		at := 0
 		for _, m := range pathPlace.FindAllStringSubmatchIndex(segment, -1) {
-			arg := b.where[segment[m[2]:m[3]]]
-			if arg == "" {
+			argument := b.where[segment[m[2]:m[3]]]
+			if argument.arg == "" {
 				return fmt.Errorf("{%s} stands in its path, and no parameter has that name", segment[m[2]:m[3]])
 			}
-			t = append(t, piece{text: segment[at:m[0]]}, piece{arg: arg})
+			t = append(t, piece{text: segment[at:m[0]]}, argument)
 			at = m[1]
 		}
 		t = append(t, piece{text: segment[at:]})
@@ -259,57 +208,6 @@ func (b *builder) path(base *url.URL, path string) error {
 			t[i].text = fixed[0].text
 		}
 		b.request.path = append(b.request.path, t)
-	}
-	return nil
-}
-
-// body adds an argument for a request body.
-func (b *builder) body(o map[string]any) error {
-	content := object(o["content"])
-	kind := ""
-	form := ""
-	for _, k := range slices.Sorted(maps.Keys(content)) {
-		media, _, _ := mime.ParseMediaType(k)
-		switch {
-		case isJSON(k) && (form != "json" || media == "application/json"):
-			kind = k
-			form = "json"
-		case media == "application/x-www-form-urlencoded" && form != "json":
-			kind = k
-			form = "form"
-		case media == "text/plain" && form == "":
-			kind = k
-			form = "text"
-		}
-	}
-	if form == "" {
-		if o["required"] != true && o != nil {
-			return nil // the body is optional
-		}
-		return fmt.Errorf("its content is neither JSON nor a simple form nor text: %s", brief(slices.Sorted(maps.Keys(content))))
-	}
-	schema, err := b.schema.of(object(content[kind])["schema"])
-	if err != nil {
-		return err
-	}
-	arg := b.argument("body", "request")
-	b.props[arg] = withDescription(schema, text(o["description"]))
-	if o["required"] == true {
-		b.required = append(b.required, arg)
-	}
-	b.request.body = func(args map[string]any) (string, string, error) {
-		v, ok := args[arg]
-		if !ok {
-			return "", "", nil
-		}
-		switch form {
-		case "form":
-			return strings.Join(pairs(flat(arg, v)), "&"), "application/x-www-form-urlencoded", nil
-		case "text":
-			return plainText(v), "text/plain; charset=utf-8", nil
-		}
-		text, err := json.Marshal(v)
-		return string(text), kind, err
 	}
 	return nil
 }

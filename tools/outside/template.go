@@ -15,6 +15,10 @@ type template []piece
 type piece struct {
 	text string
 	arg  string // empty means text
+
+	// write writes the argument in place of the escape of the template's position; nil means the
+	// escape
+	write func(v any) (string, error)
 }
 
 // place matches {name}; {{name}} is the literal text {name}.
@@ -70,13 +74,21 @@ func (t template) fill(args map[string]any, escape func(name string, v any) (str
 		if !ok || v == nil {
 			return "", false, nil
 		}
-		s, err := escape(p.arg, v)
+		s, err := p.written(v, escape)
 		if err != nil {
 			return "", false, err
 		}
 		b.WriteString(s)
 	}
 	return b.String(), true, nil
+}
+
+// written returns an argument as it stands in the text.
+func (p piece) written(v any, escape func(name string, v any) (string, error)) (string, error) {
+	if p.write != nil {
+		return p.write(v)
+	}
+	return escape(p.arg, v)
 }
 
 // plainText returns an argument as text; a list or an object as JSON.
@@ -98,26 +110,23 @@ func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+
 // inPath converts a value to a part of one path segment. The elements of a list are separated by
 // commas.
 func inPath(name string, v any) (string, error) {
-	values := []any{v}
-	if list, ok := v.([]any); ok {
-		values = list
+	if _, isObject := v.(map[string]any); isObject {
+		return onePart(name, v)
 	}
-	var out []string
-	for _, v := range values {
-		switch v.(type) {
-		case []any, map[string]any, nil:
-			return "", fmt.Errorf("%s is part of the path of an address: give a text or a number", name)
-		}
-		s := plainText(v)
-		if err := safeInPath(name, s); err != nil {
-			return "", err
-		}
-		out = append(out, percent(s))
+	return style{name: "simple"}.segment(name, v, onePart)
+}
+
+// onePart converts a text or a number to a part of one path segment.
+func onePart(name string, v any) (string, error) {
+	switch v.(type) {
+	case []any, map[string]any, nil:
+		return "", fmt.Errorf("%s is part of the path of an address: give a text or a number", name)
 	}
-	if len(out) == 0 {
-		return "", fmt.Errorf("%s is empty, and it is part of the path of an address: give a value", name)
+	s := plainText(v)
+	if err := safeInPath(name, s); err != nil {
+		return "", err
 	}
-	return strings.Join(out, ","), nil
+	return percent(s), nil
 }
 
 // safeInPath refuses values that would change the path on a server that unescapes once or twice
