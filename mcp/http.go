@@ -30,7 +30,8 @@ type web struct {
 	server *Server
 	home   *url.URL
 	guard  *netguard.Guard
-	tokens *transport.Tokens // nil means that the server gets no token
+	tokens *transport.Tokens                          // nil means that the server gets no token
+	header func(context.Context) (http.Header, error) // Options.Header; nil means none
 }
 
 // web checks the address and its settings. It sends nothing.
@@ -44,7 +45,7 @@ func (s *Server) web(o *Options) (*web, error) {
 	if _, err := netip.ParseAddr(home.Hostname()); err == nil || home.Hostname() == "localhost" {
 		allow = append(append([]string{}, allow...), home.Host)
 	}
-	w := &web{server: s, home: home}
+	w := &web{server: s, home: home, header: o.Header}
 	w.guard, err = netguard.New(netguard.Options{Allow: allow})
 	if err != nil {
 		return nil, fmt.Errorf("mcp server %q: %w", s.Name, err)
@@ -91,6 +92,15 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for k, v := range c.web.server.Headers {
 		r.Header.Set(k, v)
+	}
+	if c.web.header != nil {
+		own, err := c.web.header(r.Context())
+		if err != nil {
+			return nil, fmt.Errorf("nothing was sent: %w", err)
+		}
+		for k, v := range own {
+			r.Header[http.CanonicalHeaderKey(k)] = v
+		}
 	}
 
 	resumes := r.Header.Get("Last-Event-Id") != ""

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/server/internal/web"
@@ -65,6 +66,9 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := context.WithValue(store.WithScope(r.Context(), who.Scope), mcpClient{}, who)
+	if acts := who.Acts(); acts != nil {
+		ctx = caller.With(ctx, *acts)
+	}
 	s.options.MCP.ServeHTTP(w, r.WithContext(ctx))
 }
 

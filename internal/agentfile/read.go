@@ -228,6 +228,13 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 		return n.Value, n.Value
 	}
 	r.expanded[n] = e
+	for _, field := range e.callers {
+		hint := "in a header of an http, openapi or a2a tool it stands for the caller of the run; $${ writes ${ itself"
+		if strings.HasPrefix(path, "mcp_servers.") {
+			hint = "an MCP server is asked outside of runs, too; in Go: mcp.Options.Header"
+		}
+		r.at(CodeBadVariable, n, path, hint, "%s cannot stand here", cut(field))
+	}
 	for i, name := range e.names {
 		if keyLike(name) && modelReads(path) {
 			r.at(CodeBadValue, n, path, "remove it: secrets belong in keys such as env, headers and key",

@@ -163,6 +163,9 @@ type expanded struct {
 	written string   // what the file says, which is what findings show
 	names   []string // the variables that were set
 	values  []string // what they had
+
+	// callers are the fields of the caller of a run, such as ${caller.token}. They stay in the text.
+	callers []string
 }
 
 // expand replaces ${NAME} and ${NAME:-default} in the text of n; $${ means ${. It returns nil if
@@ -194,6 +197,11 @@ func (r *reading) expand(n *yaml.Node) *expanded {
 		case !closed:
 			r.at(CodeBadVariable, n, "", "${NAME} or ${NAME:-default}; $${ writes ${ itself", "a variable has no end: ${%s", cut(after))
 			return e.into(n, e.written)
+		case strings.HasPrefix(inner, "caller.") && !hasDefault:
+			e.callers = append(e.callers, "${"+inner+"}")
+			out.WriteString("${" + inner + "}")
+			rest = tail
+			continue
 		case !variableName(name):
 			r.at(CodeBadVariable, n, "", "${NAME} or ${NAME:-default}; $${ writes ${ itself", "%q is no name of a variable", cut(name))
 			return e.into(n, e.written)

@@ -54,6 +54,12 @@ type Token struct {
 	// is then every user of the tenant. Nil means only User.
 	Approves []string `json:"approves,omitzero"`
 
+	// Upstream is the credential with which tools act in the name of the client: ${caller.token} in
+	// the headers of tools, and caller.From in Go. It is not stored with runs, so that a run which
+	// another process resumes has it again with the client's next request. Empty means none; calls
+	// that need it are refused.
+	Upstream string `json:"upstream,omitzero"`
+
 	// Runs limits the concurrent runs. 0 means no limit for this token.
 	Runs int `json:"runs,omitzero"`
 	// Streams limits the concurrent streams of events. 0 means no limit for this token.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -56,28 +57,31 @@ func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
 		return nil, err
 	}
 	r := &remote{base: strings.TrimSuffix(d.URL, "/"), origin: q.origin}
-	r.http = &http.Client{Transport: &sender{q.page.Transport, q.headers},
+	r.http = &http.Client{Transport: &sender{q.page.Transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Input = json.RawMessage(a2aInput)
-	t.Run = r.run
+	t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+		h := http.Header{}
+		secrets, err := q.setHeaders(ctx, h, map[string]any{})
+		if err != nil {
+			return llm.ErrorResult(err.Error()), nil
+		}
+		res, err := r.run(context.WithValue(ctx, headersKey{}, h), call)
+		return hide(res, secrets), err
+	}
 	return t, nil
 }
 
-// sender adds the headers of a definition to requests and bounds the responses.
-type sender struct {
-	next    http.RoundTripper
-	headers []field
-}
+// headersKey is the key of a context for the headers of a call's requests.
+type headersKey struct{}
+
+// sender adds the headers of a call to its requests and bounds the responses.
+type sender struct{ next http.RoundTripper }
 
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for _, f := range s.headers {
-		text, _, err := f.value.fill(nil, inHeader)
-		if err != nil {
-			return nil, err
-		}
-		r.Header.Set(f.name, text)
-	}
+	headers, _ := r.Context().Value(headersKey{}).(http.Header)
+	maps.Copy(r.Header, headers)
 	res, err := s.next.RoundTrip(r)
 	if err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(s
 			return err
 		}
 	}
-	r.headers, err = m.header(d.Headers, use)
+	r.headers, r.own, err = m.header(d.Headers, use)
 	if err != nil {
 		return err
 	}

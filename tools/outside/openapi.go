@@ -128,6 +128,7 @@ type spec struct {
 	doc     map[string]any
 	old     bool    // 3.0, whose schemas are not JSON Schema
 	headers []field // sent with each request
+	own     identity
 	// parameters that are credentials, such as "header X-Key"; the model is not asked for them
 	secret map[string]bool
 	ops    []*operation
@@ -162,7 +163,7 @@ func (s *spec) begin() error {
 		return fmt.Errorf("openapi is %q: want 3.0 or 3.1", version)
 	}
 	var err error
-	s.headers, err = s.maker.header(s.def.Headers, func(name string) error {
+	s.headers, s.own, err = s.maker.header(s.def.Headers, func(name string) error {
 		return fmt.Errorf("{%s}: there are no arguments for all operations", name)
 	})
 	if err != nil {
@@ -265,7 +266,7 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if !toolName.MatchString(o.name) {
 		return nil, fmt.Errorf("%q is not a name for a tool: shorten the prefix", o.name)
 	}
-	r := &request{method: o.method, headers: slices.Clone(s.headers)}
+	r := &request{method: o.method, headers: slices.Clone(s.headers), own: s.own}
 	base, trusted, err := s.base(o)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -33,6 +34,7 @@ type request struct {
 	path    []template // escaped segments; the first one follows the first slash
 	query   []field
 	headers []field
+	own     identity
 	body    func(args map[string]any) (text, contentType string, err error) // nil means no body
 	result  pointer
 	page    *webpage.Fetcher
@@ -174,24 +176,46 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	if v := pawl.InvocationFrom(ctx); v != nil && !reads(r.method) {
 		q.Header.Set("Idempotency-Key", v.IdempotencyKey())
 	}
-	for _, f := range r.headers {
-		s, ok, err := f.value.fill(args, inHeader)
-		if err != nil {
-			return llm.ErrorResult(err.Error()), nil
-		}
-		if ok {
-			q.Header.Set(f.name, s)
-		}
+	secrets, err := r.setHeaders(ctx, q.Header, args)
+	if err != nil {
+		return llm.ErrorResult(err.Error()), nil
 	}
 	res, err := r.page.Fetch(ctx, q)
 	var failed *webpage.Error
 	switch {
 	case errors.As(err, &failed):
-		return llm.ToolResult{}, failed.Call()
+		own := *failed
+		own.Text = hide(llm.TextResult(own.Text), secrets).Text()
+		return llm.ToolResult{}, own.Call()
 	case err != nil:
 		return llm.ToolResult{}, err
 	}
-	return sending.Stated(r.answer(res), res.Status, len(res.Body) == 0)
+	return sending.Stated(hide(r.answer(res), secrets), res.Status, len(res.Body) == 0)
+}
+
+// setHeaders sets the headers of the definition, then those of Options.Header. It returns the values
+// that belong to the caller of the run.
+func (r *request) setHeaders(ctx context.Context, h http.Header, args map[string]any) (secrets []string, err error) {
+	values, err := r.own.values(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range values {
+		secrets = append(secrets, plainText(v))
+	}
+	filled := maps.Clone(args)
+	maps.Copy(filled, values)
+	for _, f := range r.headers {
+		s, ok, err := f.value.fill(filled, inHeader)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			h.Set(f.name, s)
+		}
+	}
+	more, err := r.own.apply(ctx, h)
+	return append(secrets, more...), err
 }
 
 // arguments decodes the arguments of a call; numbers keep their spelling.
@@ -273,10 +297,27 @@ var connectionHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", 
 
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, section 5.6.2
 
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+// headerPlace matches ${NAME}, which is an environment variable, and ${caller.token}.
+var headerPlace = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*|caller\.[^}]*)\}`)
 
 // header parses the headers of a definition. Variables are inserted now, arguments at each call.
-func (m *maker) header(headers map[string]string, use func(name string) error) ([]field, error) {
+func (m *maker) header(headers map[string]string, use func(name string) error) ([]field, identity, error) {
+	out, err := m.fields(headers, use)
+	if err != nil {
+		return nil, identity{}, err
+	}
+	own := identity{header: m.opts.Header}
+	for _, f := range out {
+		for _, p := range f.value {
+			if m := callerPlace.FindStringSubmatch(p.arg); m != nil && !slices.Contains(own.fields, m[1]) {
+				own.fields = append(own.fields, m[1])
+			}
+		}
+	}
+	return out, own, nil
+}
+
+func (m *maker) fields(headers map[string]string, use func(name string) error) ([]field, error) {
 	var out []field
 	for name, value := range headers {
 		key := http.CanonicalHeaderKey(name)
@@ -285,7 +326,20 @@ func (m *maker) header(headers map[string]string, use func(name string) error) (
 		}
 		var t template
 		at := 0
-		for _, v := range variable.FindAllStringSubmatchIndex(value, -1) {
+		for _, v := range headerPlace.FindAllStringSubmatchIndex(value, -1) {
+			before, err := parseTemplate(value[at:v[0]], use)
+			if err != nil {
+				return nil, fmt.Errorf("headers: %s: %w", name, err)
+			}
+			t = append(t, before...)
+			at = v[1]
+			if field := callerPlace.FindStringSubmatch(value[v[0]:v[1]]); field != nil {
+				if callerFields[field[1]] == nil {
+					return nil, fmt.Errorf("headers: %s: %s: a caller has name, tenant, user and token", name, field[0])
+				}
+				t = append(t, piece{arg: callerArgument(field[1])})
+				continue
+			}
 			secret := m.opts.Getenv(value[v[2]:v[3]])
 			if strings.TrimSpace(secret) == "" {
 				return nil, fmt.Errorf("headers: %s: the variable %s of the environment is not set", name, value[v[2]:v[3]])
@@ -293,13 +347,8 @@ func (m *maker) header(headers map[string]string, use func(name string) error) (
 			if _, err := inHeader("", secret); err != nil {
 				return nil, fmt.Errorf("headers: %s: the variable %s has a character that is not allowed in a header, such as a line break", name, value[v[2]:v[3]])
 			}
-			before, err := parseTemplate(value[at:v[0]], use)
-			if err != nil {
-				return nil, fmt.Errorf("headers: %s: %w", name, err)
-			}
-			t = append(append(t, before...), piece{text: secret})
+			t = append(t, piece{text: secret})
 			m.set.secrets = append(m.set.secrets, secret)
-			at = v[1]
 		}
 		rest, err := parseTemplate(value[at:], use)
 		if err != nil {

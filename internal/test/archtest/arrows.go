@@ -24,7 +24,7 @@ const (
 	schemaModule = "github.com/santhosh-tekuri/jsonschema/v6"
 	yamlModule   = "go.yaml.in/yaml/v3"
 	a2aModule    = "github.com/a2aproject/a2a-go/v2"
-	textModule   = "golang.org/x/text" // a dependency of the validator, for its messages
+	textModule   = "golang.org/x/text" // a dependency of the validator, for its messages, and of pages, for charsets
 )
 
 // planned lists packages that arrows may name before they exist. A package that exists leaves the
@@ -45,6 +45,7 @@ var arrows = []arrow{
 	{from: "internal/runtrace"},
 	{from: "internal/runerr", to: []string{"."}},
 	{from: "internal/background"},
+	{from: "caller"},
 	{from: "internal/conversation", to: []string{"llm"}},
 	{from: "internal/plantext", modules: []string{jsonModule}},
 	{from: "llm", to: []string{"internal/background", "internal/schema", "internal/text", "internal/jsonform"}, modules: []string{jsonModule}},
@@ -137,7 +138,7 @@ var arrows = []arrow{
 		modules: []string{"github.com/netresearch/go-cron"}},
 	{from: "tools/file", to: join(shared, ".", "llm"), modules: []string{"github.com/bmatcuk/doublestar/v4"}},
 	{from: "tools/remember", to: join(shared, ".", "llm", "store", "internal/conversation")},
-	{from: "tools/outside", to: join(shared, ".", "llm", "sandbox", "store"), modules: []string{yamlModule, a2aModule}},
+	{from: "tools/outside", to: join(shared, ".", "llm", "caller", "sandbox", "store"), modules: []string{yamlModule, a2aModule, textModule}},
 	{from: "tools/code", to: []string{".", "llm", "sandbox", "internal/jsonform", "internal/nearest", "internal/text", "tools/internal/toolrun"}, modules: []string{"go.starlark.net"}},
 	{from: "tools/...", to: join(shared, ".", "llm", "sandbox", "sandbox/proxy", "store")},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
@@ -173,12 +174,12 @@ var arrows = []arrow{
 	{from: "viewer"}, // it uses the server's API over HTTP alone
 	// The server: server → openai, ui, a2a → conversation → web → runs → access → api. No protocol
 	// knows another, and runs does not import net/http.
-	{from: "server", to: join(toWeb, ".", "llm", "redact", "store", "durable", "durable/journal", "internal/gate",
+	{from: "server", to: join(toWeb, ".", "caller", "llm", "redact", "store", "durable", "durable/journal", "internal/gate",
 		"server/internal/a2a", "server/internal/access", "server/internal/openai", "server/internal/ui")},
 	// programs have it without a server
 	{from: "server/api", to: []string{".", "llm", "store", "durable/journal"}},
-	{from: "server/internal/access", to: []string{"store", "server/api"}},
-	{from: "server/internal/runs", to: []string{".", "llm", "redact", "store", "durable", "durable/journal",
+	{from: "server/internal/access", to: []string{"caller", "store", "server/api"}},
+	{from: "server/internal/runs", to: []string{".", "caller", "llm", "redact", "store", "durable", "durable/journal",
 		"internal/schema", "server/api", "server/internal/access"}},
 	{from: "server/internal/web", to: []string{"redact", "store", "internal/gate", "server/api",
 		"server/internal/access", "server/internal/runs"}},

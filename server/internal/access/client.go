@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
@@ -64,6 +65,20 @@ func NewClient(t api.Token) *Client {
 	}
 	c.token.Token = ""
 	return c
+}
+
+// Acts returns the client as the one in whose name tools act, or nil for an approver, in whose name
+// no run acts.
+func (c *Client) Acts() *caller.Caller {
+	if c.approves != nil {
+		return nil
+	}
+	return &caller.Caller{
+		Name:   c.Name,
+		Tenant: c.Scope.Tenant,
+		User:   c.Scope.User,
+		Token:  caller.Token(c.token.Upstream),
+	}
 }
 
 // May reports whether the client has a permission.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/api"
@@ -101,7 +102,7 @@ func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), erro
 	if old != nil {
 		h.forget(old)
 	}
-	l = h.newLive(p, j, release)
+	l = h.newLive(p, j, release, h.actor(ctx, p, old))
 	h.runs[p] = l
 	if !j.replay {
 		h.wakeWatchers(p)
@@ -122,7 +123,8 @@ func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), erro
 }
 
 // newLive returns a run with contexts of its own, which do not end with the request that starts it.
-func (h *hub) newLive(p place, j job, release func()) *Live {
+// acts is the one in whose name its tools act; nil means none.
+func (h *hub) newLive(p place, j job, release func(), acts *caller.Caller) *Live {
 	l := &Live{
 		place:   p,
 		job:     j,
@@ -132,8 +134,27 @@ func (h *hub) newLive(p place, j job, release func()) *Live {
 		done:    make(chan struct{}),
 	}
 	scoped := store.WithThread(store.WithScope(h.base, p.scope), j.thread)
+	if acts != nil {
+		scoped = caller.With(scoped, *acts)
+	}
 	l.ctx, l.cancel = context.WithCancelCause(scoped)
 	return l
+}
+
+// actor returns the one in whose name the tools of a run act: the client of the request in ctx, if
+// the run is its own, or else the one of the run's last attempt in this process. A person who decides
+// the calls of another user lends that run no credentials.
+func (h *hub) actor(ctx context.Context, p place, old *Live) *caller.Caller {
+	if c, ok := caller.From(ctx); ok && c.Tenant == p.scope.Tenant && c.User == p.scope.User {
+		return &c
+	}
+	if old == nil {
+		return nil
+	}
+	if c, ok := caller.From(old.ctx); ok {
+		return &c
+	}
+	return nil
 }
 
 // admit reports whether a run may start at once, or else wait, and takes its slot. The error is for

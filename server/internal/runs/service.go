@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
@@ -87,12 +88,19 @@ type Caller struct {
 	Name     string      // recorded with decisions
 	Identity string      // recorded with decisions: llm.Decision.Identity
 	Rights   access.Rights
+	// Acts is the one in whose name the tools of a run act. Nil means the one of the run before.
+	Acts *caller.Caller
 	// Slot takes one of the caller's concurrent runs, until release is called. Nil means no limit.
 	Slot func() (release func(), err error)
 }
 
-// in returns ctx with the scope of the caller.
-func (c Caller) in(ctx context.Context) context.Context { return store.WithScope(ctx, c.Scope) }
+// in returns ctx with the scope of the caller, and with the one in whose name tools act.
+func (c Caller) in(ctx context.Context) context.Context {
+	if c.Acts != nil {
+		ctx = caller.With(ctx, *c.Acts)
+	}
+	return store.WithScope(ctx, c.Scope)
+}
 
 // Started returns when the Service began. What the journal has from before is of another process.
 func (s *Service) Started() time.Time { return s.started }

@@ -84,6 +84,7 @@ func CallerOf(c *access.Client) runs.Caller {
 		Name:     c.Name,
 		Identity: c.Identity(),
 		Rights:   c.Rights,
+		Acts:     c.Acts(),
 		Slot: func() (func(), error) {
 			release, ok := c.AcquireRun()
 			if ok {
