@@ -37,11 +37,11 @@ type Options struct {
 	// Login shows a person the address of a login page and returns the address to which the login
 	// redirected. Nil means that no login is possible.
 	Login func(ctx context.Context, url string) (string, error)
-	// Header returns headers for each HTTP request to the server, in addition to Server.Headers: the
-	// credentials of the caller, whom it finds in ctx. ctx is that of the call, if a call causes the
-	// request, and has no caller for requests that begin or keep a session. With an error the request
-	// fails and nothing is sent. A server that ties a session to one user needs a Client for each
-	// user. Nil means none.
+	// Header returns headers for each HTTP request to the server, in addition to Server.Headers:
+	// the credentials of the caller, whom it finds in ctx. ctx is the context of the call, if a
+	// call causes the request, and has no caller for requests that begin or keep a session. With an
+	// error the request fails and nothing is sent. A server that ties a session to one user needs a
+	// Client for each user. Nil means none.
 	Header func(ctx context.Context) (http.Header, error)
 	Getenv func(name string) string // nil means os.Getenv
 }

@@ -22,8 +22,8 @@ import (
 var modelName = regexp.MustCompile(`\b(openai|openai-chat|anthropic|gemini|groq|mistral|deepseek|xai|openrouter):([a-z0-9][a-z0-9./-]*[a-z0-9])|` +
 	`\b(gpt-[0-9][a-z0-9.-]*[a-z0-9]|claude-(?:opus|sonnet|haiku|fable|[0-9])[a-z0-9.-]*[0-9]|gemini-[0-9][a-z0-9.-]*[a-z0-9]|grok-[0-9][0-9.]*|o[134]-(?:mini|pro))\b`)
 
-// factPages state facts about certain models, or about the names of models, in which those names are
-// the subject and not examples.
+// factPages state facts about certain models, or about the names of models, in which those names
+// are the subject and not examples.
 var factPages = []string{
 	"CHANGELOG.md",
 	"docs/internals/", // the history of the project

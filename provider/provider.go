@@ -1,5 +1,5 @@
-// Package provider opens models by name: "openai:gpt-6.1-terra" is gpt-6.1-terra over OpenAI's Responses
-// API, "anthropic:claude-sonnet-5-5" is that model over Anthropic's Messages API.
+// Package provider opens models by name: "openai:gpt-6.1-terra" is gpt-6.1-terra over OpenAI's
+// Responses API, "anthropic:claude-sonnet-5-5" is that model over Anthropic's Messages API.
 //
 //	o := &provider.Options{BaseURL: "http://localhost:11434/v1"}
 //	m, err := provider.Open("openai-chat:qwen3:4b", o)

@@ -17,18 +17,18 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Conventions is the version of the semantic conventions that most names are of: the last version in
-// go.opentelemetry.io/otel that contains generative AI. Names has the others.
+// Conventions is the version of the semantic conventions that most names are of: the last version
+// in go.opentelemetry.io/otel that contains generative AI. Names has the others.
 const Conventions = "1.41.0"
 
 // Names are the names of the conventions for generative AI, which change. Most are the same in all
-// versions; those that differ are stated here.
+// versions; the others are stated here.
 type Names string
 
 const (
 	// Names2026 are the names of the conventions' own repository,
-	// github.com/open-telemetry/semantic-conventions-genai, of November 2026. Tokens that are written to
-	// a cache are gen_ai.usage.cache_write.input_tokens. Runs have the metric
+	// github.com/open-telemetry/semantic-conventions-genai, of November 2026. Tokens that are
+	// written to a cache are gen_ai.usage.cache_write.input_tokens. Runs have the metric
 	// gen_ai.invoke_agent.duration, calls gen_ai.execute_tool.duration.
 	Names2026 Names = "2026"
 	// Names1_41 are the names of version 1.41: gen_ai.usage.cache_creation.input_tokens, and

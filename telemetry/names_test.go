@@ -66,7 +66,7 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	}
 }
 
-// checkNames compares the names of spans and metrics with those of the conventions.
+// checkNames compares the names of spans and metrics with the names in the conventions.
 func checkNames(t *testing.T, names telemetry.Names, cacheWrite attribute.Key, metrics []string) {
 	b := newBench(t, telemetry.Options{Model: "m", Provider: "openai", Content: true, Names: names})
 	warm := 0.5

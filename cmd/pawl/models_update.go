@@ -68,8 +68,8 @@ func (c *modelsUpdateCmd) Run(sys *cli.System) error {
 	return err
 }
 
-// existing returns the file if it exists. A catalogue that is written for the first time begins with
-// the built-in one.
+// existing returns the file if it exists. A catalogue that is written for the first time begins
+// with the built-in one.
 func existing(file string) string {
 	if _, err := os.Stat(file); err != nil {
 		return ""

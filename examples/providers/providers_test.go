@@ -182,8 +182,8 @@ func TestFallback(t *testing.T) {
 		t.Errorf("%s, the tool was asked for %q", out, *cities)
 	}
 	// One request of each run, the question and the form. The form is asked for with other
-	// instructions, to which the thinking of this model is not bound: it is refused once, and asked for
-	// again without the thinking.
+	// instructions, to which the thinking of this model is not bound: it is refused once, and asked
+	// for again without the thinking.
 	if n, m := len(full.Received()), len(free.Received()); n != 2 || m != 4 {
 		t.Errorf("%d requests to the full provider, %d to the free one; want 2 and 4", n, m)
 	}

@@ -10,9 +10,9 @@ import (
 // ending.go: the models of an agent that their providers have ended, or will end soon.
 
 // Endings returns a warning for each model of a that its provider has ended or ends within
-// catalog.EndNotice. A model at an address of the file's own is left out, because another server may
-// use the name for something else. Workers are agents of their own. A catalogue that cannot be read
-// is a fault, which Check returns. Now and Catalog of o are used; o may be nil.
+// catalog.EndNotice. A model at an address of the file's own is left out, because another server
+// may use the name for something else. Workers are agents of their own. A catalogue that cannot be
+// read is a fault, which Check returns. Now and Catalog of o are used; o may be nil.
 func (a *Agent) Endings(o *Options) Findings {
 	o = cmp.Or(o, new(Options))
 	known, err := a.catalog(o)
@@ -58,7 +58,7 @@ func (a *Agent) named() (all []namedModel) {
 	return all
 }
 
-// catalog returns the catalogue that a names, else that of the options, else the built-in one.
+// catalog returns the catalogue that a names, else the one in the options, else the built-in one.
 func (a *Agent) catalog(o *Options) (*catalog.Catalog, error) {
 	if a.Catalog == "" && o.Catalog != nil {
 		return o.Catalog, nil

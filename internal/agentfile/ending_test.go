@@ -25,8 +25,8 @@ agent: b
 model: openai:old
 `
 
-// Each model of an agent that ends is a warning with its place, and a build reports it once. A model
-// at an address of the file's own is not checked.
+// Each model of an agent that ends is a warning with its place, and a build reports it once. A
+// model at an address of the file's own is not checked.
 func TestEndings(t *testing.T) {
 	known, err := catalog.Parse([]byte(`[{"provider":"openai","id":"old","ends":"2026-12-11","successor":"new"},
 		{"provider":"anthropic","id":"old","ends":"2026-11-20"},{"provider":"gemini","id":"old","ends":"2027-06-01"},{"provider":"openai","id":"new"}]`))

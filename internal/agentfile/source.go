@@ -164,7 +164,8 @@ type expanded struct {
 	names   []string // the variables that were set
 	values  []string // what they had
 
-	// callers are the fields of the caller of a run, such as ${caller.token}. They stay in the text.
+	// callers are the fields of the caller of a run, such as ${caller.token}. They stay in the
+	// text.
 	callers []string
 }
 

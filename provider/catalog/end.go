@@ -26,8 +26,8 @@ type Ending struct {
 	in int // days from that time to Day
 }
 
-// Ending returns the announced end of a model if it is over at now, or less than EndNotice away. The
-// successor of a successor that ends as well is returned in its place. A snapshot ends with its
+// Ending returns the announced end of a model if it is over at now, or less than EndNotice away.
+// The successor of a successor that ends as well is returned in its place. A snapshot ends with its
 // model. A nil Catalog means Default.
 func (c *Catalog) Ending(name string, now time.Time) (e Ending, ok bool) {
 	provider, id, _ := strings.Cut(name, ":")
@@ -46,7 +46,8 @@ func (c *Catalog) Ending(name string, now time.Time) (e Ending, ok bool) {
 	return e, true
 }
 
-// Text says in a clause which model ends and when, such as "openai:a ends on 2026-12-11, in 12 days".
+// Text says in a clause which model ends and when, such as "openai:a ends on 2026-12-11, in 12
+// days".
 func (e Ending) Text() string {
 	day := e.Day.Format(time.DateOnly)
 	switch {

@@ -89,15 +89,16 @@ func (l listedModel) model() Model {
 }
 
 // Merge returns a catalogue with the models of c and of newer. Of two records for one model it has
-// the later one, and that of newer if both have the same day. A record that has only some of the
-// facts leaves the others as they were. Neither catalogue is changed.
+// the later one, and the record of newer if both have the same day. A record that has only some of
+// the facts leaves the others as they were. Neither catalogue is changed.
 func (c *Catalog) Merge(newer *Catalog) *Catalog {
 	models := slices.Clone(c.models)
 	at := named(models)
 	for _, m := range newer.models {
 		i, known := at[m.Provider+":"+m.ID]
 		switch {
-		case known && models[i].ID != m.ID && newer.partial: // an alias here, whose model has the facts
+		case known && models[i].ID != m.ID && newer.partial:
+			// It is an alias here, and its model has the facts.
 		case !known || models[i].ID != m.ID:
 			at[m.Provider+":"+m.ID] = len(models)
 			models = append(models, m)

@@ -23,8 +23,8 @@ type content struct {
 	charset encoding.Encoding // nil means UTF-8
 }
 
-// contentOf reports whether a media type can be written, and how. A range such as */* cannot: it does
-// not say what the server reads.
+// contentOf reports whether a media type can be written, and how. A range such as */* cannot: it
+// does not say what the server reads.
 func contentOf(kind string) (c content, ok bool) {
 	media, params, err := mime.ParseMediaType(kind)
 	if err != nil {
@@ -139,9 +139,9 @@ func (c content) writer(encodings map[string]any) (func(any) (string, error), er
 	}, nil
 }
 
-// formWriter returns the function that writes a form. Each field is written as its entry in encoding
-// says (OpenAPI 3.1, section 4.8.15). A field without an entry is a text; a list has a field for each
-// element, and an object is JSON.
+// formWriter returns the function that writes a form. Each field is written as its entry in
+// encoding says (OpenAPI 3.1, section 4.8.15). A field without an entry is a text; a list has a
+// field for each element, and an object is JSON.
 func (c content) formWriter(encodings map[string]any) (func(any) (string, error), error) {
 	styles := map[string]style{}
 	asJSON := map[string]bool{}

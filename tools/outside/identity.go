@@ -14,8 +14,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// identity.go: requests in the name of the caller of a run. They fail closed: without the credential
-// nothing is sent.
+// identity.go: requests in the name of the caller of a run. They fail closed: without the
+// credential nothing is sent.
 
 // callerPlace matches ${caller.token} and ${caller.name}.
 var callerPlace = regexp.MustCompile(`\$\{caller\.([^}]*)\}`)
@@ -28,14 +28,16 @@ var callerFields = map[string]func(caller.Caller) string{
 	"token":  func(c caller.Caller) string { return c.Token.Reveal() },
 }
 
-// callerArgument is the argument that stands for a field of the caller in a template. No argument of
-// a model has such a name.
+// callerArgument is the argument that stands for a field of the caller in a template. No argument
+// of a model has such a name.
 func callerArgument(field string) string { return "${caller." + field + "}" }
 
 // identity adds to requests what belongs to the caller of a run.
 type identity struct {
-	fields []string                                       // of the caller, in headers of the definition
-	header func(ctx context.Context) (http.Header, error) // Options.Header; nil means none
+	fields []string // of the caller, in headers of the definition
+
+	// header is Options.Header; nil means none.
+	header func(ctx context.Context) (http.Header, error)
 }
 
 // errNoCaller is the refusal of a call that acts for a caller.

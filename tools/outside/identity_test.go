@@ -28,8 +28,8 @@ func as(t *testing.T, ctx context.Context, s *outside.Set, name, args string) pa
 	return reg.Execute(ctx, name, json.RawMessage(args))
 }
 
-// Each caller sends his own token. Without a caller or without a token nothing is sent, and what the
-// server repeats of the token is hidden.
+// Each caller sends his own token. Without a caller or without a token nothing is sent, and what
+// the server repeats of the token is hidden.
 func TestCallerToken(t *testing.T) {
 	asked := 0
 	host, last := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,12 @@ func TestCallerToken(t *testing.T) {
 
 	for name, s := range tools {
 		for _, who := range []struct{ user, token string }{{"ann", "token-of-ann"}, {"bob", "token-of-bob"}} {
-			ctx := caller.With(t.Context(), caller.Caller{Name: who.user, Tenant: "acme", User: who.user, Token: caller.Token(who.token)})
+			ctx := caller.With(t.Context(), caller.Caller{
+				Name:   who.user,
+				Tenant: "acme",
+				User:   who.user,
+				Token:  caller.Token(who.token),
+			})
 			x := as(t, ctx, s, "op", `{}`)
 			want(t, x, pawl.OutcomeOK, "[redacted]", "acme/"+who.user)
 			if got := last.header.Get("Authorization"); got != "Bearer "+who.token {

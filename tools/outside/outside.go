@@ -25,11 +25,10 @@
 // The author of a definition is trusted; the model is not. {name} in a template stands for an
 // argument of the call, escaped for its position. It cannot change the scheme, the host or the
 // segments of the path, and cannot begin another header or another field of the query. ${NAME} in a
-// header stands for an environment variable, which the model never sees, and ${caller.token} for the
-// credential of the caller of the run: see package caller. Requests go through the
-// guard of http_fetch: addresses that are not public are refused unless the definition names them.
-// Programs get the environment that the definition lists and no other, and run only if Options has
-// a Runner.
+// header stands for an environment variable, which the model never sees, and ${caller.token} for
+// the credential of the caller of the run: see package caller. Requests go through the guard of
+// http_fetch: addresses that are not public are refused unless the definition names them. Programs
+// get the environment that the definition lists and no other, and run only if Options has a Runner.
 package outside
 
 import (
@@ -55,11 +54,11 @@ type Options struct {
 	// definitions, in the forms of tools/http.
 	Allow []string
 
-	// Header returns headers for a request of an http, openapi or a2a tool, in addition to those of
-	// its definition: the credentials of the caller, which it finds in the context of the call
-	// (caller.From, or a value of the program's own). With an error the call is refused, nothing is
-	// sent, and the model reads the error. The values are hidden in what the server answers. Nil
-	// means none.
+	// Header returns headers for a request of an http, openapi or a2a tool, in addition to the
+	// headers of its definition: the credentials of the caller, which it finds in the context of
+	// the call (caller.From, or a value of the program's own). With an error the call is refused,
+	// nothing is sent, and the model reads the error. The values are hidden in what the server
+	// answers. Nil means none.
 	Header func(ctx context.Context) (http.Header, error)
 
 	Getenv func(string) string // nil means os.Getenv

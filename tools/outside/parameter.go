@@ -126,8 +126,14 @@ func (b *builder) parameter(p map[string]any) error {
 	if required {
 		b.required = append(b.required, arg)
 	}
+	return b.write(p, arg, asJSON)
+}
+
+// write adds a parameter to the request, written in its style.
+func (b *builder) write(p map[string]any, arg string, asJSON bool) error {
+	name := text(p["name"])
 	t := template{{arg: arg}}
-	switch in {
+	switch text(p["in"]) {
 	case "path":
 		if asJSON {
 			return errors.New("it is JSON in the path, which is not supported")

@@ -193,8 +193,8 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	return sending.Stated(hide(r.answer(res), secrets), res.Status, len(res.Body) == 0)
 }
 
-// setHeaders sets the headers of the definition, then those of Options.Header. It returns the values
-// that belong to the caller of the run.
+// setHeaders sets the headers of the definition, then the headers of Options.Header. It returns the
+// values that belong to the caller of the run.
 func (r *request) setHeaders(ctx context.Context, h http.Header, args map[string]any) (secrets []string, err error) {
 	values, err := r.own.values(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // style is how a value is written into a query, a form, a path or a header: the fields style and
-// explode of a parameter or an encoding (OpenAPI 3.1, sections 4.8.12 and 4.8.15). Values are always
-// escaped: allowReserved only permits a server to get them without escapes.
+// explode of a parameter or an encoding (OpenAPI 3.1, sections 4.8.12 and 4.8.15). Values are
+// always escaped: allowReserved only permits a server to get them without escapes.
 type style struct {
 	name    string // form, spaceDelimited, pipeDelimited, deepObject, simple, label, matrix
 	explode bool
@@ -32,8 +32,8 @@ func styleOf(o map[string]any, escape func(string) string, usual string, others 
 	return s, nil
 }
 
-// fields writes a value as fields of a query or of a form, "name=value". An empty list and an object
-// without fields have none, unless they stand in one field.
+// fields writes a value as fields of a query or of a form, "name=value". An empty list and an
+// object without fields have none, unless they stand in one field.
 func (s style) fields(name string, v any) []string {
 	key := s.escape(name)
 	object, isObject := v.(map[string]any)
@@ -82,8 +82,8 @@ func (s style) each(key string, list []any) []string {
 	return out
 }
 
-// named returns the fields of an object in the order of their names, with by between name and value.
-// A field that is null is left out.
+// named returns the fields of an object in the order of their names, with by between name and
+// value. A field that is null is left out.
 func (s style) named(o map[string]any, by string) []string {
 	out := []string{}
 	for _, k := range slices.Sorted(maps.Keys(o)) {
@@ -94,8 +94,9 @@ func (s style) named(o map[string]any, by string) []string {
 	return out
 }
 
-// deep returns the fields of an object as key[name]=value. OpenAPI does not define objects and lists
-// in such an object: an object gets a further pair of brackets, a list a field for each element.
+// deep returns the fields of an object as key[name]=value. OpenAPI does not define objects and
+// lists in such an object: an object gets a further pair of brackets, a list a field for each
+// element.
 func (s style) deep(key string, o map[string]any) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(o)) {

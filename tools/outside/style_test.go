@@ -18,8 +18,8 @@ const (
 )
 
 // The rows of "Style Examples" in OpenAPI 3.0.4 and 3.1.1, section Parameter Object. Objects are in
-// the order of their names here, B before G before R. The styles label and matrix are as RFC 6570 has
-// them; the tables of 3.0.3 and 3.1.0 separate a label's values by points in both rows.
+// the order of their names here, B before G before R. The styles label and matrix are as RFC 6570
+// has them; the tables of 3.0.3 and 3.1.0 separate a label's values by points in both rows.
 func TestStyleExamples(t *testing.T) {
 	host, last := server(t, nil)
 	for _, test := range []struct{ in, style, explode, value, want string }{
@@ -89,8 +89,8 @@ paths:
 	}
 }
 
-// The bodies of OpenAPI 3.0.4 and 3.1.1, sections "Encoding the x-www-form-urlencoded Media Type" and
-// Encoding Object, and what they leave open.
+// The bodies of OpenAPI 3.0.4 and 3.1.1, sections "Encoding the x-www-form-urlencoded Media Type"
+// and Encoding Object, and what they leave open.
 func TestForms(t *testing.T) {
 	host, last := server(t, nil)
 	const address = `{"city":"Somewhere","state":"CA","streetAddress":"123 Example Dr.","zip":"99999+1234"}`

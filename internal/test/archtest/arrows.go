@@ -24,7 +24,7 @@ const (
 	schemaModule = "github.com/santhosh-tekuri/jsonschema/v6"
 	yamlModule   = "go.yaml.in/yaml/v3"
 	a2aModule    = "github.com/a2aproject/a2a-go/v2"
-	textModule   = "golang.org/x/text" // a dependency of the validator, for its messages, and of pages, for charsets
+	textModule   = "golang.org/x/text" // a dependency of the validator and of pages
 )
 
 // planned lists packages that arrows may name before they exist. A package that exists leaves the
@@ -217,7 +217,7 @@ var arrows = []arrow{
 	{from: "cmd/pawl/internal/tui", to: []string{".", "llm", "redact", "internal/agentfile", "durable", "history", "mcp", "store", "tools/file", "internal/diff", "internal/nearest",
 		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/show", "cmd/pawl/internal/term", "cmd/pawl/internal/show/markdown"}},
 	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "internal/agentfile", "durable", "durable/journal", "durable/temporal", "history", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},
-	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "internal/agentfile", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
+	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "internal/agentfile", "provider", "provider/catalog", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
 	{from: "cmd/pawl/internal/demo", to: []string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text", "cmd/pawl/internal/cli", "cmd/pawl/internal/show"}},
 	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "internal/agentfile", "durable/temporal", "mcp", "provider/...", "server", "server/api", "store", "telemetry/...",
 		"tools/schedule", "viewer"}, toAssemble...)},

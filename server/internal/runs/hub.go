@@ -142,8 +142,8 @@ func (h *hub) newLive(p place, j job, release func(), acts *caller.Caller) *Live
 }
 
 // actor returns the one in whose name the tools of a run act: the client of the request in ctx, if
-// the run is its own, or else the one of the run's last attempt in this process. A person who decides
-// the calls of another user lends that run no credentials.
+// the run is its own, or else the one of the run's last attempt in this process. A person who
+// decides the calls of another user lends that run no credentials.
 func (h *hub) actor(ctx context.Context, p place, old *Live) *caller.Caller {
 	if c, ok := caller.From(ctx); ok && c.Tenant == p.scope.Tenant && c.User == p.scope.User {
 		return &c

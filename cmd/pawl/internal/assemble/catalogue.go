@@ -36,7 +36,7 @@ func Catalogue(sys *cli.System, flag, path string) (*catalog.Catalog, error) {
 	return c, err
 }
 
-// UserCatalogue returns the file that pawl models update writes. It stands beside the default
+// UserCatalogue returns the file that pawl models update writes. It is next to the default
 // database. Empty means that the user has no folder for data.
 func UserCatalogue(sys *cli.System) string {
 	db, err := agentfile.NewDatabase(agentfile.Store{}, sys.Env, false).Path()

@@ -20,7 +20,7 @@ import (
 // TelemetryFlags send traces and metrics of a run to a collector, and write a log.
 type TelemetryFlags struct {
 	OTel    string `name:"otel" placeholder:"URL" help:"@telemetry_otel"`
-	Names   string `name:"otel-names" placeholder:"VERSION" help:"@telemetry_names" rare:""`
+	Names   string `name:"otel-names" placeholder:"NAMES" help:"@telemetry_names" rare:""`
 	Log     string `placeholder:"FILE" help:"@telemetry_log"`
 	Content bool   `name:"include-content" aliases:"tell-content" help:"@telemetry_content" rare:""`
 }

@@ -26,7 +26,8 @@ func examined(t *testing.T, dir string, env map[string]string, args ...string) (
 }
 
 // examinedAt is examined with another clock.
-func examinedAt(t *testing.T, now func() time.Time, dir string, env map[string]string, args ...string) (diagnosis, int) {
+func examinedAt(t *testing.T, now func() time.Time, dir string, env map[string]string,
+	args ...string) (diagnosis, int) {
 	t.Helper()
 	for _, v := range provider.KeyVariables() {
 		t.Setenv(v, "")

@@ -96,8 +96,8 @@ func (x *examination) endings(a *agentfile.Agent, o *agentfile.Options) {
 	}
 }
 
-// listedEnd reports the end of a model by the list of its provider. It returns whether the list says
-// whether the model ends.
+// listedEnd reports the end of a model by the list of its provider. It returns whether the list
+// says whether the model ends.
 func (x *examination) listedEnd(agent, name string) bool {
 	p, id, _ := strings.Cut(name, ":")
 	if info, _ := provider.Find(p); info.Alias {

@@ -47,7 +47,7 @@ type Cmd struct {
 	A2A        bool          `name:"a2a" help:"@serve_a2a"`
 	PublicURL  string        `name:"public-url" placeholder:"URL" help:"@serve_publicurl"`
 	OTel       string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
-	OTelNames  string        `name:"otel-names" placeholder:"VERSION" help:"@telemetry_names" rare:""`
+	Names      string        `name:"otel-names" placeholder:"NAMES" help:"@telemetry_names"`
 	Content    bool          `name:"include-content" aliases:"tell-content" help:"@serve_content"`
 	Schedules  bool          `default:"true" negatable:"" help:"@serve_schedules"`
 	DB         string        `name:"db" placeholder:"FILE" help:"@serve_db"`
@@ -74,6 +74,11 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return assemble.Misconfigured(err)
 	}
 
+	for _, token := range tokens {
+		if err := all.secrets.Add(token.Upstream); err != nil {
+			return cli.Usage("", "--tokens %s: upstream of %s: %v", c.Tokens, token.Name, err)
+		}
+	}
 	o := c.options(sys, all, db)
 	o.Access.Tokens = tokens
 	mcpCtx, endMCP := context.WithCancel(context.Background())

@@ -18,7 +18,7 @@ import (
 // of --otel until the agents are closed. Call it after every other change of the agents.
 func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 	page := export.NewPrometheus()
-	told := &telemetry.Options{Content: c.Content, Redactor: all.secrets, Names: telemetry.Names(c.OTelNames)}
+	told := &telemetry.Options{Content: c.Content, Redactor: all.secrets, Names: telemetry.Names(c.Names)}
 	switch {
 	case c.OTel != "":
 		p, err := assemble.Pipeline(c.OTel, sys, page)
