@@ -3,7 +3,7 @@ package llm
 // wrap.go: the optional abilities of a Model, and As, which finds them through wrappers.
 
 // Namer is an optional ability of a Model. Name returns "provider:name", such as
-// "openai:gpt-5-mini", which errors and journals contain. "" means that the name is unknown.
+// "openai:gpt-6.1-terra", which errors and journals contain. "" means that the name is unknown.
 type Namer interface {
 	Name() string
 }
