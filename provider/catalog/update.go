@@ -31,7 +31,9 @@ func Read(data []byte, source string, day time.Time) (*Catalog, error) {
 			m := listed[name].Models[id].model()
 			m.Provider = listedProvider(name)
 			m.ID = id
-			m.Source = source
+			if strings.Contains(source, "://") { // a file is no page with facts
+				m.Source = source
+			}
 			m.Date = day.Format(time.DateOnly)
 			if m.check() == nil { // a record that another program made cannot spoil the others
 				models = append(models, m)
