@@ -135,7 +135,8 @@ func (db *DB) sameMemory(ctx context.Context, tx Conn, s store.Scope, m store.Me
 
 // confirmMemory updates an existing memory by the same one, m. A better source replaces the source,
 // and a confirmed one makes the memory as new as m.
-func (db *DB) confirmMemory(ctx context.Context, tx Conn, s store.Scope, existing, m store.Memory) (store.Memory, error) {
+func (db *DB) confirmMemory(ctx context.Context, tx Conn, s store.Scope,
+	existing, m store.Memory) (store.Memory, error) {
 	confirms := existing.Source.Unconfirmed && !m.Source.Unconfirmed
 	makesPermanent := !existing.Source.Always && m.Source.Always
 	if confirms || makesPermanent {

@@ -110,7 +110,7 @@ func (db *DB) PutSkill(ctx context.Context, s store.Scope, k store.Skill) (store
 	return k, err
 }
 
-// outdate makes a version of a skill one that is not the newest, and that no search finds.
+// outdate records that a version of a skill is no longer the newest. No search finds it then.
 func outdate(ctx context.Context, tx Conn, old skillRow) error {
 	if _, err := tx.Exec(ctx, "delete from skills_words where WORDROW = ?", old.n); err != nil {
 		return err
