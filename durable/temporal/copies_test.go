@@ -27,7 +27,7 @@ func fieldNames(of reflect.Type) (names []string) {
 func TestToolDefHasEveryField(t *testing.T) {
 	full := pawl.Tool{Name: "n", Description: "d", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`),
 		Deferred: true, Passive: true, Effect: pawl.EffectCompose,
-		Inline: true, Timeout: time.Second, NoRepair: true, MaxResult: 1, Pin: true, Address: "a",
+		Inline: true, Timeout: time.Second, NoRepair: true, MaxResult: 1, Pin: true, Address: "a", Server: "s",
 		Concurrent: true, Repair: func(args json.RawMessage) (json.RawMessage, error) { return args, nil },
 		Serial:    func(json.RawMessage) string { return "" },
 		Run:       func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, nil },

@@ -40,6 +40,7 @@ type toolDef struct {
 	Concurrent  bool            `json:"concurrent,omitzero"`
 	Inline      bool            `json:"inline,omitzero"`
 	Address     string          `json:"address,omitzero"`
+	Server      string          `json:"server,omitzero"`
 }
 
 // node is an agent that a worker can run: an added agent, or a tool of one.
@@ -170,6 +171,7 @@ func define(t *pawl.Tool) toolDef {
 		Concurrent:  t.Concurrent,
 		Inline:      t.Inline && t.Effect == pawl.EffectCompose,
 		Address:     t.Address,
+		Server:      t.Server,
 	}
 }
 
@@ -212,6 +214,7 @@ func (d *toolDef) tool() *pawl.Tool {
 		Concurrent:  d.Concurrent,
 		Serial:      serial,
 		Address:     d.Address,
+		Server:      d.Server,
 	}
 }
 

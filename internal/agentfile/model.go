@@ -147,9 +147,18 @@ func (b *builder) side(own llm.Model) (llm.Model, error) {
 	case m != nil && m.Name != none:
 		return b.model(*m, "side_model")
 	case m != nil, len(b.agent.Model) > 0 && b.agent.Model[0].made != nil:
-		return script.New(script.Loop(script.Say(""))), nil
+		return silent{}, nil
 	}
 	return own, nil
+}
+
+// silent is a model with empty answers. It sends no request, so that an empty answer is no fault.
+type silent struct{}
+
+func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		yield(llm.Delta{Requests: -1, Finish: llm.FinishReasonStop}, nil)
+	}
 }
 
 // scripted reads a model that plays written turns, so that an agent can be tried without a key.
