@@ -30,8 +30,8 @@ func TestWhatPawlDoesWhereTheKitTakesBoth(t *testing.T) {
 		"args-whole-then-again":        "openai-chat answer",
 		"finish-calls-without":         "anthropic-messages failed, gemini answer, openai-chat failed, openai-responses answer",
 		"empty-output":                 "anthropic-messages failed, openai-responses failed",
-		// Where the request shows the empty reply, the model that is asked again goes on; else it is
-		// silent again.
+		// Where the request shows the empty reply, the model that is asked again goes on; else it
+		// is silent again.
 		"empty-reply":           "anthropic-messages failed, gemini failed, openai-chat answer, openai-responses failed",
 		"empty-after-results":   "anthropic-messages failed, gemini failed, openai-chat answer, openai-responses failed",
 		"reasoning-only":        "anthropic-messages failed, gemini answer, openai-chat answer, openai-responses failed",

@@ -62,8 +62,8 @@ func finishes() []Behaviour {
 		{ID: "finish-unknown", Title: "ends a call with an unknown reason", Meets: meets("IA-T16 IA-T18"),
 			Turns: turns(calls(inOslo).with(setFinish("the finish reason is \"banana\"", "banana"))),
 			Only:  []string{chat}, Want: shown(ran(inOslo))},
-		// Chat Completions is the API of many servers, which have words of their own. The others have
-		// one vendor, whose new word may say that the reply is not whole.
+		// Chat Completions is the API of many servers, which have words of their own. The others
+		// have one vendor, whose new word may say that the reply is not whole.
 		{ID: "finish-unknown-vendor", Title: "ends a call with a reason that its vendor does not document",
 			Meets: meets("IA-T16 IA-T18"),
 			Turns: turns(calls(inOslo).with(setFinish("the finish reason is \"banana\"", "banana"))),
