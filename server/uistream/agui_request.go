@@ -182,9 +182,11 @@ func (r *RunInput) Answers(run string, o *Options) (ds []llm.Decision) {
 }
 
 // results returns the results of tools of the client in the messages, and the last step of the run
-// in them. It sets Open of o to the calls that have no result.
+// in them. It sets Open of o to the calls that have no result. Clients repeat a result under another
+// message ID; the first result of a call counts.
 func (r *RunInput) results(run string, o *Options) (ds []llm.Decision, last int) {
 	o.Open = map[llm.Key]bool{}
+	answered := map[llm.Key]bool{}
 	for _, m := range r.Messages {
 		for _, c := range m.ToolCalls {
 			if of, key := RunOf(c.ID); of == run {
@@ -194,9 +196,10 @@ func (r *RunInput) results(run string, o *Options) (ds []llm.Decision, last int)
 		}
 
 		of, key := RunOf(m.ToolCallID)
-		if of != run || m.Role != "tool" {
+		if of != run || m.Role != "tool" || answered[key] {
 			continue
 		}
+		answered[key] = true
 		delete(o.Open, key)
 		res := ResultOf(m.Content)
 		if m.Error != "" {

@@ -117,12 +117,14 @@ func Media(url, mime string) (llm.Media, error) {
 }
 
 // Answers returns the answers in the last message: approvals, and results of tools of the page. It
-// sets After and Open of o for the stream that follows.
+// sets After and Open of o for the stream that follows. Of several answers to a call the first
+// counts.
 func (r *Request) Answers(o *Options) (ds []llm.Decision) {
 	o.Open = map[llm.Key]bool{}
+	answered := map[llm.Key]bool{}
 	for _, p := range r.Messages[len(r.Messages)-1].Parts {
 		key := llm.Key(p.ToolCallID)
-		if key == "" {
+		if key == "" || answered[key] {
 			continue
 		}
 		o.After = max(o.After, stepOf(key))
@@ -131,12 +133,14 @@ func (r *Request) Answers(o *Options) (ds []llm.Decision) {
 			o.Open[key] = p.Approval.ID != ""
 		case "approval-responded":
 			o.Open[key] = true
+			answered[key] = true
 			ds = append(ds, r.verdict(&p))
 		case "output-available", "output-error":
 			res := ResultOf(p.Output)
 			if p.State == "output-error" {
 				res = llm.ErrorResult(p.ErrorText)
 			}
+			answered[key] = true
 			ds = append(ds, llm.Decision{Key: key, Result: &res})
 		}
 	}

@@ -127,6 +127,22 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A file that a system with decomposed accents has made is named with escapes, since both names look
+// alike.
+func TestNamesWithAccents(t *testing.T) {
+	root := t.TempDir()
+	tooltest.Must(t, os.WriteFile(filepath.Join(root, "cafe\u0301.txt"), []byte("x\n"), 0o644))
+	set, err := file.New(root, nil)
+	tooltest.Must(t, err)
+	want := `error: no such file: "caf` + "\u00e9" + `.txt"; the name there has other code points for the same characters: "cafe\u0301.txt"`
+	if got := tooltest.Call(t, set.Read, `{"path":"caf\u00e9.txt"}`); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := tooltest.Call(t, set.Read, `{"path":"cafe\u0301.txt"}`); !strings.HasPrefix(got, "x") {
+		t.Errorf("by its name: %s", got)
+	}
+}
+
 // Every tool refuses paths that lead outside with its own message, before it touches anything.
 func TestOutside(t *testing.T) {
 	dir, set := root(t, map[string]string{"in/x.txt": "x"})

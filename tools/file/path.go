@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -139,6 +141,11 @@ func (s *Set) missing(name string) error {
 		what = "directory"
 	}
 	text := fmt.Sprintf("no such %s: %q", what, path.Join(dir, rest[0]))
+	if same := sameCharacters(rest[0], names); same != "" {
+		// Both names look alike, so that only escapes show the difference.
+		return toolrun.Refuse("%s; the name there has other code points for the same characters: %+q",
+			text, path.Join(dir, same))
+	}
 	if near := likely(rest[0], names); near != "" {
 		hint := path.Join(dir, near)
 		if whole := path.Join(append([]string{hint}, rest[1:]...)...); len(rest) > 1 && s.exists(whole) {
@@ -156,6 +163,18 @@ func (s *Set) missing(name string) error {
 		text += fmt.Sprintf("; %s has %d entries, which file_list lists", shown(dir), n)
 	}
 	return toolrun.Refusal(text)
+}
+
+// sameCharacters returns the name that has the characters of s in another Unicode form, as systems
+// write them that decompose accents; "" for none.
+func sameCharacters(s string, names []string) string {
+	form := norm.NFC.String(s)
+	for _, n := range names {
+		if norm.NFC.String(n) == form {
+			return n
+		}
+	}
+	return ""
 }
 
 func (s *Set) exists(name string) bool {

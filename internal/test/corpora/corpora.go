@@ -101,6 +101,17 @@ func Lines[T any](t testing.TB, name string) []T {
 	return values
 }
 
+// Cases returns the folder of programs that play bug reports to the command, next to the data, and
+// skips the test if it does not exist.
+func Cases(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(folder(t), "..", "found", "cases")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip(Absent + "cases")
+	}
+	return dir
+}
+
 // folder returns the folder of the data. It need not exist.
 func folder(t testing.TB) string {
 	t.Helper()
