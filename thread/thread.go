@@ -60,9 +60,14 @@ func Load(ctx context.Context, db store.Threads, s store.Scope, id string) (*Thr
 	} else if err != nil {
 		return nil, nil, err
 	}
-	said, err := db.Messages(ctx, s, id, 0, 0)
-	if err != nil {
-		return nil, nil, err
+	// Only the messages that the thread had when it was read: a run may end in between, and its
+	// messages do not fit the stored end of the run before it.
+	var said []store.Message
+	if stored.Messages > 0 {
+		said, err = db.Messages(ctx, s, id, 0, stored.Messages)
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 	var u unsettled
 	// another program may have written Meta

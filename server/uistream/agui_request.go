@@ -182,8 +182,8 @@ func (r *RunInput) Answers(run string, o *Options) (ds []llm.Decision) {
 }
 
 // results returns the results of tools of the client in the messages, and the last step of the run
-// in them. It sets Open of o to the calls that have no result. Clients repeat a result under another
-// message ID; the first result of a call counts.
+// in them. It sets Open of o to the calls that have no result. Clients repeat a result under
+// another message ID; the first result of a call counts.
 func (r *RunInput) results(run string, o *Options) (ds []llm.Decision, last int) {
 	o.Open = map[llm.Key]bool{}
 	answered := map[llm.Key]bool{}

@@ -127,8 +127,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A file that a system with decomposed accents has made is named with escapes, since both names look
-// alike.
+// A file that a system with decomposed accents has made is named with escapes, since both names
+// look alike.
 func TestNamesWithAccents(t *testing.T) {
 	root := t.TempDir()
 	tooltest.Must(t, os.WriteFile(filepath.Join(root, "cafe\u0301.txt"), []byte("x\n"), 0o644))

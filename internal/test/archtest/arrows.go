@@ -136,7 +136,7 @@ var arrows = []arrow{
 	{from: "tools/skill", to: []string{".", "llm", "store", "tools/internal/toolrun"}, modules: []string{yamlModule}},
 	{from: "tools/schedule", to: []string{".", "llm", "store", "internal/runerr", "tools/internal/toolrun"},
 		modules: []string{"github.com/netresearch/go-cron"}},
-	{from: "tools/file", to: join(shared, ".", "llm"), modules: []string{"github.com/bmatcuk/doublestar/v4"}},
+	{from: "tools/file", to: join(shared, ".", "llm"), modules: []string{"github.com/bmatcuk/doublestar/v4", textModule}},
 	{from: "tools/remember", to: join(shared, ".", "llm", "store", "internal/conversation")},
 	{from: "tools/outside", to: join(shared, ".", "llm", "caller", "sandbox", "store"), modules: []string{yamlModule, a2aModule, textModule}},
 	{from: "tools/code", to: []string{".", "llm", "sandbox", "internal/jsonform", "internal/nearest", "internal/text", "tools/internal/toolrun"}, modules: []string{"go.starlark.net"}},
