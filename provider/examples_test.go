@@ -132,7 +132,7 @@ func TestExampleModels(t *testing.T) {
 		}
 		m, _ := catalog.Default().Lookup(model)
 		fmt.Fprintf(&table, "| `%s` | %s |\n", model, cmp.Or(m.Ends, "none"))
-		if end, err := time.Parse(time.DateOnly, m.Ends); err == nil && end.Sub(time.Now()) < soon {
+		if end, err := time.Parse(time.DateOnly, m.Ends); err == nil && time.Until(end) < soon {
 			t.Errorf("%s ends on %s: choose another in examples.go, and replace it in %q", model, m.Ends, all[model])
 		}
 	}

@@ -179,7 +179,9 @@ func oldFault(s gotypes.Sample, r *rand.Rand) string {
 
 // What has no schema is an error of NewFunc that names type, field and remedy.
 func TestTypesWithoutSchema(t *testing.T) {
-	type hidden struct{ city string }
+	type hidden struct {
+		city string //lint:ignore U1000 the case is a type without exported fields
+	}
 	type inner struct {
 		Do func() `json:"do"`
 	}
@@ -211,6 +213,7 @@ func TestTypesWithoutSchema(t *testing.T) {
 			L []string `jsonschema:"minItems=many"`
 		}](), []string{"field L", "whole number"}},
 		{noSchema[struct {
+			//lint:ignore SA5008 the case is a name that encoding/json does not take
 			S string `json:"a'b"`
 		}](), []string{"field S", "a'b", "letters"}},
 		{noSchema[string](), []string{`"object"`}},

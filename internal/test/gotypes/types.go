@@ -204,7 +204,8 @@ type (
 		C map[string]any `json:"c,omitempty"`
 		D time.Time      `json:"d,omitzero"`
 		E string         `json:"-"`
-		F int            `json:"-,"`
+		//lint:ignore SA5008 a field that is named "-"
+		F int `json:"-,"`
 	}
 	names struct {
 		Ünïcode string

@@ -24,16 +24,19 @@ func Catalogue(sys *cli.System, flag, path string) (*catalog.Catalog, error) {
 		return catalog.Default(), nil
 	}
 	c, err := agentfile.ReadCatalog(path)
-	for _, f := range agentfile.FindingsOf(err) {
-		if own {
-			return nil, cli.Usage("pawl models update writes it again; without the file the built-in one is used", "%s: %s", path, f.Message)
-		}
-		return nil, cli.Usage(f.Hint, "%s: %s", flag, f.Message)
-	}
-	if own && err == nil {
+	findings := agentfile.FindingsOf(err)
+	switch {
+	case len(findings) > 0 && own:
+		return nil, cli.Usage("pawl models update writes it again; without the file the built-in one is used",
+			"%s: %s", path, findings[0].Message)
+	case len(findings) > 0:
+		return nil, cli.Usage(findings[0].Hint, "%s: %s", flag, findings[0].Message)
+	case err != nil:
+		return nil, err
+	case own:
 		return catalog.Default().Merge(c), nil
 	}
-	return c, err
+	return c, nil
 }
 
 // UserCatalogue returns the file that pawl models update writes. It is next to the default
