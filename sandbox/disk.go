@@ -49,13 +49,30 @@ func (u usage) over(limit usage) End {
 
 func newDisk(roots []string, s *Spec, pid int) *disk {
 	limit := usage{s.Limits.Disk, int64(s.Limits.Files)}
-	// File times come from a clock with a resolution of some milliseconds.
-	d := &disk{roots: roots, limit: limit, file: s.Limits.FileSize, begun: time.Now().Add(-20 * time.Millisecond),
-		pid: pid, own: s.Level == Strict, left: limit}
+	d := &disk{
+		roots: roots,
+		limit: limit,
+		file:  s.Limits.FileSize,
+		begun: fileTime(),
+		pid:   pid,
+		own:   s.Level == Strict,
+		left:  limit,
+	}
 	for _, r := range roots {
 		d.room = append(d.room, room(r))
 	}
 	return d
+}
+
+// fileTime returns the time that a file would get if it was written now. File times come from a
+// clock with a resolution of some milliseconds: by a finer clock, the program's first files would
+// look older than the program.
+func fileTime() time.Time {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil {
+		return time.Now().Add(-20 * time.Millisecond)
+	}
+	return time.Unix(now.Unix())
 }
 
 // room returns the free space of the file system of path. A file system without a fixed number of
