@@ -1,0 +1,124 @@
+package durable
+
+// end.go: how a session ends, and what lists show of the run then.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/internal/record"
+	"github.com/pawl-go/pawl/store"
+)
+
+// end stores the reason of the stop, and releases the lease.
+func (s *session) end(res *pawl.Result, text string) error {
+	if s.only {
+		return nil
+	}
+	if err := s.failed(); err != nil {
+		return err
+	}
+
+	body := record.End{
+		Stop:    res.Stop,
+		Limit:   res.Limit,
+		Cause:   res.Cause,
+		Error:   text,
+		Spent:   res.Spent,
+		Pending: res.Pending,
+		Values:  res.Values,
+		Output:  res.Output,
+		Answer:  res.Answer,
+	}
+	s.mu.Lock()
+	body.Failed = maps.Clone(s.broken)
+	s.mu.Unlock()
+	if err := s.add(record.KindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body); err != nil {
+		return err
+	}
+	s.rest()
+
+	summary, err := json.Marshal(Summary{
+		Stop:    res.Stop,
+		Cause:   res.Cause,
+		Spent:   res.Spent,
+		Pending: len(res.Pending),
+		Unknown: unknownOf(res.Pending),
+	})
+	if err != nil {
+		return err
+	}
+	err = s.flush(&store.JournalChange{State: stateOf(res, text), Summary: summary, Release: true})
+	s.ended = err == nil
+	return err
+}
+
+// close ends the session. Other processes resume the run unless end was called.
+func (s *session) close() {
+	if s.only {
+		s.cancel(nil)
+		return
+	}
+	defer s.cancel(nil)
+
+	s.mu.Lock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.mu.Unlock()
+	if s.ended {
+		return
+	}
+
+	s.rest()
+	_ = s.flush(nil) // a record that cannot be stored is made again
+	s.endChanged(s.failed())
+	if s.ended {
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease())
+	defer cancel()
+	_, _ = s.engine.Journal.RenewJournal(ctx, s.lease, time.Time{}) // otherwise the lease expires
+}
+
+// Summary is the progress of a run: JournalRun.Summary.
+type Summary struct {
+	Stop    pawl.StopReason `json:"stop"`
+	Code    string          `json:"code,omitzero"` // "changed": failed with ErrChanged
+	Cause   string          `json:"cause,omitzero"`
+	Spent   pawl.Spent      `json:"spent"`
+	Pending int             `json:"pending,omitzero"` // pending calls
+	Unknown int             `json:"unknown,omitzero"` // pending calls whose outcome is unknown
+}
+
+func unknownOf(all []pawl.PendingCall) (n int) {
+	for i := range all {
+		if all[i].Outcome == pawl.OutcomeUnknown {
+			n++
+		}
+	}
+	return n
+}
+
+// stateOf returns the state of a run after a stop. text is Event.Error of its end.
+func stateOf(res *pawl.Result, text string) string {
+	switch res.Stop.Class() {
+	case pawl.ClassWaiting:
+		return store.JournalWaiting
+	case pawl.ClassCancelled:
+		if text != "" {
+			return store.JournalOpen // the process ends, not the run
+		}
+	case pawl.ClassFailed:
+		// A resumed run would repeat itself again.
+		if res.Stop != pawl.StopStalled {
+			return store.JournalFailed
+		}
+	}
+	return store.JournalOver
+}
