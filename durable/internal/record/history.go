@@ -173,11 +173,15 @@ func (h *History) Apply(r store.Record) error {
 	return fmt.Errorf("its kind %q is not known", r.Kind)
 }
 
-// subject returns the key of the call or request that r is about: the key of r without the kind and
-// the number after it.
+// subject returns the key of the call or request that r is about: the key of r, for a numbered kind
+// without the kind and the number at its end. The keys of other kinds have no such end, and may
+// have the name of their kind in the middle: a subagent may be called "reply".
 func subject(r store.Record) llm.Key {
-	if i := strings.LastIndex(r.Key, "/"+r.Kind+"/"); i >= 0 {
-		return llm.Key(r.Key[:i])
+	switch r.Kind {
+	case KindBackground, KindIntent, KindQuestion:
+		if i := strings.LastIndex(r.Key, "/"+r.Kind+"/"); i >= 0 {
+			return llm.Key(r.Key[:i])
+		}
 	}
 	return llm.Key(r.Key)
 }
