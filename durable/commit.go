@@ -17,9 +17,18 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// gather is the time that a record waits for others in the same commit, if no goroutine waits for
-// that record alone.
-const gather = 2 * time.Millisecond
+const (
+	// gather is the time that a record waits for others in the same commit, if no goroutine waits
+	// for that record alone.
+	gather = 2 * time.Millisecond
+
+	// defaultRetry is what Engine.Retry of 0 means.
+	defaultRetry = 20 * time.Second
+
+	// firstPause is the time between two attempts to write. It doubles up to longestPause.
+	firstPause   = 20 * time.Millisecond
+	longestPause = time.Second
+)
 
 // record returns a record. v must have a JSON form.
 func (s *session) record(kind, key string, v any) (store.Record, error) {
@@ -36,7 +45,7 @@ func (s *session) record(kind, key string, v any) (store.Record, error) {
 	}, nil
 }
 
-// add puts a record into the next commit.
+// add puts a record into the next commit. The error is why no record can be stored any more.
 func (s *session) add(kind, key string, v any) error {
 	r, err := s.record(kind, key, v)
 	if err != nil {
@@ -51,13 +60,13 @@ func (s *session) add(kind, key string, v any) error {
 	s.queue = append(s.queue, r)
 	s.added++
 	if kind == record.KindReply {
-		s.h.RepliedAt[llm.Key(key)] = r.At
+		s.history.RepliedAt[llm.Key(key)] = r.At
 	}
 	return nil
 }
 
-// soon starts a commit within a short time.
-func (s *session) soon() {
+// commitSoon starts a commit within a short time.
+func (s *session) commitSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timer == nil {
@@ -68,7 +77,7 @@ func (s *session) soon() {
 }
 
 // flush returns when all added records are on disk. Callers that arrive during a commit share the
-// next one.
+// next one. change is stored with the records, and also without any; nil means no change.
 func (s *session) flush(change *store.JournalChange) error {
 	s.mu.Lock()
 	n := s.added
@@ -76,45 +85,68 @@ func (s *session) flush(change *store.JournalChange) error {
 	return s.flushTo(n, change)
 }
 
-// flushTo returns when the first n added records are on disk.
+// flushTo is flush for the first n added records.
 func (s *session) flushTo(n int, change *store.JournalChange) error {
 	s.committing <- struct{}{}
 	defer func() { <-s.committing }()
 
-	s.mu.Lock()
-	stored := len(s.queue) == 0 || s.added-len(s.queue) >= n
-	if s.err != nil || change == nil && stored {
-		defer s.mu.Unlock()
-		return s.err
+	queue, err := s.takeQueue(n, change != nil)
+	switch {
+	case err != nil:
+		return err
+	case len(queue) == 0 && change == nil:
+		return nil
 	}
-	queue := s.queue
-	s.queue = nil
-	s.mu.Unlock()
 
-	if change != nil {
-		change.Seen = s.seen
-		if s.late && change.State == store.JournalWaiting {
-			change.State = store.JournalOpen
-		}
-	} else {
+	if change == nil {
 		change = s.progress(queue)
+	} else {
+		s.complete(change)
 	}
-
 	last, err := s.write(change, queue)
 	if err != nil {
 		return s.fail(fmt.Errorf("journal: %w", err))
 	}
 
+	released := change != nil && change.Release
+	othersWrote := last > s.seen+int64(len(queue))
 	switch {
-	case change != nil && change.Release:
-	case last > s.seen+int64(len(queue)): // others have written, too
+	case released: // the run belongs to the next process
+	case othersWrote:
 		ctx, cancel := patient()
 		defer cancel()
-		s.look(ctx)
+		s.readOutside(ctx)
 	default:
 		s.seen = last
 	}
 	return nil
+}
+
+// takeQueue empties the queue and returns its records. If the first n added records are on disk
+// already, it returns none, unless all are wanted.
+func (s *session) takeQueue(n int, all bool) ([]store.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	onDisk := s.added - len(s.queue)
+	if onDisk >= n && !all {
+		return nil, nil
+	}
+
+	queue := s.queue
+	s.queue = nil
+	return queue, nil
+}
+
+// complete sets what the caller of flush does not know: the records that the change is based on. A
+// run that got an answer before its stop was stored does not wait. The caller holds committing.
+func (s *session) complete(change *store.JournalChange) {
+	change.Seen = s.seen
+	if s.late && change.State == store.JournalWaiting {
+		change.State = store.JournalOpen
+	}
 }
 
 // progress returns the change of state with the first new step of a run that had stopped: if this
@@ -137,63 +169,83 @@ func patient() (context.Context, context.CancelFunc) {
 // them again for Engine.Retry or until the run is cancelled, so that the outcome of a call that has
 // ended is not lost. The caller holds committing.
 func (s *session) write(change *store.JournalChange, queue []store.Record) (last int64, err error) {
-	until := time.Now().Add(cmp.Or(s.engine.Retry, 20*time.Second))
-	pause := 20 * time.Millisecond
-	for again := false; ; again = true {
-		last, err = s.writeOnce(change, queue, again)
+	until := time.Now().Add(cmp.Or(s.engine.Retry, defaultRetry))
+	last, err = s.writeOnce(change, queue)
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		switch {
 		case errors.Is(err, store.ErrConflict):
 			return 0, fmt.Errorf("%w: %w", ErrLost, err)
-		case !errors.Is(err, store.ErrUnavailable), !time.Now().Before(until):
+		case !errors.Is(err, store.ErrUnavailable):
+			return last, err
+		case !time.Now().Before(until):
 			return last, err
 		}
+
 		s.engine.report(s.id, err)
 		select {
-		case <-s.gone:
+		case <-s.cancelled:
 			return 0, err
 		case <-time.After(pause):
-			pause = min(2*pause, time.Second)
 		}
+		last, err = s.writeAgain(change, queue)
 	}
 }
 
-// writeOnce appends records and change. again means that an earlier attempt has failed. It may have
-// written them nevertheless, and the lease may have expired since.
-func (s *session) writeOnce(change *store.JournalChange, queue []store.Record, again bool) (int64, error) {
+// writeOnce appends records and change, and returns the number of the last record.
+func (s *session) writeOnce(change *store.JournalChange, queue []store.Record) (last int64, err error) {
 	ctx, cancel := patient()
 	defer cancel()
-	now := time.Now()
-	j := s.engine.Journal
-	last, err := j.AppendJournal(ctx, s.lease, change, queue...)
-	if !again {
+	return s.engine.Journal.AppendJournal(ctx, s.lease, change, queue...)
+}
+
+// writeAgain is writeOnce after an attempt that has failed. That attempt may have written the
+// records nevertheless, and the lease may have expired since.
+func (s *session) writeAgain(change *store.JournalChange, queue []store.Record) (last int64, err error) {
+	began := time.Now()
+	last, err = s.writeOnce(change, queue)
+	if errors.Is(err, store.ErrConflict) {
+		stored, wasWritten, readErr := s.lastWritten(queue)
+		switch {
+		case readErr != nil:
+			return 0, readErr
+		case wasWritten:
+			last = stored
+			err = nil
+		}
+	}
+	if err != nil || change != nil && change.Release {
 		return last, err
 	}
 
-	// The earlier attempt was stored if this process has written its last record.
-	if errors.Is(err, store.ErrConflict) {
-		stored, readErr := j.JournalRecords(ctx, s.lease.Scope, s.id, s.seen)
-		if readErr != nil {
-			return 0, readErr
-		}
-		for _, r := range stored {
-			if len(queue) > 0 && r.Key == queue[len(queue)-1].Key && r.Fence == s.lease.Fence {
-				last = stored[len(stored)-1].Seq
-				err = nil
-			}
-		}
-	}
-
-	if err == nil && (change == nil || !change.Release) {
-		_, err = j.RenewJournal(ctx, s.lease, s.engine.clock().Add(s.engine.lease()))
-		if err == nil {
-			s.renewed = now
-		}
+	ctx, cancel := patient()
+	defer cancel()
+	_, err = s.engine.Journal.RenewJournal(ctx, s.lease, s.engine.clock().Add(s.engine.lease()))
+	if err == nil {
+		s.renewed = began
 	}
 	return last, err
 }
 
-// look reads the records from outside. The caller holds committing.
-func (s *session) look(ctx context.Context) {
+// lastWritten reports whether this session has written queue, whose last record then has its fence,
+// and returns the number of the last record in the journal.
+func (s *session) lastWritten(queue []store.Record) (last int64, written bool, err error) {
+	ctx, cancel := patient()
+	defer cancel()
+	stored, err := s.engine.Journal.JournalRecords(ctx, s.lease.Scope, s.id, s.seen)
+	if err != nil || len(stored) == 0 || len(queue) == 0 {
+		return 0, false, err
+	}
+
+	key := queue[len(queue)-1].Key
+	written = slices.ContainsFunc(stored, func(r store.Record) bool {
+		return r.Key == key && r.Fence == s.lease.Fence
+	})
+	return stored[len(stored)-1].Seq, written, nil
+}
+
+// readOutside reads the records that others have written: cancellations, messages and answers. The
+// caller holds committing.
+func (s *session) readOutside(ctx context.Context) {
 	records, err := s.engine.Journal.JournalRecords(ctx, s.lease.Scope, s.id, s.seen)
 	if err != nil {
 		return // the next commit looks again, because seen is unchanged
@@ -201,16 +253,17 @@ func (s *session) look(ctx context.Context) {
 	for _, r := range records {
 		s.seen = r.Seq
 		if r.Fence != 0 {
-			continue
+			continue // this session wrote it
 		}
+
 		switch r.Kind {
 		case record.KindCancel:
 			s.cancel(pawl.ErrCancelled)
 		case record.KindMessage:
 			s.mu.Lock()
-			_ = s.h.Apply(r) // one more message, or none
+			_ = s.history.Apply(r) // one more message, or none
 			s.mu.Unlock()
-		case record.KindDecision:
+		case record.KindDecision: // for the next session
 			s.late = true
 		}
 	}

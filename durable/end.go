@@ -14,33 +14,19 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// end stores the reason of the stop, and releases the lease.
+// end stores the reason of the stop, and releases the lease with it. text is Event.Error of the end.
 func (s *session) end(res *pawl.Result, text string) error {
-	if s.only {
+	if s.readOnly {
 		return nil
 	}
 	if err := s.failed(); err != nil {
 		return err
 	}
 
-	body := record.End{
-		Stop:    res.Stop,
-		Limit:   res.Limit,
-		Cause:   res.Cause,
-		Error:   text,
-		Spent:   res.Spent,
-		Pending: res.Pending,
-		Values:  res.Values,
-		Output:  res.Output,
-		Answer:  res.Answer,
-	}
-	s.mu.Lock()
-	body.Failed = maps.Clone(s.broken)
-	s.mu.Unlock()
-	if err := s.add(record.KindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body); err != nil {
+	if err := s.add(record.KindEnd, s.endKey(), s.endOf(res, text)); err != nil {
 		return err
 	}
-	s.rest()
+	s.stopHeartbeat() // which would renew a lease that the next write releases
 
 	summary, err := json.Marshal(Summary{
 		Stop:    res.Stop,
@@ -57,24 +43,40 @@ func (s *session) end(res *pawl.Result, text string) error {
 	return err
 }
 
+// endKey returns the key of the end of this session. A run has an end for each session that
+// stopped it.
+func (s *session) endKey() string { return fmt.Sprintf("%s/%d", record.KindEnd, s.lease.Fence) }
+
+// endOf returns the record of a stop.
+func (s *session) endOf(res *pawl.Result, text string) record.End {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return record.End{
+		Stop:    res.Stop,
+		Limit:   res.Limit,
+		Cause:   res.Cause,
+		Error:   text,
+		Spent:   res.Spent,
+		Pending: res.Pending,
+		Values:  res.Values,
+		Output:  res.Output,
+		Answer:  res.Answer,
+		Failed:  maps.Clone(s.failures),
+	}
+}
+
 // close ends the session. Other processes resume the run unless end was called.
 func (s *session) close() {
-	if s.only {
-		s.cancel(nil)
+	defer s.cancel(nil)
+	if s.readOnly {
 		return
 	}
-	defer s.cancel(nil)
-
-	s.mu.Lock()
-	if s.timer != nil {
-		s.timer.Stop()
-	}
-	s.mu.Unlock()
+	s.stopTimer()
 	if s.ended {
 		return
 	}
 
-	s.rest()
+	s.stopHeartbeat()
 	_ = s.flush(nil) // a record that cannot be stored is made again
 	s.endChanged(s.failed())
 	if s.ended {
@@ -84,6 +86,15 @@ func (s *session) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease())
 	defer cancel()
 	_, _ = s.engine.Journal.RenewJournal(ctx, s.lease, time.Time{}) // otherwise the lease expires
+}
+
+// stopTimer prevents a commit that commitSoon has started.
+func (s *session) stopTimer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
 }
 
 // Summary is the progress of a run: JournalRun.Summary.
@@ -96,6 +107,7 @@ type Summary struct {
 	Unknown int             `json:"unknown,omitzero"` // pending calls whose outcome is unknown
 }
 
+// unknownOf returns the number of calls whose outcome is unknown.
 func unknownOf(all []pawl.PendingCall) (n int) {
 	for i := range all {
 		if all[i].Outcome == pawl.OutcomeUnknown {
@@ -115,8 +127,7 @@ func stateOf(res *pawl.Result, text string) string {
 			return store.JournalOpen // the process ends, not the run
 		}
 	case pawl.ClassFailed:
-		// A resumed run would repeat itself again.
-		if res.Stop != pawl.StopStalled {
+		if res.Stop != pawl.StopStalled { // a resumed run would repeat itself again
 			return store.JournalFailed
 		}
 	}

@@ -21,8 +21,8 @@ import (
 // executor replays the outcomes of ended calls, and stores the outcomes of new ones. No call starts
 // early: the reply that made it must be stored first.
 type executor struct {
-	s     *session
-	inner pawl.Executor
+	session *session
+	inner   pawl.Executor
 }
 
 var _ pawl.Executor = (*executor)(nil)
@@ -33,10 +33,10 @@ func (x *executor) Unwrap() pawl.Executor { return x.inner }
 // Execute yields the stored outcomes, and executes the other calls.
 func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
 	return func(yield func(pawl.Event) bool) {
-		s := x.s
+		s := x.session
 		var open []pawl.Task
 		for _, t := range tasks {
-			stored := s.h.Outcomes[t.Key]
+			stored := s.history.Outcomes[t.Key]
 			if stored == nil {
 				open = append(open, s.ready(t))
 				continue
@@ -53,8 +53,8 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 			return
 		}
 
-		if s.story {
-			if was := s.h.PendingAt(open); was != nil {
+		if s.eventsOnly {
+			if was := s.history.PendingAt(open); was != nil {
 				for i, t := range open {
 					if !yield(t.Completed(was[i])) {
 						return
@@ -64,8 +64,8 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 			}
 		}
 
-		s.live()
-		b := &step{s: s, ctx: ctx, tasks: open}
+		s.leavePast()
+		b := &step{session: s, ctx: ctx, tasks: open}
 		defer s.expect(open)()
 		if len(open) == 1 {
 			b.alone(x.inner, yield)
@@ -79,15 +79,15 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 // not its outcome. Without a stored state, t has the state from the Result that the run started
 // from.
 func (s *session) ready(t pawl.Task) pawl.Task {
-	started := s.h.Attempts[t.Key]
+	started := s.history.Attempts[t.Key]
 	t.Attempt += len(started)
-	if len(started)+len(s.h.Questions[t.Key]) > 0 {
+	if len(started)+len(s.history.Questions[t.Key]) > 0 {
 		t.Pending = nil
 		t.Decisions = nil
 	}
 
 	s.mu.Lock()
-	at, known := s.h.RepliedAt[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]
+	at, known := s.history.RepliedAt[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]
 	s.mu.Unlock()
 	if known {
 		t.Since = at
@@ -101,7 +101,7 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		}
 	}
 
-	question := s.h.OpenQuestion(t.Key)
+	question := s.history.OpenQuestion(t.Key)
 	switch {
 	case s.doubtful(t):
 		t.Pending = &pawl.PendingCall{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt,
@@ -144,15 +144,15 @@ func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, to
 	if err := s.flushTo(n, nil); err != nil {
 		return err
 	}
-	return s.ours()
+	return s.checkLease()
 }
 
 // step is the open calls of one step, or of one Invocation.Do, during execution.
 type step struct {
-	s     *session
-	ctx   context.Context
-	tasks []pawl.Task
-	at    map[llm.Key]*pawl.Task // the tasks by key; nil means not filled in yet
+	session *session
+	ctx     context.Context
+	tasks   []pawl.Task
+	at      map[llm.Key]*pawl.Task // the tasks by key; nil means not filled in yet
 }
 
 // task returns the task that e completes, or nil if e completes none.
@@ -175,10 +175,10 @@ func (b *step) alone(inner pawl.Executor, yield func(pawl.Event) bool) {
 	for e := range inner.Execute(b.ctx, b.tasks) {
 		if t := b.task(e); t != nil {
 			e = b.ended(t, e)
-			if err := b.s.flush(nil); err != nil {
+			if err := b.session.flush(nil); err != nil {
 				e = notStored(t, e, err)
 			}
-			b.s.settle(t.Key)
+			b.session.settle(t.Key)
 		}
 		if !yield(e) {
 			return
@@ -269,13 +269,13 @@ func (b *step) gatherEnds(first pawl.Event, events <-chan pawl.Event, left *int)
 
 // commit stores the ends of calls in held, and yields held. It returns false if yield did.
 func (b *step) commit(held []pawl.Event, yield func(pawl.Event) bool) bool {
-	err := b.s.flush(nil)
+	err := b.session.flush(nil)
 	for _, e := range held {
 		if t := b.task(e); t != nil {
 			if err != nil {
 				e = notStored(t, e, err)
 			}
-			b.s.settle(t.Key)
+			b.session.settle(t.Key)
 		}
 		if !yield(e) {
 			return false
@@ -286,7 +286,7 @@ func (b *step) commit(held []pawl.Event, yield func(pawl.Event) bool) bool {
 
 // ended stores the end of a call, or its pending question.
 func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
-	s := b.s
+	s := b.session
 	s.mu.Lock()
 	s.waiters[t.Key].withdraw(t.Key)
 	s.mu.Unlock()
@@ -304,7 +304,7 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 	case len(x.Pending) > 0 && x.Pending[0].Key == t.Key:
 		w := x.Pending[0]
 		if s.asks(w) {
-			key := record.Numbered(t.Key, record.KindQuestion, len(s.h.Questions[t.Key])+1)
+			key := record.Numbered(t.Key, record.KindQuestion, len(s.history.Questions[t.Key])+1)
 			_ = s.add(record.KindQuestion, key, w)
 		}
 	}
@@ -314,7 +314,7 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 
 // asks reports whether w is a question that the journal does not have yet.
 func (s *session) asks(w pawl.PendingCall) bool {
-	q := s.h.OpenQuestion(w.Key)
+	q := s.history.OpenQuestion(w.Key)
 	if q == nil || q.Waiting.Digest != w.Digest {
 		return true
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// failure counts the requests of a reply that did not arrive: the end of the attempt stores them.
+// countFailure counts the requests of a reply that did not arrive: the end of the attempt stores them.
 // fetched means that the reply stays at the provider for the next attempt.
-func (s *session) failure(ctx context.Context, key llm.Key, resp *llm.Response, err error, fetched bool) {
+func (s *session) countFailure(ctx context.Context, key llm.Key, resp *llm.Response, err error, fetched bool) {
 	why := cmp.Or(context.Cause(ctx), err, resp.Err())
 	f := record.Failure{Requests: resp.Requests, Usage: resp.Usage, Error: why.Error()}
 	if ctx.Err() != nil && !fetched {
@@ -19,10 +19,10 @@ func (s *session) failure(ctx context.Context, key llm.Key, resp *llm.Response, 
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.broken == nil {
-		s.broken = map[llm.Key]record.Failure{}
+	if s.failures == nil {
+		s.failures = map[llm.Key]record.Failure{}
 	}
-	s.broken[key] = s.broken[key].With(f)
+	s.failures[key] = s.failures[key].With(f)
 }
 
 // after yields the usage of the earlier requests f, and returns yield for the reply after them.

@@ -1,6 +1,6 @@
 package durable
 
-// lease.go: the heartbeat of a session.
+// lease.go: the heartbeat of a session, which renews its lease.
 
 import (
 	"context"
@@ -12,36 +12,42 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// beat renews the lease until the session ends, and drains the run.
-func (s *session) beat() {
-	t := time.NewTicker(s.engine.lease() / 3)
+// heartbeat renews the lease until the session ends, and drains the run.
+func (s *session) heartbeat() {
+	tick := time.NewTicker(s.engine.lease() / 3) // so that two renewals may fail
+	defer tick.Stop()
 	drain := s.engine.Drain
-	defer t.Stop()
+
 	for {
 		select {
 		case <-s.stop:
 			return
 		case <-drain:
-			drain = nil
+			drain = nil // it stays closed
 			s.drain()
 			continue
-		case <-t.C:
+		case <-tick.C:
 		}
-		if err := s.renew(); errors.Is(err, store.ErrConflict) {
+
+		err := s.renew()
+		switch {
+		case errors.Is(err, store.ErrConflict):
 			_ = s.fail(fmt.Errorf("%w: %w", ErrLost, err))
 			return
-		} else if err != nil {
-			// It may be temporary. If it is not, ours reports it before a call starts.
+		case err != nil:
+			// It may be temporary. If it is not, checkLease reports it before a call starts.
 			s.engine.report(s.id, err)
 		}
 	}
 }
 
+// renew renews the lease, and reads what others have written meanwhile.
 func (s *session) renew() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease())
 	defer cancel()
 	s.committing <- struct{}{}
 	defer func() { <-s.committing }()
+
 	now := time.Now()
 	head, err := s.engine.Journal.RenewJournal(ctx, s.lease, s.engine.clock().Add(s.engine.lease()))
 	if err != nil {
@@ -49,29 +55,33 @@ func (s *session) renew() error {
 	}
 	s.renewed = now
 	if head.Records > s.seen {
-		s.look(ctx)
+		s.readOutside(ctx)
 	}
 	return nil
 }
 
-// ours reports whether the lease certainly still belongs to this session.
-func (s *session) ours() error {
+// checkLease returns an error unless the lease certainly still belongs to this session. A call may
+// start only then.
+func (s *session) checkLease() error {
 	s.committing <- struct{}{}
 	defer func() { <-s.committing }()
-	if d := time.Since(s.renewed); d >= s.engine.lease() {
-		return s.fail(fmt.Errorf("%w: the lease was not renewed for %v", ErrLost, d.Round(time.Millisecond)))
+
+	age := time.Since(s.renewed)
+	if age < s.engine.lease() {
+		return nil
 	}
-	return nil
+	return s.fail(fmt.Errorf("%w: the lease was not renewed for %v", ErrLost, age.Round(time.Millisecond)))
 }
 
-// rest ends the heartbeat.
-func (s *session) rest() {
+// stopHeartbeat ends the heartbeat and waits for it. It may be called more than once.
+func (s *session) stopHeartbeat() {
 	select {
 	case <-s.stop:
 	default:
 		close(s.stop)
 	}
-	s.done.Wait()
+	s.beats.Wait()
 }
 
+// newOwner returns the name of this process for one lease.
 func newOwner() string { return rand.Text() }

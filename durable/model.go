@@ -31,8 +31,8 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 	if a.Model == nil {
 		return &b // the run returns this error
 	}
-	m := &model{s: s, accept: s.engine.AcceptChangedTools}
-	m.name = s.pin(&b, s.h.Programs[string(cmp.Or(key, "run"))])
+	m := &model{session: s, accept: s.engine.AcceptChangedTools}
+	m.name = s.pin(&b, s.history.Programs[string(cmp.Or(key, "run"))])
 	m.agent = record.Agent{Model: nameOf(a.Model), Instructions: b.Instructions, Choice: b.Choice, Settings: b.Settings}
 	if provider, _, _ := strings.Cut(m.agent.Model, ":"); m.name != "" {
 		m.agent.Model = provider + ":" + m.name
@@ -49,7 +49,7 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 	}
 	b.Model = m
 
-	x := &executor{s: s, inner: a.Executor}
+	x := &executor{session: s, inner: a.Executor}
 	if x.inner == nil {
 		x.inner = pawl.Parallel{}
 	}
@@ -61,10 +61,10 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 	if s.roots == 0 && b.Limits.Corrections >= 0 {
 		// A run that failed may be asked again: each resume has its own corrections, after the
 		// stored ones.
-		b.Limits.Corrections = cmp.Or(b.Limits.Corrections, defaultCorrections) * (1 + s.h.FailedEnds)
+		b.Limits.Corrections = cmp.Or(b.Limits.Corrections, defaultCorrections) * (1 + s.history.FailedEnds)
 	}
-	if s.roots == 0 && b.Limits.Time > 0 && !s.only {
-		b.Limits.Time = max(b.Limits.Time-s.h.Active(), time.Nanosecond)
+	if s.roots == 0 && b.Limits.Time > 0 && !s.readOnly {
+		b.Limits.Time = max(b.Limits.Time-s.history.Active(), time.Nanosecond)
 	}
 	s.roots++
 	return &b
@@ -72,13 +72,13 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 
 // model replays stored replies and stores new ones. It serves one run.
 type model struct {
-	s      *session
-	inner  llm.Model
-	pricer llm.Pricer       // nil means that the price is unknown
-	holder llm.OutputHolder // nil means that the model does not say
-	accept []string
-	agent  record.Agent
-	name   string // of the model in requests; "" means its own name
+	session *session
+	inner   llm.Model
+	pricer  llm.Pricer       // nil means that the price is unknown
+	holder  llm.OutputHolder // nil means that the model does not say
+	accept  []string
+	agent   record.Agent
+	name    string // of the model in requests; "" means its own name
 
 	tools offered
 	sent  []sentMessage
@@ -110,26 +110,26 @@ func (m *model) HoldsOutput(req *llm.Request) bool {
 // Stream replays the stored reply, or sends the request and stores the reply.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		s := m.s
+		s := m.session
 		conversation, rest := m.digest(req)
-		stored := s.h.Replies[req.Key]
+		stored := s.history.Replies[req.Key]
 		if err := m.compare(ctx, req, stored, conversation, rest); err != nil {
 			yield(llm.Delta{}, s.fail(err))
 			return
 		}
 
-		earlier := s.h.Failed[req.Key]
+		earlier := s.history.Failed[req.Key]
 		if stored != nil {
 			stored.Original().Deltas()(after(earlier, yield))
 			return
 		}
 
-		b := s.h.Background[req.Key]
+		b := s.history.Background[req.Key]
 		if b != nil && (b.Messages != conversation || b.Request != rest) {
 			b = nil // the reply to another request, of an agent that was changed
 		}
-		s.live()
-		if ctx.Err() != nil && (b == nil || s.only) {
+		s.leavePast()
+		if ctx.Err() != nil && (b == nil || s.readOnly) {
 			earlier.Requests-- // the run counts one for this error
 			after(earlier, yield)(llm.Delta{}, context.Cause(ctx))
 			return
@@ -147,19 +147,19 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 // compare returns an error if req is not the request that was made. stored is its reply; nil means
 // that only the tools and the agent can be compared.
 func (m *model) compare(ctx context.Context, req *llm.Request, stored *record.Reply, conversation, rest string) error {
-	if err := m.again(ctx, req, stored); err != nil {
+	if err := m.compareBytes(ctx, req, stored); err != nil {
 		return err
 	}
-	if err := m.check(req); err != nil {
+	if err := m.compareTools(req); err != nil {
 		return err
 	}
 	if stored == nil {
 		return nil
 	}
 
-	err := matches(stored, req.Key, conversation, rest)
-	if err != nil && m.s.only && m.s.h.AtLimit() {
-		return limited(m.s.h, m.s.id)
+	err := compareDigests(stored, req.Key, conversation, rest)
+	if err != nil && m.session.readOnly && m.session.history.AtLimit() {
+		return limited(m.session.history, m.session.id)
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (m *model) compare(ctx context.Context, req *llm.Request, stored *record.Re
 func (m *model) ask(ctx context.Context, req *llm.Request, b *record.Background, conversation, rest string,
 	yield func(llm.Delta, error) bool) {
 	n := 0 // of the last background record
-	if was := m.s.h.Background[req.Key]; was != nil {
+	if was := m.session.history.Background[req.Key]; was != nil {
 		n = was.N
 	}
 	var stored atomic.Bool
@@ -194,7 +194,7 @@ func (m *model) ask(ctx context.Context, req *llm.Request, b *record.Background,
 	failed := error(nil)
 	defer func() {
 		if resp.Finish == "" {
-			m.s.failure(run, req.Key, resp, failed, fetchable())
+			m.session.countFailure(run, req.Key, resp, failed, fetchable())
 		}
 	}()
 
@@ -229,10 +229,10 @@ func (m *model) storeBackground(req *llm.Request, b *record.Background, w *wire)
 	if to, sent, ok := w.first(); ok {
 		b.Sent = record.NewSentRequest(to, m.wire, sent, req.Whole)
 	}
-	if err := m.s.add(record.KindBackground, record.Numbered(req.Key, record.KindBackground, b.N), b); err != nil {
+	if err := m.session.add(record.KindBackground, record.Numbered(req.Key, record.KindBackground, b.N), b); err != nil {
 		return err
 	}
-	return m.s.flush(nil)
+	return m.session.flush(nil)
 }
 
 // store stores a whole reply before its calls start. b is the stored form of the request if an
@@ -241,7 +241,7 @@ func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Res
 	b *record.Background) error {
 	body, err := record.NewReply(resp)
 	if err != nil {
-		return m.s.fail(err)
+		return m.session.fail(err)
 	}
 	body.Messages = conversation
 	body.Request = rest
@@ -252,25 +252,25 @@ func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Res
 		body.Sent = b.Sent
 		m.wire, err = b.Sent.After(m.wire)
 		if err != nil {
-			return m.s.fail(fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err))
+			return m.session.fail(fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err))
 		}
 	}
 
 	if err := m.storeTools(req); err != nil {
 		return err
 	}
-	if err := m.s.add(record.KindReply, string(req.Key), body); err != nil {
+	if err := m.session.add(record.KindReply, string(req.Key), body); err != nil {
 		return err
 	}
 	if resp.Message.HasCalls() {
-		m.s.soon()
+		m.session.commitSoon()
 	}
 	return nil
 }
 
-// again reads the sent bytes of a stored reply. If the replay compares bytes, it also builds the
+// compareBytes reads the sent bytes of a stored reply. If the replay compares bytes, it also builds the
 // request again without sending it.
-func (m *model) again(ctx context.Context, req *llm.Request, stored *record.Reply) error {
+func (m *model) compareBytes(ctx context.Context, req *llm.Request, stored *record.Reply) error {
 	if stored == nil || stored.Sent == nil {
 		return nil
 	}
@@ -279,7 +279,7 @@ func (m *model) again(ctx context.Context, req *llm.Request, stored *record.Repl
 		return fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err)
 	}
 	m.wire = was
-	if m.s.played == nil || stored.Messages == "" {
+	if m.session.played == nil || stored.Messages == "" {
 		return nil
 	}
 
@@ -298,15 +298,15 @@ func (m *model) again(ctx context.Context, req *llm.Request, stored *record.Repl
 		return nil // this model sends nothing, or not through Transport
 	}
 
-	m.s.played.Bytes++
+	m.session.played.Bytes++
 	if to != stored.Sent.To || !bytes.Equal(was, is) {
 		return &Mismatch{req.Key, stored.Sent.To, to, was, is}
 	}
 	return nil
 }
 
-// matches compares the new request with the request of the stored reply b.
-func matches(b *record.Reply, key llm.Key, conversation, rest string) error {
+// compareDigests compares the new request with the request of the stored reply b.
+func compareDigests(b *record.Reply, key llm.Key, conversation, rest string) error {
 	switch {
 	case b.Messages == "": // copied from another run, or made before an accepted change
 	case b.Messages != conversation:

@@ -150,27 +150,27 @@ func (e *Engine) Steer(ctx context.Context, id string, msgs ...llm.Message) erro
 
 // inbox records which messages each request received.
 type inbox struct {
-	s     *session
-	outer pawl.MessageSource // the caller's; nil means none
+	session *session
+	outer   pawl.MessageSource // the caller's; nil means none
 }
 
 var _ pawl.MessageSource = (*inbox)(nil)
 
 // Take returns the recorded messages of the request at key, or takes the waiting ones.
 func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
-	s := in.s
-	if b := s.h.Steered[at]; b != nil {
+	s := in.session
+	if b := s.history.Steered[at]; b != nil {
 		return b.Messages
 	}
-	if s.h.Replies[at] != nil || s.only || s.failed() != nil {
+	if s.history.Replies[at] != nil || s.readOnly || s.failed() != nil {
 		return nil
 	}
 
 	var body record.Messages
 	s.mu.Lock()
-	for _, m := range s.h.Messages {
-		if !s.h.Received[m.Key] {
-			s.h.Received[m.Key] = true
+	for _, m := range s.history.Messages {
+		if !s.history.Received[m.Key] {
+			s.history.Received[m.Key] = true
 			body.Messages = append(body.Messages, m.Body.Messages...)
 			body.From = append(body.From, m.Key)
 		}

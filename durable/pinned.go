@@ -90,9 +90,9 @@ func (s *session) endChanged(why error) {
 
 	cause := text.Clip(why.Error(), 1000)
 	body := record.End{Stop: pawl.StopFailed, Cause: cause, Error: cause}
-	if s.h.End != nil {
-		body.Spent = s.h.End.Spent
-		body.Values = s.h.End.Values
+	if s.history.End != nil {
+		body.Spent = s.history.End.Spent
+		body.Values = s.history.End.Values
 	}
 	r, err := s.record(record.KindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *session) endChanged(why error) {
 		Code:    "changed",
 		Cause:   cause,
 		Spent:   body.Spent,
-		Pending: len(s.h.OpenQuestions()),
+		Pending: len(s.history.OpenQuestions()),
 	})
 	if err != nil {
 		return

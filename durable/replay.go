@@ -88,7 +88,7 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 
 		s, ctx := t.engine.start(ctx, store.Lease{Scope: scope(ctx), Run: t.id}, h)
 		defer s.close()
-		s.story = true
+		s.eventsOnly = true
 		if !yield(s.attempt(), nil) {
 			return
 		}

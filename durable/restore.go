@@ -34,7 +34,7 @@ const afterBackup = "The database was restored from a backup. This call may have
 // doubtful reports whether a call may have happened after the backup from which the run was
 // restored: since then it was neither asked about nor started.
 func (s *session) doubtful(t pawl.Task) bool {
-	since := s.h.RestoredAt
+	since := s.history.RestoredAt
 	tool := t.Tool()
 	if since == 0 || tool == nil {
 		return false
@@ -43,7 +43,7 @@ func (s *session) doubtful(t pawl.Task) bool {
 		return false
 	}
 
-	asked, started := s.h.Questions[t.Key], s.h.Attempts[t.Key]
+	asked, started := s.history.Questions[t.Key], s.history.Attempts[t.Key]
 	switch {
 	case len(asked) > 0 && asked[len(asked)-1].Seq >= since:
 		return false

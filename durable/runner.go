@@ -58,7 +58,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 		}
 		defer s.close()
 
-		if s.lease.Fence > 1 || s.only {
+		if s.lease.Fence > 1 || s.readOnly {
 			if !yield(s.attempt(), nil) {
 				return
 			}
@@ -141,15 +141,15 @@ type Attempt struct {
 // attempt returns the notice that the events of the run are repeated.
 func (s *session) attempt() pawl.Event {
 	n := s.lease.Fence
-	if s.only {
-		n = int64(s.h.Leases())
+	if s.readOnly {
+		n = int64(s.history.Leases())
 	}
 	// Numbers and names: no error is possible.
 	data, _ := json.Marshal(Attempt{
 		Attempt:    n,
-		Kept:       len(s.h.Records),
-		Trace:      s.h.Trace,
-		ForkedFrom: (*journal.Origin)(s.h.Begin.ForkedFrom),
+		Kept:       len(s.history.Records),
+		Trace:      s.history.Trace,
+		ForkedFrom: (*journal.Origin)(s.history.Begin.ForkedFrom),
 	})
 	return pawl.Event{
 		Kind: pawl.EventNotice,

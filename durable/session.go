@@ -1,5 +1,7 @@
 package durable
 
+// session.go: session, which stands between the loop of a run and its journal.
+
 import (
 	"context"
 	"errors"
@@ -16,51 +18,56 @@ import (
 
 // session is the work of one process on a run. It holds the lease, the stored records, and the
 // records to store.
+//
+// Two locks guard it. committing is held during a write, which may last as long as Engine.Retry; mu
+// is held for moments. A goroutine that needs both takes committing first.
 type session struct {
 	engine *Engine
 	id     string
 	lease  store.Lease
-	began  time.Time       // the start of the lease
-	h      *record.History // from the start of the lease, with additions from outside
-	only   bool            // no new record: the run has ended, or is only read
-	played *Played         // the comparisons; nil if this is no Replay
-	story  bool            // events only: pending calls stay pending
-	core   *pawl.Engine    // the engine of the run and of its nested runs
-	cancel context.CancelCauseFunc
-	gone   <-chan struct{} // closed when the run is cancelled
-	roots  int             // agents bound outside of calls
+	began  time.Time    // the start of the lease
+	core   *pawl.Engine // the engine of the run and of its nested runs
 
-	committing chan struct{} // holds a value while one goroutine writes
-	seen       int64         // the number of known records; guarded by committing
-	renewed    time.Time     // guarded by committing
-	// late means that an answer came from outside that the run does not have. It is guarded by
-	// committing.
-	late bool
-	// stopped means that the run had stopped before this session, which has stored no step yet. It
-	// is guarded by committing.
-	stopped bool
+	// history is what was stored when the session began. The run reads it without a lock. What is
+	// added later is guarded by mu: RepliedAt, Messages and Received.
+	history *record.History
 
-	mu      sync.Mutex
-	queue   []store.Record // not on disk yet
-	added   int            // the number of records that were added
-	timer   *time.Timer
-	err     error // the reason why no record can be stored any more
-	waiters map[llm.Key]*gate
-	broken  map[llm.Key]record.Failure // requests of this attempt without a reply
+	readOnly   bool    // nothing is stored: the run has ended, or is replayed
+	played     *Played // the comparisons of Replay; nil means another session
+	eventsOnly bool    // ReplayEvents: pending calls stay pending
 
-	draining bool             // Engine.Drain is closed; guarded by mu
-	acting   map[llm.Key]bool // calls in progress that are not Compose; guarded by mu
+	cancel    context.CancelCauseFunc
+	cancelled <-chan struct{} // closed when the run is cancelled
 
-	digested map[*llm.ToolSpec]string // the tools so far; guarded by mu
+	// committing holds a value while one goroutine writes. It guards these fields.
+	committing chan struct{}
+	seen       int64     // the number of known records
+	renewed    time.Time // the last renewal of the lease
+	late       bool      // an answer came from outside that the run does not have
+	stopped    bool      // the run had stopped before this session, which has stored no step yet
 
-	stop  chan struct{} // ends the heartbeat
-	ended bool          // the end is stored, and the lease released with it
-	done  sync.WaitGroup
+	// mu guards these fields.
+	mu       sync.Mutex
+	queue    []store.Record             // not on disk yet
+	added    int                        // the number of records that were added
+	timer    *time.Timer                // of commitSoon; nil before its first use
+	err      error                      // the reason why no record can be stored any more
+	waiters  map[llm.Key]*gate          // of the calls that execute
+	failures map[llm.Key]record.Failure // requests of this attempt without a reply
+	draining bool                       // Engine.Drain is closed
+	acting   map[llm.Key]bool           // calls in progress that are not Compose
+	digested map[*llm.ToolSpec]string   // the tools so far
+	roots    int                        // agents bound outside of calls
+
+	stop  chan struct{}  // closed to end the heartbeat
+	beats sync.WaitGroup // of the heartbeat
+	ended bool           // the end is stored, and the lease released with it
 }
 
 var errOver = errors.New("the run is over")
 
-// start returns a session with a lease. h is the history so far.
+// start returns a session with the lease l, and the context in which the agents of the run find it.
+// h is the history so far. A lease without a Fence means a session that stores nothing.
 func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*session, context.Context) {
 	now := time.Now()
 	s := &session{
@@ -68,8 +75,8 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*
 		id:         l.Run,
 		lease:      l,
 		began:      now,
-		h:          h,
-		only:       l.Fence == 0,
+		history:    h,
+		readOnly:   l.Fence == 0,
 		committing: make(chan struct{}, 1),
 		seen:       int64(len(h.Records)),
 		renewed:    now,
@@ -80,22 +87,32 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*
 		stop:       make(chan struct{}),
 	}
 	ctx, s.cancel = context.WithCancelCause(ctx)
-	s.gone = ctx.Done()
-	if !s.only {
-		if at := runtrace.Of(ctx); at != "" {
-			// With the next commit.
-			_ = s.add(record.KindTrace, fmt.Sprintf("%s/%d", record.KindTrace, l.Fence), record.Trace{Traceparent: at})
-		}
-		s.done.Go(s.beat)
+	s.cancelled = ctx.Done()
+
+	if !s.readOnly {
+		s.recordTrace(ctx)
+		s.beats.Go(s.heartbeat)
 	}
 
-	outer := pawl.MessageSourceFrom(ctx)
-	ctx = store.WithRun(pawl.WithMessages(ctx, &inbox{s, outer}), l.Run)
+	// The loop of the run asks this session for models, executors, intents and messages.
 	s.core = &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Intend: s.intend}
+	ctx = pawl.WithMessages(ctx, &inbox{s, pawl.MessageSourceFrom(ctx)})
+	ctx = store.WithRun(ctx, l.Run)
 	return s, pawl.WithEngine(ctx, s.core)
 }
 
-// fail ends the run because of err: no record is stored and no call starts any more.
+// recordTrace adds the position of the attempt in a trace to the next commit.
+func (s *session) recordTrace(ctx context.Context) {
+	at := runtrace.Of(ctx)
+	if at == "" {
+		return
+	}
+	key := fmt.Sprintf("%s/%d", record.KindTrace, s.lease.Fence)
+	_ = s.add(record.KindTrace, key, record.Trace{Traceparent: at}) // an error has ended the run
+}
+
+// fail ends the run because of err: no record is stored and no call starts any more. It returns the
+// first error with which it was called.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	first := s.err == nil
@@ -105,6 +122,7 @@ func (s *session) fail(err error) error {
 	}
 	err = s.err
 	s.mu.Unlock()
+
 	if first {
 		s.engine.report(s.id, err)
 	}
@@ -112,29 +130,33 @@ func (s *session) fail(err error) error {
 	return err
 }
 
+// failed returns the error of fail. Nil means that the session stores records.
 func (s *session) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// live is called before an event that is not stored yet. It ends the context if no new event may
-// occur.
-func (s *session) live() {
-	end := s.h.End
-	switch {
-	case !s.only:
-		if s.h.Cancelled {
+// leavePast is called where the stored part of a run ends, before an event that is not stored yet.
+// It ends the context of the run if no new event may occur.
+func (s *session) leavePast() {
+	if !s.readOnly {
+		if s.history.Cancelled {
 			s.cancel(pawl.ErrCancelled)
 		}
+		return
+	}
 
+	end := s.history.End
+	switch {
 	// The run has ended here. A cancellation without an end has not reached it yet.
 	case end != nil && end.Stop.Class() == pawl.ClassCancelled:
 		s.cancel(pawl.ErrCancelled)
 	case end != nil && end.Limit == "time":
 		s.cancel(pawl.ErrTime)
-	case s.h.AtLimit() && !s.story:
-		_ = s.fail(limited(s.h, s.id))
+
+	case s.history.AtLimit() && !s.eventsOnly:
+		_ = s.fail(limited(s.history, s.id))
 	default:
 		_ = s.fail(errOver)
 	}

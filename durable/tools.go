@@ -22,13 +22,13 @@ type offered struct {
 // storeTools stores the tools that are offered for the first time.
 func (m *model) storeTools(req *llm.Request) error {
 	run := record.RunOf(req.Key)
-	was, known := m.s.h.Programs[run]
+	was, known := m.session.history.Programs[run]
 	from := m.tools.stored
 	m.tools.stored = len(req.Tools)
 	if !known && !m.tools.started {
 		m.tools.started = true
-		return m.s.add(record.KindTools, run+"/tools", record.Program{
-			Tools:        m.s.digests(req.Tools),
+		return m.session.add(record.KindTools, run+"/tools", record.Program{
+			Tools:        m.session.digests(req.Tools),
 			Marked:       record.MarkedIn(req.Tools),
 			Instructions: record.Digest([]byte(m.agent.Instructions)),
 			Agent:        &m.agent,
@@ -43,18 +43,18 @@ func (m *model) storeTools(req *llm.Request) error {
 		return nil
 	}
 	step := strings.TrimSuffix(strings.TrimPrefix(string(req.Key), run+"/"), "/model")
-	return m.s.add(record.KindTools, run+"/tools/"+step, record.Program{
-		Later:   m.s.digests(later),
+	return m.session.add(record.KindTools, run+"/tools/"+step, record.Program{
+		Later:   m.session.digests(later),
 		Marked:  record.MarkedIn(later),
 		Offered: record.OfferSpecs(later),
 	})
 }
 
-// check compares the stored tools and instructions of a run with the current ones: at the first
+// compareTools compares the stored tools and instructions of a run with the current ones: at the first
 // request, and for tools that are offered later at the request that offers them.
-func (m *model) check(req *llm.Request) error {
+func (m *model) compareTools(req *llm.Request) error {
 	run := record.RunOf(req.Key)
-	was, ok := m.s.h.Programs[run]
+	was, ok := m.session.history.Programs[run]
 	from := m.tools.checked
 	m.tools.checked = len(req.Tools)
 	switch {
@@ -62,10 +62,10 @@ func (m *model) check(req *llm.Request) error {
 		return nil
 	case !m.tools.first:
 		m.tools.first = true
-		return m.checkFirst(run, was, req)
+		return m.compareFirst(run, was, req)
 	}
 
-	now := m.s.digests(req.Tools[min(from, len(req.Tools)):])
+	now := m.session.digests(req.Tools[min(from, len(req.Tools)):])
 	before := map[string]string{}
 	for name := range now {
 		before[name] = was.Later[name]
@@ -75,8 +75,8 @@ func (m *model) check(req *llm.Request) error {
 		}
 	}
 
-	changed, err := m.changed(run, was, before, now, req)
-	if len(changed) == 0 || err != nil || m.s.only {
+	changed, err := m.changedTools(run, was, before, now, req)
+	if len(changed) == 0 || err != nil || m.session.readOnly {
 		return err
 	}
 	accepted := record.Program{
@@ -85,22 +85,22 @@ func (m *model) check(req *llm.Request) error {
 		Marked:  record.MarkedIn(req.Tools),
 		Offered: record.OfferSpecs(req.Tools),
 	}
-	key := fmt.Sprintf("%s/accept/%d/%s", run, m.s.lease.Fence, changed[0])
-	return m.s.add(record.KindAccept, key, record.Acceptance{Run: run, Names: changed, Program: accepted})
+	key := fmt.Sprintf("%s/accept/%d/%s", run, m.session.lease.Fence, changed[0])
+	return m.session.add(record.KindAccept, key, record.Acceptance{Run: run, Names: changed, Program: accepted})
 }
 
-// checkFirst compares the agent and the tools of the first request.
-func (m *model) checkFirst(run string, was record.Program, req *llm.Request) error {
+// compareFirst compares the agent and the tools of the first request.
+func (m *model) compareFirst(run string, was record.Program, req *llm.Request) error {
 	b := record.Acceptance{
 		Run: run,
 		Program: record.Program{
-			Tools:   m.s.digests(req.Tools),
+			Tools:   m.session.digests(req.Tools),
 			Marked:  record.MarkedIn(req.Tools),
 			Offered: record.OfferSpecs(req.Tools),
 		},
 	}
 	if what := m.agent.Difference(was); what != "" {
-		if !m.s.engine.AcceptChanges {
+		if !m.session.engine.AcceptChanges {
 			return fmt.Errorf("%w: the %s of %s differ", ErrChanged, what, run)
 		}
 		b.Names = []string{what}
@@ -108,18 +108,18 @@ func (m *model) checkFirst(run string, was record.Program, req *llm.Request) err
 		b.Instructions = record.Digest([]byte(m.agent.Instructions))
 	}
 
-	changed, err := m.changed(run, was, was.Tools, b.Tools, req)
+	changed, err := m.changedTools(run, was, was.Tools, b.Tools, req)
 	b.Names = append(b.Names, changed...)
-	if len(b.Names) == 0 || err != nil || m.s.only {
+	if len(b.Names) == 0 || err != nil || m.session.readOnly {
 		return err
 	}
-	m.s.h.Accept(b)
-	return m.s.add(record.KindAccept, fmt.Sprintf("%s/accept/%d", run, m.s.lease.Fence), b)
+	m.session.history.Accept(b)
+	return m.session.add(record.KindAccept, fmt.Sprintf("%s/accept/%d", run, m.session.lease.Fence), b)
 }
 
-// changed returns the names whose digests or addresses differ. It returns an error if one of them
+// changedTools returns the names whose digests or addresses differ. It returns an error if one of them
 // may not change.
-func (m *model) changed(run string, rec record.Program, was, now map[string]string, req *llm.Request) (changed []string,
+func (m *model) changedTools(run string, rec record.Program, was, now map[string]string, req *llm.Request) (changed []string,
 	err error) {
 	var refused []string
 	current := record.ToolsByName(record.OfferSpecs(req.Tools))
@@ -132,7 +132,7 @@ func (m *model) changed(run string, rec record.Program, was, now map[string]stri
 		}
 
 		changed = append(changed, name)
-		if !m.s.engine.AcceptChanges && !slices.Contains(m.accept, name) {
+		if !m.session.engine.AcceptChanges && !slices.Contains(m.accept, name) {
 			if before != nil {
 				name += " (" + before.Difference(is) + ")"
 			}
