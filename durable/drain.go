@@ -1,5 +1,7 @@
 package durable
 
+// drain.go: ends the run of a process that is about to end.
+
 import (
 	"context"
 

@@ -1,5 +1,7 @@
 package durable
 
+// failure.go: the usage of requests without a reply.
+
 import (
 	"cmp"
 	"context"

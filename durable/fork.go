@@ -1,5 +1,7 @@
 package durable
 
+// fork.go: copies the first steps of a run.
+
 import (
 	"context"
 	"encoding/json"

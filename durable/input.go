@@ -1,5 +1,7 @@
 package durable
 
+// input.go: what a run starts with.
+
 import (
 	"bytes"
 	"cmp"

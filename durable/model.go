@@ -1,74 +1,21 @@
 package durable
 
+// model.go: replays the replies of the model, and stores new ones.
+
 import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/llm"
 )
-
-// defaultCorrections is what Limits.Corrections of 0 means.
-const defaultCorrections = 2
-
-// bind returns a copy of a that records: its model, wrapped in its middleware, and its executor.
-// The run at key continues with the agent that it began with.
-func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
-	b := *a
-	if a.Model == nil {
-		return &b // the run returns this error
-	}
-	m := &model{session: s, accept: s.engine.AcceptChangedTools}
-	m.name = s.pin(&b, s.history.Programs[string(cmp.Or(key, "run"))])
-	m.agent = record.Agent{Model: nameOf(a.Model), Instructions: b.Instructions, Choice: b.Choice, Settings: b.Settings}
-	if provider, _, _ := strings.Cut(m.agent.Model, ":"); m.name != "" {
-		m.agent.Model = provider + ":" + m.name
-	}
-
-	m.inner, m.pricer = s.core.InnerModel(a)
-	m.holder, _ = llm.As[llm.OutputHolder](m.inner)
-	if m.holder == nil {
-		m.holder, _ = llm.As[llm.OutputHolder](a.Model)
-	}
-	b.Middleware = slices.Clone(a.Middleware)
-	for i := range b.Middleware {
-		b.Middleware[i].Model = nil
-	}
-	b.Model = m
-
-	x := &executor{session: s, inner: a.Executor}
-	if x.inner == nil {
-		x.inner = pawl.Parallel{}
-	}
-	b.Executor = x
-
-	// The limit of the outermost run includes the time of earlier processes.
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.roots == 0 && b.Limits.Corrections >= 0 {
-		// A run that failed may be asked again: each resume has its own corrections, after the
-		// stored ones.
-		b.Limits.Corrections = cmp.Or(b.Limits.Corrections, defaultCorrections) * (1 + s.history.FailedEnds)
-	}
-	if s.roots == 0 && b.Limits.Time > 0 && !s.readOnly {
-		b.Limits.Time = max(b.Limits.Time-s.history.Active(), time.Nanosecond)
-	}
-	s.roots++
-	return &b
-}
 
 // model replays stored replies and stores new ones. It serves one run.
 type model struct {
@@ -303,63 +250,4 @@ func (m *model) compareBytes(ctx context.Context, req *llm.Request, stored *reco
 		return &Mismatch{req.Key, stored.Sent.To, to, was, is}
 	}
 	return nil
-}
-
-// compareDigests compares the new request with the request of the stored reply b.
-func compareDigests(b *record.Reply, key llm.Key, conversation, rest string) error {
-	switch {
-	case b.Messages == "": // copied from another run, or made before an accepted change
-	case b.Messages != conversation:
-		return fmt.Errorf("%w: the request %s differs from the recorded request: its messages differ", ErrChanged, key)
-	case b.Request != rest:
-		return fmt.Errorf("%w: the request %s differs from the recorded request: its settings, choice or output schema differ",
-			ErrChanged, key)
-	}
-	return nil
-}
-
-// sentMessage is a message that was sent, and the digest of the conversation up to it.
-type sentMessage struct {
-	first  *llm.Part
-	parts  int
-	role   llm.Role
-	digest [sha256.Size]byte
-}
-
-// digest returns the digests of the conversation, and of the rest of the request without its tools.
-// A transcript only grows at its end, so that only the new messages are read.
-func (m *model) digest(req *llm.Request) (conversation, rest string) {
-	n := min(len(m.sent), len(req.Messages))
-	for n > 0 && !m.sent[n-1].is(req.Messages[n-1]) {
-		n-- // searched from the end; otherwise each step would read the whole run
-	}
-	m.sent = m.sent[:n]
-
-	var prev [sha256.Size]byte
-	if n > 0 {
-		prev = m.sent[n-1].digest
-	}
-	for _, msg := range req.Messages[n:] {
-		form, err := json.Marshal(msg)
-		if err != nil {
-			form = []byte(err.Error()) // no provider could send it
-		}
-		prev = sha256.Sum256(append(prev[:len(prev):len(prev)], form...))
-		s := sentMessage{parts: len(msg.Parts), role: msg.Role, digest: prev}
-		if len(msg.Parts) > 0 {
-			s.first = &msg.Parts[0]
-		}
-		m.sent = append(m.sent, s)
-	}
-
-	form, err := json.Marshal(llm.Request{Model: req.Model, Choice: req.Choice, Output: req.Output,
-		Settings: req.Settings})
-	if err != nil {
-		form = []byte(err.Error())
-	}
-	return hex.EncodeToString(prev[:16]), record.Digest(form)
-}
-
-func (s *sentMessage) is(m llm.Message) bool {
-	return len(m.Parts) > 0 && s.first == &m.Parts[0] && s.parts == len(m.Parts) && s.role == m.Role
 }

@@ -1,5 +1,7 @@
 package durable
 
+// outside.go: answers, cancellations and messages from any process.
+
 import (
 	"context"
 	"crypto/rand"

@@ -1,5 +1,7 @@
 package durable
 
+// pinned.go: the run continues with the agent that it began with, or ends as changed.
+
 import (
 	"cmp"
 	"context"
@@ -12,17 +14,8 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/internal/text"
-	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
-
-// nameOf returns the name of a model as "provider:name", or "" if it is unknown.
-func nameOf(m llm.Model) string {
-	if named, ok := llm.As[llm.Namer](m); ok {
-		return named.Name()
-	}
-	return ""
-}
 
 // pin changes b to the agent that the run began with, and returns the name of its model for
 // requests; "" means the model's own.

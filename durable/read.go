@@ -1,5 +1,7 @@
 package durable
 
+// read.go: what the journal has of a run, by methods of the Engine.
+
 import (
 	"context"
 	"encoding/json"

@@ -1,11 +1,14 @@
 package durable
 
+// recover.go: finds the runs that no process works on, and resumes them.
+
 import (
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
@@ -67,4 +70,44 @@ func (e *Engine) recoverOne(ctx context.Context, run store.JournalRun,
 		return nil // it has stopped by itself, with or without an answer
 	}
 	return err
+}
+
+// sweep is the time between two searches for waiting runs without a question.
+const sweep = time.Hour
+
+// Abandoned lists the runs of all scopes that a process should resume, the oldest first: at most
+// limit runs that are open and have no process; 0 means 100. The first call, and one call in each
+// hour, adds the waiting runs without an open question, which earlier versions may have left.
+func (e *Engine) Abandoned(ctx context.Context, limit int) ([]store.JournalRun, error) {
+	now := e.clock()
+	runs, err := e.Journal.AbandonedRuns(ctx, now, limit)
+	if err != nil || !e.sweeps(now) {
+		return runs, err
+	}
+
+	for r, err := range e.Journal.UnendedRuns(ctx) {
+		if err != nil {
+			return runs, err
+		}
+		if r.State != store.JournalWaiting {
+			continue
+		}
+		why, _, err := e.stuck(ctx, r)
+		if err != nil {
+			return runs, err
+		}
+		if why != "" {
+			runs = append(runs, r)
+		}
+	}
+	return runs, nil
+}
+
+// sweeps reports whether this call searches for waiting runs without a question, and records it.
+func (e *Engine) sweeps(now time.Time) bool {
+	last := e.swept.Load()
+	if last != 0 && now.Sub(time.Unix(0, last)) < sweep {
+		return false
+	}
+	return e.swept.CompareAndSwap(last, now.UnixNano()) // one of several concurrent calls
 }

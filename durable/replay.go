@@ -1,5 +1,7 @@
 package durable
 
+// replay.go: runs as they were, without effects.
+
 import (
 	"context"
 	"errors"

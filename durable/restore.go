@@ -1,5 +1,7 @@
 package durable
 
+// restore.go: runs of a database that was restored from a backup.
+
 import (
 	"context"
 	"crypto/rand"

@@ -1,5 +1,7 @@
 package durable
 
+// runner.go: Runner, which starts or resumes a run.
+
 import (
 	"context"
 	"encoding/json"

@@ -1,5 +1,7 @@
 package durable
 
+// tools.go: stores and compares the tools that requests offer.
+
 import (
 	"fmt"
 	"maps"

@@ -1,5 +1,7 @@
 package durable
 
+// transport.go: requests as bytes, for the comparison by Replay.
+
 import (
 	"bytes"
 	"context"

@@ -1,5 +1,7 @@
 package journal
 
+// answer.go: which answers to open calls a run takes.
+
 import (
 	"bytes"
 	"encoding/json"

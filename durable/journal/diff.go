@@ -1,5 +1,7 @@
 package journal
 
+// diff.go: where two runs differ.
+
 import (
 	"encoding/json"
 	"errors"

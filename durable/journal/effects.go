@@ -1,5 +1,7 @@
 package journal
 
+// effects.go: the ledger of a run.
+
 import (
 	"slices"
 	"time"

@@ -1,5 +1,7 @@
 package journal
 
+// export.go: Export, a run without times.
+
 import (
 	"cmp"
 	"encoding/json"

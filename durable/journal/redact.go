@@ -1,5 +1,7 @@
 package journal
 
+// redact.go: hides secrets in what is shown of a run.
+
 import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/internal/record"

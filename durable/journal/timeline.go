@@ -1,5 +1,7 @@
 package journal
 
+// timeline.go: Timeline, the times of a run.
+
 import (
 	"maps"
 	"slices"

@@ -1,5 +1,7 @@
 package record
 
+// end.go: the end of a run, as events show it again.
+
 import (
 	"cmp"
 	"errors"

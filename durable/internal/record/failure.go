@@ -1,5 +1,7 @@
 package record
 
+// failure.go: Failure, the usage of requests without a reply.
+
 import "github.com/pawl-go/pawl/llm"
 
 // Failure is the usage of requests that failed or were cancelled, and the last error.

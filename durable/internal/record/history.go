@@ -1,5 +1,7 @@
 package record
 
+// history.go: History, what the records of a run add up to.
+
 import (
 	"context"
 	"encoding/json"

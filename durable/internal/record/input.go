@@ -1,5 +1,7 @@
 package record
 
+// input.go: Input, what a run starts with.
+
 import (
 	"encoding/json"
 	"fmt"

@@ -1,5 +1,7 @@
 package record
 
+// key.go: the keys of records.
+
 import (
 	"crypto/sha256"
 	"encoding/hex"

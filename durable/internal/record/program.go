@@ -1,5 +1,7 @@
 package record
 
+// program.go: Program, the agent and the tools of a run.
+
 import (
 	"bytes"
 	"encoding/json"

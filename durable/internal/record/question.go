@@ -1,5 +1,7 @@
 package record
 
+// question.go: questions and their answers.
+
 import (
 	"encoding/json"
 	"fmt"

@@ -1,5 +1,7 @@
 package record
 
+// reply.go: Reply, a reply of the model byte for byte.
+
 import (
 	"bytes"
 	"encoding/json"

@@ -1,5 +1,7 @@
 package record
 
+// sent.go: SentRequest, a request byte for byte.
+
 import (
 	"bytes"
 	"compress/flate"

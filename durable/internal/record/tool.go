@@ -1,5 +1,7 @@
 package record
 
+// tool.go: OfferedTool, the definition of a tool.
+
 import (
 	"bytes"
 	"encoding/json"
