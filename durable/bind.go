@@ -17,29 +17,20 @@ import (
 const defaultCorrections = 2
 
 // bind returns a copy of a that records: its model, wrapped in its middleware, and its executor.
-// The run at key continues with the agent that it began with.
+// The run at key continues with the agent that it began with: pawl.Engine.Bind.
 func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 	b := *a
 	if a.Model == nil {
 		return &b // the run returns this error
 	}
-	m := &model{session: s, accept: s.engine.AcceptChangedTools}
-	m.name = s.pin(&b, s.history.Programs[string(cmp.Or(key, "run"))])
-	m.agent = record.Agent{Model: nameOf(a.Model), Instructions: b.Instructions, Choice: b.Choice, Settings: b.Settings}
-	if provider, _, _ := strings.Cut(m.agent.Model, ":"); m.name != "" {
-		m.agent.Model = provider + ":" + m.name
-	}
 
-	m.inner, m.pricer = s.core.InnerModel(a)
-	m.holder, _ = llm.As[llm.OutputHolder](m.inner)
-	if m.holder == nil {
-		m.holder, _ = llm.As[llm.OutputHolder](a.Model)
-	}
+	// The wrapped model contains the middleware of models: a stored reply does not pass it again.
+	pinned := s.pin(&b, s.history.Programs[string(cmp.Or(key, "run"))])
+	b.Model = s.bindModel(a, &b, pinned)
 	b.Middleware = slices.Clone(a.Middleware)
 	for i := range b.Middleware {
 		b.Middleware[i].Model = nil
 	}
-	b.Model = m
 
 	x := &executor{session: s, inner: a.Executor}
 	if x.inner == nil {
@@ -47,19 +38,50 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 	}
 	b.Executor = x
 
-	// The limit of the outermost run includes the time of earlier processes.
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.roots == 0 && b.Limits.Corrections >= 0 {
-		// A run that failed may be asked again: each resume has its own corrections, after the
-		// stored ones.
-		b.Limits.Corrections = cmp.Or(b.Limits.Corrections, defaultCorrections) * (1 + s.history.FailedEnds)
-	}
-	if s.roots == 0 && b.Limits.Time > 0 && !s.readOnly {
-		b.Limits.Time = max(b.Limits.Time-s.history.Active(), time.Nanosecond)
+	if s.roots == 0 {
+		s.continueLimits(&b.Limits)
 	}
 	s.roots++
 	return &b
+}
+
+// bindModel returns the model of b, which is the agent a as the run began with it. name is the name
+// of the model in requests; "" means its own.
+func (s *session) bindModel(a, b *pawl.Agent, name string) *model {
+	m := &model{session: s, accept: s.engine.AcceptChangedTools, name: name}
+	m.agent = record.Agent{
+		Model:        nameOf(a.Model),
+		Instructions: b.Instructions,
+		Choice:       b.Choice,
+		Settings:     b.Settings,
+	}
+	if name != "" {
+		provider, _, _ := strings.Cut(m.agent.Model, ":")
+		m.agent.Model = provider + ":" + name
+	}
+
+	m.inner, m.pricer = s.core.InnerModel(a)
+	m.holder, _ = llm.As[llm.OutputHolder](m.inner)
+	if m.holder == nil {
+		m.holder, _ = llm.As[llm.OutputHolder](a.Model)
+	}
+	return m
+}
+
+// continueLimits sets limits of the outermost run that continue those of earlier processes.
+func (s *session) continueLimits(l *pawl.Limits) {
+	// A run that failed may be asked again: each resume has its own corrections, after the stored
+	// ones.
+	if l.Corrections >= 0 {
+		l.Corrections = cmp.Or(l.Corrections, defaultCorrections) * (1 + s.history.FailedEnds)
+	}
+
+	// The time of earlier processes counts.
+	if l.Time > 0 && !s.readOnly {
+		l.Time = max(l.Time-s.history.Active(), time.Nanosecond)
+	}
 }
 
 // nameOf returns the name of a model as "provider:name", or "" if it is unknown.

@@ -18,10 +18,6 @@ import (
 )
 
 const (
-	// gather is the time that a record waits for others in the same commit, if no goroutine waits
-	// for that record alone.
-	gather = 2 * time.Millisecond
-
 	// defaultRetry is what Engine.Retry of 0 means.
 	defaultRetry = 20 * time.Second
 

@@ -1,47 +1,58 @@
 package durable
 
-// drain.go: ends the run of a process that is about to end.
+// drain.go: the calls in progress, which a process that is about to end lets end.
 
 import (
 	"context"
+	"sync"
 
 	"github.com/pawl-go/pawl/llm"
 )
 
-// drain stops the run when no call is in progress any more.
-func (s *session) drain() {
-	s.mu.Lock()
-	s.draining = true
-	idle := len(s.acting) == 0
-	s.mu.Unlock()
+// calls are the calls of a run that are in progress, apart from those of Compose tools, which
+// consist of others.
+type calls struct {
+	mu         sync.Mutex
+	inProgress map[llm.Key]bool
+	draining   bool        // Engine.Drain is closed
+	stop       func(error) // stops the run
+}
+
+// drain lets no other call start, and stops the run when none is in progress any more.
+func (c *calls) drain() {
+	c.mu.Lock()
+	c.draining = true
+	idle := len(c.inProgress) == 0
+	c.mu.Unlock()
 	if idle {
-		s.cancel(ErrDrained)
+		c.stop(ErrDrained)
 	}
 }
 
 // admit lets the call at key start, and counts it until settle. While the run is drained, only a
 // call in progress may start again. The others wait until the run stops.
-func (s *session) admit(ctx context.Context, key llm.Key) error {
-	s.mu.Lock()
-	starts := !s.draining || s.acting[key]
+func (c *calls) admit(ctx context.Context, key llm.Key) error {
+	c.mu.Lock()
+	starts := !c.draining || c.inProgress[key]
 	if starts {
-		s.acting[key] = true
+		c.inProgress[key] = true
 	}
-	s.mu.Unlock()
+	c.mu.Unlock()
 	if starts {
 		return nil
 	}
+
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
 // settle removes the call at key, whose outcome is stored, from the calls in progress.
-func (s *session) settle(key llm.Key) {
-	s.mu.Lock()
-	delete(s.acting, key)
-	last := s.draining && len(s.acting) == 0
-	s.mu.Unlock()
+func (c *calls) settle(key llm.Key) {
+	c.mu.Lock()
+	delete(c.inProgress, key)
+	last := c.draining && len(c.inProgress) == 0
+	c.mu.Unlock()
 	if last {
-		s.cancel(ErrDrained)
+		c.stop(ErrDrained)
 	}
 }

@@ -34,6 +34,8 @@
 // engine.
 package durable
 
+// durable.go: Engine, and its defaults.
+
 import (
 	"cmp"
 	"context"
@@ -50,6 +52,7 @@ import (
 // any number of concurrent runs, and must not be changed during one. The store.Scope of the context
 // is the owner of a run; without it, the owner is the zero Scope.
 type Engine struct {
+	// Journal stores the runs. It is required.
 	Journal store.Journal
 	// Lease is the time without a sign of life after which another process may take over the runs
 	// of this one. 0 means 30 s.
@@ -59,14 +62,14 @@ type Engine struct {
 	// 0 means that they return ErrLost at once.
 	WaitLease time.Duration
 
-	// A run continues with the agent that it began with: its instructions, choice, settings, the
-	// name of its model and the texts of its tools. If a tool is gone, has another schema, effect
-	// or address, or if the model has another provider, the run is rejected with ErrChanged, and
-	// its state is JournalFailed until it is resumed with the former program.
-	//
-	// AcceptChanges continues runs with the present agent instead, which the journal records.
-	// AcceptChangedTools names tools that may have changed or be absent, and accepts nothing else.
-	AcceptChanges      bool
+	// AcceptChanges continues runs with the present agent, which the journal records. False means
+	// that a run continues with the agent that it began with: its instructions, choice, settings,
+	// the name of its model and the texts of its tools. If a tool is gone, has another schema,
+	// effect or address, or if the model has another provider, the run is rejected with ErrChanged,
+	// and its state is JournalFailed until it is resumed with the former program.
+	AcceptChanges bool
+	// AcceptChangedTools names tools that may have changed or be absent. It accepts nothing else.
+	// Nil means none.
 	AcceptChangedTools []string
 
 	// Retry is the time during which a write is repeated while its error is store.ErrUnavailable.
@@ -96,15 +99,17 @@ func (e *Engine) Runner(id string, r pawl.Runner) *Runner {
 	return &Runner{ID: cmp.Or(id, rand.Text()), engine: e, runner: r}
 }
 
+// lease returns Lease or its default.
 func (e *Engine) lease() time.Duration { return cmp.Or(e.Lease, 30*time.Second) }
 
-// report passes on an error that concerns operation.
+// report passes on an error that concerns operation. The end of a replay is none.
 func (e *Engine) report(run string, err error) {
 	if e.Report != nil && !errors.Is(err, errOver) {
 		e.Report(run, err)
 	}
 }
 
+// clock returns the present time.
 func (e *Engine) clock() time.Time {
 	if e.now != nil {
 		return e.now()

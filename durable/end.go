@@ -97,15 +97,24 @@ func (s *session) stopTimer() {
 	}
 }
 
-// Summary is the progress of a run: JournalRun.Summary.
+// Summary is the progress of a run when it last stopped: JournalRun.Summary.
 type Summary struct {
-	Stop    pawl.StopReason `json:"stop"`
-	Code    string          `json:"code,omitzero"` // "changed": failed with ErrChanged
-	Cause   string          `json:"cause,omitzero"`
-	Spent   pawl.Spent      `json:"spent"`
-	Pending int             `json:"pending,omitzero"` // pending calls
-	Unknown int             `json:"unknown,omitzero"` // pending calls whose outcome is unknown
+	// Stop is Result.Stop.
+	Stop pawl.StopReason `json:"stop"`
+	// Code is "changed" for a run that failed with ErrChanged. "" means any other stop.
+	Code string `json:"code,omitzero"`
+	// Cause is Result.Cause. "" means none.
+	Cause string `json:"cause,omitzero"`
+	// Spent is Result.Spent.
+	Spent pawl.Spent `json:"spent"`
+	// Pending is the number of pending calls.
+	Pending int `json:"pending,omitzero"`
+	// Unknown is the number of pending calls whose outcome is unknown.
+	Unknown int `json:"unknown,omitzero"`
 }
+
+// codeChanged is Summary.Code of a run that failed with ErrChanged.
+const codeChanged = "changed"
 
 // unknownOf returns the number of calls whose outcome is unknown.
 func unknownOf(all []pawl.PendingCall) (n int) {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/internal/record"
@@ -30,43 +31,56 @@ func (x *executor) Unwrap() pawl.Executor { return x.inner }
 func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
 	return func(yield func(pawl.Event) bool) {
 		s := x.session
-		var open []pawl.Task
-		for _, t := range tasks {
-			stored := s.history.Outcomes[t.Key]
-			if stored == nil {
-				open = append(open, s.ready(t))
-				continue
-			}
-			was := t.Replayed(stored.Call, stored.Execution)
-			if strings.HasPrefix(was.Error, pawl.ErrDiverged.Error()) {
-				_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
-			}
-			if !yield(t.Completed(was)) {
-				return
-			}
-		}
-		if len(open) == 0 {
+		open, more := s.replayEnded(tasks, yield)
+		if !more || len(open) == 0 {
 			return
 		}
-
 		if s.eventsOnly {
 			if was := s.history.PendingAt(open); was != nil {
-				for i, t := range open {
-					if !yield(t.Completed(was[i])) {
-						return
-					}
-				}
+				yieldAll(open, was, yield)
 				return
 			}
 		}
 
 		s.leavePast()
+
 		b := &step{session: s, ctx: ctx, tasks: open}
-		defer s.expect(open)()
+		done := s.expect(open)
+		defer done()
 		if len(open) == 1 {
 			b.alone(x.inner, yield)
 		} else {
 			b.together(x.inner, yield)
+		}
+	}
+}
+
+// replayEnded yields the stored outcomes of tasks, and returns the other tasks with their stored
+// state. more is false if yield was.
+func (s *session) replayEnded(tasks []pawl.Task, yield func(pawl.Event) bool) (open []pawl.Task, more bool) {
+	for _, t := range tasks {
+		stored := s.history.Outcomes[t.Key]
+		if stored == nil {
+			open = append(open, s.ready(t))
+			continue
+		}
+
+		was := t.Replayed(stored.Call, stored.Execution)
+		if strings.HasPrefix(was.Error, pawl.ErrDiverged.Error()) {
+			_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
+		}
+		if !yield(t.Completed(was)) {
+			return nil, false
+		}
+	}
+	return open, true
+}
+
+// yieldAll yields the ends of tasks.
+func yieldAll(tasks []pawl.Task, ends []pawl.Execution, yield func(pawl.Event) bool) {
+	for i, t := range tasks {
+		if !yield(t.Completed(ends[i])) {
+			return
 		}
 	}
 }
@@ -81,11 +95,7 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		t.Pending = nil
 		t.Decisions = nil
 	}
-
-	s.mu.Lock()
-	at, known := s.history.RepliedAt[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]
-	s.mu.Unlock()
-	if known {
+	if at, known := s.repliedAt(t); known {
 		t.Since = at
 	}
 
@@ -99,9 +109,9 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 
 	question := s.history.OpenQuestion(t.Key)
 	switch {
-	case s.doubtful(t):
-		t.Pending = &pawl.PendingCall{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt,
-			Why: afterBackup}
+	case s.history.MayHaveHappened(t):
+		t.Pending = unknownOutcome(t, t.Call)
+		t.Pending.Why = afterBackup
 		t.Decisions = nil
 
 	case question != nil:
@@ -113,16 +123,33 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 
 	// An interrupted write may have happened.
 	case last != nil && last.Effect == pawl.EffectWrite:
-		t.Pending = &pawl.PendingCall{Key: t.Key, Call: last.Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt}
+		t.Pending = unknownOutcome(t, last.Call)
 	}
 	return t
 }
 
-// intend stores the intent of a call, and returns when it is on disk.
+// unknownOutcome returns the question about a call that may have happened, with the arguments of
+// its start.
+func unknownOutcome(t pawl.Task, call llm.ToolCall) *pawl.PendingCall {
+	return &pawl.PendingCall{Key: t.Key, Call: call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt}
+}
+
+// repliedAt returns the time of the reply that made the call of t. False means unknown: a call of
+// the messages with which the run started, or of another call.
+func (s *session) repliedAt(t pawl.Task) (at time.Time, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, known = s.history.RepliedAt[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]
+	return at, known
+}
+
+// intend stores the intent of a call, and returns when it is on disk and the lease still belongs to
+// this session: pawl.Engine.Intend.
 func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, tool *pawl.Tool, attempt int) error {
-	if err := s.admit(ctx, t.Key); err != nil {
+	if err := s.calls.admit(ctx, t.Key); err != nil {
 		return err
 	}
+
 	body := record.Intent{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
 	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
 		body.Key = v.IdempotencyKey()
@@ -137,6 +164,7 @@ func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, to
 	n := s.added
 	s.mu.Unlock()
 	g.arrive(t.Key)
+
 	if err := s.flushTo(n, nil); err != nil {
 		return err
 	}

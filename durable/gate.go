@@ -10,6 +10,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
+// gather is the time that a record waits for others in the same commit, if no goroutine waits for
+// that record alone.
+const gather = 2 * time.Millisecond
+
 // gate combines the intents of concurrent calls into one commit: it holds them until all have
 // arrived, but no longer than gather.
 type gate struct {
@@ -18,29 +22,20 @@ type gate struct {
 	complete chan struct{} // closed when no further call can arrive
 }
 
-// expect opens the gate for tasks, and returns the function that removes it.
-func (s *session) expect(tasks []pawl.Task) (done func()) {
+// newGate returns a gate for the calls whose intents are stored: those of tools that exist and are
+// no composition.
+func newGate(tasks []pawl.Task) *gate {
 	g := &gate{coming: map[llm.Key]bool{}, complete: make(chan struct{})}
 	for _, t := range tasks {
-		if tool := t.Tool(); tool != nil && tool.Effect != pawl.EffectCompose && t.Refuse == "" {
+		tool := t.Tool()
+		if tool != nil && tool.Effect != pawl.EffectCompose && t.Refuse == "" {
 			g.coming[t.Key] = true
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range tasks {
-		s.waiters[t.Key] = g
-	}
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, t := range tasks {
-			delete(s.waiters, t.Key)
-		}
-	}
+	return g
 }
 
-// arrive waits for the other calls.
+// arrive waits for the other calls. A nil gate has none.
 func (g *gate) arrive(key llm.Key) {
 	if g == nil {
 		return
@@ -54,7 +49,7 @@ func (g *gate) arrive(key llm.Key) {
 	}
 }
 
-// withdraw records that the call at key will not arrive any more.
+// withdraw records that the call at key will not arrive any more. g may be nil.
 func (g *gate) withdraw(key llm.Key) {
 	if g == nil {
 		return

@@ -24,7 +24,7 @@ func (s *session) heartbeat() {
 			return
 		case <-drain:
 			drain = nil // it stays closed
-			s.drain()
+			s.calls.drain()
 			continue
 		case <-tick.C:
 		}

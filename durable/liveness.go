@@ -15,11 +15,16 @@ import (
 
 // StuckRun is a run that breaks the guarantee R9: see Engine.CheckLiveness.
 type StuckRun struct {
+	// Scope is the owner of the run.
 	Scope store.Scope `json:"scope,omitzero"`
-	Run   string      `json:"run"`
-	State string      `json:"state"` // as JournalRun.State
-	Why   string      `json:"why"`
-	Since time.Time   `json:"since"`
+	// Run is the ID of the run.
+	Run string `json:"run"`
+	// State is JournalRun.State.
+	State string `json:"state"`
+	// Why says what is wrong.
+	Why string `json:"why"`
+	// Since is the last time at which the run was in order.
+	Since time.Time `json:"since"`
 }
 
 // CheckLiveness returns the runs of all scopes that break R9: runs that are not over and that
@@ -46,11 +51,11 @@ func (e *Engine) CheckLiveness(ctx context.Context) ([]StuckRun, error) {
 func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, since time.Time, err error) {
 	now := e.clock()
 	if r.Owner != "" && r.Until.After(now) {
-		return "", since, nil
+		return "", since, nil // it works
 	}
 	since = r.Updated
 	if r.Until.After(since) {
-		since = r.Until
+		since = r.Until // the end of the lease, which is no update
 	}
 
 	switch r.State {
@@ -64,16 +69,27 @@ func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, sin
 			why = "it failed without a reason"
 		}
 	case store.JournalWaiting:
-		h, err := e.history(store.WithScope(ctx, r.Scope), r.Scope, r.ID)
-		switch {
-		case errors.Is(err, store.ErrNotFound): // deleted since
-		case errors.Is(err, ErrCorrupt):
-			why = err.Error()
-		case err != nil:
-			return "", since, err
-		case !slices.ContainsFunc(h.OpenQuestions(), func(q record.Question) bool { return q.Answer == nil }):
-			why = "it waits for an answer, and no question is open"
-		}
+		why, err = e.waitsInVain(ctx, r)
 	}
-	return why, since, nil
+	return why, since, err
+}
+
+// waitsInVain returns why an answer can not let the waiting run r continue. Empty means that a
+// question of it is open.
+func (e *Engine) waitsInVain(ctx context.Context, r store.JournalRun) (why string, err error) {
+	h, err := e.history(store.WithScope(ctx, r.Scope), r.Scope, r.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return "", nil // it was deleted since
+	case errors.Is(err, ErrCorrupt):
+		return err.Error(), nil
+	case err != nil:
+		return "", err
+	}
+
+	asks := func(q record.Question) bool { return q.Answer == nil }
+	if slices.ContainsFunc(h.OpenQuestions(), asks) {
+		return "", nil
+	}
+	return "it waits for an answer, and no question is open", nil
 }

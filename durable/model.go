@@ -23,13 +23,14 @@ type model struct {
 	inner   llm.Model
 	pricer  llm.Pricer       // nil means that the price is unknown
 	holder  llm.OutputHolder // nil means that the model does not say
-	accept  []string
-	agent   record.Agent
-	name    string // of the model in requests; "" means its own name
+	accept  []string         // Engine.AcceptChangedTools
+	agent   record.Agent     // the agent of the run
+	name    string           // of the model in requests; "" means its own name
 
-	tools offered
-	sent  []sentMessage
-	wire  []byte // the previous request as it was sent; nil means not stored
+	// What the previous requests had, since only the difference is compared and stored.
+	tools    offered
+	digester digester
+	wire     []byte // the previous request as it was sent; nil means not stored
 }
 
 var (
@@ -58,27 +59,27 @@ func (m *model) HoldsOutput(req *llm.Request) bool {
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		s := m.session
-		conversation, rest := m.digest(req)
+		digests := m.digester.digest(req)
 		stored := s.history.Replies[req.Key]
-		if err := m.compare(ctx, req, stored, conversation, rest); err != nil {
+		if err := m.compare(ctx, req, stored, digests); err != nil {
 			yield(llm.Delta{}, s.fail(err))
 			return
 		}
 
 		earlier := s.history.Failed[req.Key]
 		if stored != nil {
-			stored.Original().Deltas()(after(earlier, yield))
+			reply := stored.Original().Deltas()
+			reply(yieldFailures(earlier, yield))
 			return
 		}
 
-		b := s.history.Background[req.Key]
-		if b != nil && (b.Messages != conversation || b.Request != rest) {
-			b = nil // the reply to another request, of an agent that was changed
-		}
 		s.leavePast()
-		if ctx.Err() != nil && (b == nil || s.readOnly) {
-			earlier.Requests-- // the run counts one for this error
-			after(earlier, yield)(llm.Delta{}, context.Cause(ctx))
+
+		coming := s.comingReply(req.Key, digests)
+		if ctx.Err() != nil && (coming == nil || s.readOnly) {
+			earlier.Requests-- // the loop counts a request for this error
+			next := yieldFailures(earlier, yield)
+			next(llm.Delta{}, context.Cause(ctx))
 			return
 		}
 
@@ -87,13 +88,23 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			yield(llm.Delta{}, err)
 			return
 		}
-		m.ask(ctx, req, b, conversation, rest, after(earlier, yield))
+		m.ask(ctx, req, coming, digests, yieldFailures(earlier, yield))
 	}
+}
+
+// comingReply returns the reply to a request that the provider computes in the background, because
+// an earlier process asked for it. Nil means none, or one for an agent that was changed since.
+func (s *session) comingReply(key llm.Key, digests digests) *record.Background {
+	b := s.history.Background[key]
+	if b == nil || b.Messages != digests.conversation || b.Request != digests.rest {
+		return nil
+	}
+	return b
 }
 
 // compare returns an error if req is not the request that was made. stored is its reply; nil means
 // that only the tools and the agent can be compared.
-func (m *model) compare(ctx context.Context, req *llm.Request, stored *record.Reply, conversation, rest string) error {
+func (m *model) compare(ctx context.Context, req *llm.Request, stored *record.Reply, digests digests) error {
 	if err := m.compareBytes(ctx, req, stored); err != nil {
 		return err
 	}
@@ -104,39 +115,25 @@ func (m *model) compare(ctx context.Context, req *llm.Request, stored *record.Re
 		return nil
 	}
 
-	err := compareDigests(stored, req.Key, conversation, rest)
+	err := compareDigests(stored, req.Key, digests)
 	if err != nil && m.session.readOnly && m.session.history.AtLimit() {
 		return limited(m.session.history, m.session.id)
 	}
 	return err
 }
 
-// ask sends the request and stores the reply. b is the reply that the provider computes already:
-// it is fetched, or cancelled with the run. nil means none.
-func (m *model) ask(ctx context.Context, req *llm.Request, b *record.Background, conversation, rest string,
-	yield func(llm.Delta, error) bool) {
-	n := 0 // of the last background record
-	if was := m.session.history.Background[req.Key]; was != nil {
-		n = was.N
-	}
-	var stored atomic.Bool
-	if b != nil {
-		later := *req
-		later.Background = &b.Background
-		req = &later
-		stored.Store(true)
-	}
-
-	if m.name != "" {
-		named := *req
-		named.Model = cmp.Or(req.Model, m.name)
-		req = &named
-	}
+// ask sends the request and stores the reply. coming is the reply that the provider computes
+// already: it is fetched, or cancelled with the run. Nil means none.
+func (m *model) ask(ctx context.Context, req *llm.Request, coming *record.Background, digests digests, yield yields) {
+	req = m.requestOf(req, coming)
+	run := ctx
 
 	// The reply stays at the provider if another process will fetch it.
-	run := ctx
-	fetchable := func() bool { return stored.Load() && suspended(run) }
-	ctx, w := watch(background.With(ctx, fetchable), false)
+	var known atomic.Bool // the journal says which reply the provider computes
+	known.Store(coming != nil)
+	fetchable := func() bool { return known.Load() && suspended(run) }
+	ctx, wire := watch(background.With(ctx, fetchable), false)
+
 	resp := new(llm.Response)
 	failed := error(nil)
 	defer func() {
@@ -145,24 +142,65 @@ func (m *model) ask(ctx context.Context, req *llm.Request, b *record.Background,
 		}
 	}()
 
+	number := m.session.lastBackground(req.Key)
 	for d, err := range m.inner.Stream(ctx, req) {
 		if err == nil {
 			err = resp.Add(d)
 		}
 		if err == nil && d.Background != nil {
-			n++
-			err = m.storeBackground(req, &record.Background{Messages: conversation, Request: rest,
-				Background: *d.Background, N: n}, w)
-			stored.Store(err == nil)
+			number++
+			err = m.storeBackground(req, digests, *d.Background, number, wire)
+			known.Store(err == nil)
 		}
 		if err == nil && d.Finish != "" {
-			err = m.store(req, conversation, rest, resp, w, b)
+			err = m.store(req, digests, resp, wire, coming)
 		}
+
 		failed = err
 		if !yield(d, err) || err != nil {
 			return
 		}
 	}
+}
+
+// countFailure counts the requests of a reply that did not arrive: the end of the attempt stores
+// them. fetched means that the reply stays at the provider for the next attempt.
+func (s *session) countFailure(ctx context.Context, key llm.Key, resp *llm.Response, err error, fetched bool) {
+	why := cmp.Or(context.Cause(ctx), err, resp.Err())
+	f := record.Failure{Requests: resp.Requests, Usage: resp.Usage, Error: why.Error()}
+	if ctx.Err() != nil && !fetched {
+		f.Requests++ // as the run counts it
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failures == nil {
+		s.failures = map[llm.Key]record.Failure{}
+	}
+	s.failures[key] = s.failures[key].With(f)
+}
+
+// requestOf returns the request as it is sent: with the name of the run's model, and with the reply
+// that the provider computes already; nil means none.
+func (m *model) requestOf(req *llm.Request, coming *record.Background) *llm.Request {
+	if m.name == "" && coming == nil {
+		return req
+	}
+	sent := *req
+	sent.Model = cmp.Or(req.Model, m.name)
+	if coming != nil {
+		sent.Background = &coming.Background
+	}
+	return &sent
+}
+
+// lastBackground returns the number of the last background record of a request. 0 means none.
+func (s *session) lastBackground(key llm.Key) int {
+	was := s.history.Background[key]
+	if was == nil {
+		return 0
+	}
+	return was.N
 }
 
 // suspended reports whether the run of ctx has ended in this process and will be resumed.
@@ -171,33 +209,42 @@ func suspended(ctx context.Context) bool {
 	return cause != nil && cause != pawl.ErrCancelled && !errors.Is(cause, pawl.ErrTime)
 }
 
-// storeBackground stores at once which reply the provider computes.
-func (m *model) storeBackground(req *llm.Request, b *record.Background, w *wire) error {
-	if to, sent, ok := w.first(); ok {
-		b.Sent = record.NewSentRequest(to, m.wire, sent, req.Whole)
+// storeBackground stores at once which reply the provider computes: the record with that number for
+// the request.
+func (m *model) storeBackground(req *llm.Request, digests digests, reply llm.Opaque, number int, w *wire) error {
+	body := &record.Background{
+		Messages:   digests.conversation,
+		Request:    digests.rest,
+		Background: reply,
+		N:          number,
 	}
-	if err := m.session.add(record.KindBackground, record.Numbered(req.Key, record.KindBackground, b.N), b); err != nil {
+	if to, sent, ok := w.first(); ok {
+		body.Sent = record.NewSentRequest(to, m.wire, sent, req.Whole)
+	}
+
+	key := record.Numbered(req.Key, record.KindBackground, number)
+	if err := m.session.add(record.KindBackground, key, body); err != nil {
 		return err
 	}
 	return m.session.flush(nil)
 }
 
-// store stores a whole reply before its calls start. b is the stored form of the request if an
+// store stores a whole reply before its calls start. coming has the stored form of the request if an
 // earlier process has sent it; nil means that it has not.
-func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Response, w *wire,
-	b *record.Background) error {
+func (m *model) store(req *llm.Request, digests digests, resp *llm.Response, w *wire, coming *record.Background) error {
 	body, err := record.NewReply(resp)
 	if err != nil {
 		return m.session.fail(err)
 	}
-	body.Messages = conversation
-	body.Request = rest
+	body.Messages = digests.conversation
+	body.Request = digests.rest
+
 	if to, sent, ok := w.first(); ok {
 		body.Sent = record.NewSentRequest(to, m.wire, sent, req.Whole)
 		m.wire = sent
-	} else if b != nil && b.Sent != nil {
-		body.Sent = b.Sent
-		m.wire, err = b.Sent.After(m.wire)
+	} else if coming != nil && coming.Sent != nil {
+		body.Sent = coming.Sent
+		m.wire, err = coming.Sent.After(m.wire)
 		if err != nil {
 			return m.session.fail(fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err))
 		}
@@ -226,28 +273,34 @@ func (m *model) compareBytes(ctx context.Context, req *llm.Request, stored *reco
 		return fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err)
 	}
 	m.wire = was
-	if m.session.played == nil || stored.Messages == "" {
+	if !m.session.comparesBytes || stored.Messages == "" {
 		return nil
 	}
 
+	to, is, ok := m.buildOnly(ctx, req, stored.Sent.Whole)
+	if !ok {
+		return nil // this model sends nothing, or not through Transport
+	}
+	m.session.bytesCompared++
+	if to != stored.Sent.To || !bytes.Equal(was, is) {
+		return &Mismatch{req.Key, stored.Sent.To, to, was, is}
+	}
+	return nil
+}
+
+// buildOnly lets the model build a request, and returns where it would go and its bytes. Nothing is
+// sent.
+func (m *model) buildOnly(ctx context.Context, req *llm.Request, whole bool) (to string, body []byte, ok bool) {
 	same := *req
-	same.Whole = stored.Sent.Whole
+	same.Whole = whole
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	ctx, w := watch(ctx, true)
 	for range m.inner.Stream(ctx, &same) {
 		if _, _, ok := w.first(); ok {
 			break
 		}
 	}
-	to, is, ok := w.first()
-	if !ok {
-		return nil // this model sends nothing, or not through Transport
-	}
-
-	m.session.played.Bytes++
-	if to != stored.Sent.To || !bytes.Equal(was, is) {
-		return &Mismatch{req.Key, stored.Sent.To, to, was, is}
-	}
-	return nil
+	return w.first()
 }

@@ -20,7 +20,7 @@ import (
 // pin changes b to the agent that the run began with, and returns the name of its model for
 // requests; "" means the model's own.
 func (s *session) pin(b *pawl.Agent, was record.Program) (model string) {
-	if was.Agent == nil || s.played != nil || s.engine.AcceptChanges {
+	if was.Agent == nil || s.comparesBytes || s.engine.AcceptChanges {
 		return ""
 	}
 	b.Instructions = was.Agent.Instructions
@@ -93,7 +93,7 @@ func (s *session) endChanged(why error) {
 	}
 	summary, err := json.Marshal(Summary{
 		Stop:    body.Stop,
-		Code:    "changed",
+		Code:    codeChanged,
 		Cause:   cause,
 		Spent:   body.Spent,
 		Pending: len(s.history.OpenQuestions()),

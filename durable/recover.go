@@ -28,39 +28,48 @@ func (e *Engine) Recover(ctx context.Context, limit int, find func(store.Journal
 	if err != nil {
 		return 0, err
 	}
+
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var bad []error
 	taken := 0
-	slots := make(chan struct{}, 8)
+	count := func(run store.JournalRun, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if errors.Is(err, ErrLost) {
+			return
+		}
+		taken++
+		if err != nil {
+			bad = append(bad, fmt.Errorf("run %s: %w", run.ID, err))
+		}
+	}
+
+	slots := make(chan struct{}, recoveredAtOnce)
 	for _, run := range runs {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			err := e.recoverOne(ctx, run, find)
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case errors.Is(err, ErrLost):
-			case err != nil:
-				bad = append(bad, fmt.Errorf("run %s: %w", run.ID, err))
-				taken++
-			default:
-				taken++
-			}
+			count(run, e.recoverOne(ctx, run, find))
 		})
 	}
 	wg.Wait()
 	return taken, errors.Join(bad...)
 }
 
+// recoveredAtOnce is the number of runs that Recover executes concurrently.
+const recoveredAtOnce = 8
+
+// recoverOne resumes a run until it stops. A panic of the run is its error, because the process has
+// other runs.
 func (e *Engine) recoverOne(ctx context.Context, run store.JournalRun,
 	find func(store.JournalRun) (pawl.Runner, error)) (err error) {
-	defer func() { // the panic of one run must not end the process, which has other runs
+	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
+
 	r, err := find(run)
 	if err != nil {
 		return err
@@ -72,8 +81,9 @@ func (e *Engine) recoverOne(ctx context.Context, run store.JournalRun,
 	return err
 }
 
-// sweep is the time between two searches for waiting runs without a question.
-const sweep = time.Hour
+// sweepEvery is the time between two searches for waiting runs without a question. A search reads
+// the whole journal of each waiting run.
+const sweepEvery = time.Hour
 
 // Abandoned lists the runs of all scopes that a process should resume, the oldest first: at most
 // limit runs that are open and have no process; 0 means 100. The first call, and one call in each
@@ -106,7 +116,7 @@ func (e *Engine) Abandoned(ctx context.Context, limit int) ([]store.JournalRun, 
 // sweeps reports whether this call searches for waiting runs without a question, and records it.
 func (e *Engine) sweeps(now time.Time) bool {
 	last := e.swept.Load()
-	if last != 0 && now.Sub(time.Unix(0, last)) < sweep {
+	if last != 0 && now.Sub(time.Unix(0, last)) < sweepEvery {
 		return false
 	}
 	return e.swept.CompareAndSwap(last, now.UnixNano()) // one of several concurrent calls

@@ -15,35 +15,41 @@ import (
 
 // Played is the result of Replay.
 type Played struct {
-	Requests int          // requests compared by their digests
-	Bytes    int          // requests compared byte for byte: see Transport
-	Calls    int          // ended calls
-	Result   *pawl.Result // nil if the records end before the run does
+	// Requests is the number of requests that were compared by their digests.
+	Requests int
+	// Bytes is the number of requests that were compared byte for byte: see Transport.
+	Bytes int
+	// Calls is the number of ended calls.
+	Calls int
+	// Result is the end of the run. Nil means that the records end before the run does.
+	Result *pawl.Result
 }
 
 // Replay replays a run offline: it sends no request, executes no call and stores nothing. It
 // compares each request of r with the stored one. The error is ErrChanged for the first difference,
 // and names it. Requests of models that send through Transport are built again as bytes, and the
 // error for the first difference is a *Mismatch.
-func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, error) {
+func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (p Played, err error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
 		return Played{}, err
 	}
-	p := Played{Calls: len(h.Outcomes)}
+	p.Calls = len(h.Outcomes)
 	for _, b := range h.Replies {
 		if b.Messages != "" { // it was not copied from another run
 			p.Requests++
 		}
 	}
-
-	s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
-	defer s.close()
-	s.played = &p
 	in, err := inputOf(h)
 	if err != nil {
 		return p, err
 	}
+
+	s, ctx := e.start(ctx, store.Lease{Scope: scope(ctx), Run: id}, h)
+	defer s.close()
+	s.comparesBytes = true
+	defer func() { p.Bytes = s.bytesCompared }()
+
 	for ev, err := range in.stream(ctx, r) {
 		err = s.cause(err)
 		switch {
@@ -51,7 +57,7 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 			return p, nil
 		case errorOf(err) == "":
 		case errors.Is(err, ErrChanged), h.End == nil, h.End.Stop != pawl.StopFailed:
-			return p, err // it is no failure of the stored run
+			return p, err // it is not the failure with which the stored run ended
 		}
 		if ev.Kind == pawl.EventRunEnded && ev.Run == "run" && s.failed() == nil {
 			p.Result = ev.Result
@@ -73,6 +79,7 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 // run.
 func (e *Engine) ReplayEvents(id string, r pawl.Runner) pawl.Runner { return &story{e, id, r} }
 
+// story is a Runner that yields the events of a stored run.
 type story struct {
 	engine *Engine
 	id     string
@@ -99,7 +106,7 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 			why := s.failed()
 			ended := ev.Kind == pawl.EventRunEnded && ev.Run == "run"
 			switch {
-			case why == nil:
+			case why == nil: // a stored event
 
 			case !errors.Is(why, errOver):
 				yield(pawl.Event{}, why)
@@ -107,7 +114,8 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 
 			// The records have ended. The run ends here only if it had stopped here.
 			case h.End != nil && h.End.FailedAt(ev):
-				ev, err = h.End.FailedStep(ev), nil
+				ev = h.End.FailedStep(ev)
+				err = nil
 			case h.End == nil || !ended:
 				continue
 			default:

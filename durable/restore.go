@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/store"
 )
@@ -19,11 +18,11 @@ import (
 func (e *Engine) MarkRestored(ctx context.Context) (n int, err error) {
 	key := record.KindRestored + "/" + rand.Text()
 	for r, err := range e.Journal.UnendedRuns(ctx) {
-		if err == nil {
-			err = e.Journal.AppendOutside(ctx, r.Scope, r.ID, store.JournalOpen,
-				store.Record{Key: key, Kind: record.KindRestored, At: e.clock(), Body: json.RawMessage(`{}`)})
-		}
 		if err != nil {
+			return n, err
+		}
+		mark := store.Record{Key: key, Kind: record.KindRestored, At: e.clock(), Body: json.RawMessage(`{}`)}
+		if err := e.Journal.AppendOutside(ctx, r.Scope, r.ID, store.JournalOpen, mark); err != nil {
 			return n, err
 		}
 		n++
@@ -31,26 +30,5 @@ func (e *Engine) MarkRestored(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
+// afterBackup is why a person is asked about a call of a restored run.
 const afterBackup = "The database was restored from a backup. This call may have happened after the backup."
-
-// doubtful reports whether a call may have happened after the backup from which the run was
-// restored: since then it was neither asked about nor started.
-func (s *session) doubtful(t pawl.Task) bool {
-	since := s.history.RestoredAt
-	tool := t.Tool()
-	if since == 0 || tool == nil {
-		return false
-	}
-	if tool.Effect != pawl.EffectWrite || tool.Passive {
-		return false
-	}
-
-	asked, started := s.history.Questions[t.Key], s.history.Attempts[t.Key]
-	switch {
-	case len(asked) > 0 && asked[len(asked)-1].Seq >= since:
-		return false
-	case len(started) > 0 && started[len(started)-1].Seq >= since:
-		return false
-	}
-	return true
-}

@@ -3,6 +3,7 @@ package durable
 // runner.go: Runner, which starts or resumes a run.
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -315,6 +316,53 @@ func (r *Runner) create(ctx context.Context, who store.Scope, owner string, msgs
 	first := store.Record{Key: record.KindBegin, Kind: record.KindBegin, At: now, Body: body}
 	l, err = e.Journal.BeginJournal(ctx, who, run, owner, until, first)
 	return l, in, agent, err
+}
+
+// beginning returns the journal form of the start of r.
+func (r *Runner) beginning(msgs []llm.Message) (body record.Begin, err error) {
+	body = record.Begin{State: record.FormVersion, Meta: r.Meta}
+	if a, ok := r.runner.(*pawl.Agent); ok {
+		body.Agent = a.Name
+	} else if r.From != nil {
+		return body, errors.New("durable: only an Agent can continue a Result (Runner.From)")
+	}
+	body.Messages, err = json.Marshal(append([]llm.Message{}, msgs...))
+	if err != nil {
+		return body, err
+	}
+	if r.From == nil {
+		body.Answered = record.HasOpenCalls(msgs)
+		return body, nil
+	}
+
+	from := &pawl.Result{
+		Messages: r.From.Messages,
+		Spent:    r.From.Spent,
+		Values:   r.From.Values,
+		Pending:  r.From.Pending,
+		Stop:     r.From.Stop,
+	}
+	if from.Stop == pawl.StopLimit { // what Agent.Resume needs under a raised limit
+		from.Limit = r.From.Limit
+		from.Cause = r.From.Cause
+		from.Output = r.From.Output
+		from.Answer = r.From.Answer
+	}
+	body.From, err = json.Marshal(from)
+	return body, err
+}
+
+// begunWith reports whether the run started with msgs and r.From. It returns an error if the run
+// started from another Result.
+func (r *Runner) begunWith(h *record.History, msgs []llm.Message) (bool, error) {
+	now, err := r.beginning(msgs)
+	if err != nil {
+		return false, err
+	}
+	if r.From != nil && !bytes.Equal(now.From, h.Begin.From) {
+		return false, fmt.Errorf("run %s was begun from another transcript: %w", r.ID, store.ErrConflict)
+	}
+	return bytes.Equal(now.Messages, h.Begin.Messages) && bytes.Equal(now.From, h.Begin.From), nil
 }
 
 // taskOf returns the start of the user's text, for lists.

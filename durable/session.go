@@ -32,9 +32,10 @@ type session struct {
 	// added later is guarded by mu: RepliedAt, Messages and Received.
 	history *record.History
 
-	readOnly   bool    // nothing is stored: the run has ended, or is replayed
-	played     *Played // the comparisons of Replay; nil means another session
-	eventsOnly bool    // ReplayEvents: pending calls stay pending
+	readOnly      bool // nothing is stored: the run has ended, or is replayed
+	eventsOnly    bool // ReplayEvents: pending calls stay pending
+	comparesBytes bool // Replay: requests are built again, and compared as bytes
+	bytesCompared int  // requests that were compared as bytes
 
 	cancel    context.CancelCauseFunc
 	cancelled <-chan struct{} // closed when the run is cancelled
@@ -54,16 +55,17 @@ type session struct {
 	err      error                      // the reason why no record can be stored any more
 	waiters  map[llm.Key]*gate          // of the calls that execute
 	failures map[llm.Key]record.Failure // requests of this attempt without a reply
-	draining bool                       // Engine.Drain is closed
-	acting   map[llm.Key]bool           // calls in progress that are not Compose
 	digested map[*llm.ToolSpec]string   // the tools so far
 	roots    int                        // agents bound outside of calls
+
+	calls calls // in progress
 
 	stop  chan struct{}  // closed to end the heartbeat
 	beats sync.WaitGroup // of the heartbeat
 	ended bool           // the end is stored, and the lease released with it
 }
 
+// errOver is the error of a session that stores nothing, where its records end.
 var errOver = errors.New("the run is over")
 
 // start returns a session with the lease l, and the context in which the agents of the run find it.
@@ -82,12 +84,12 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*
 		renewed:    now,
 		stopped:    h.End != nil,
 		waiters:    map[llm.Key]*gate{},
-		acting:     map[llm.Key]bool{},
 		digested:   map[*llm.ToolSpec]string{},
 		stop:       make(chan struct{}),
 	}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.cancelled = ctx.Done()
+	s.calls = calls{inProgress: map[llm.Key]bool{}, stop: s.cancel}
 
 	if !s.readOnly {
 		s.recordTrace(ctx)

@@ -22,7 +22,26 @@ type step struct {
 	session *session
 	ctx     context.Context
 	tasks   []pawl.Task
-	at      map[llm.Key]*pawl.Task // the tasks by key; nil means not filled in yet
+	byKey   map[llm.Key]*pawl.Task // nil means not filled in yet
+	open    int                    // calls that have not ended; together alone counts them
+}
+
+// expect opens a gate for the intents of tasks, and returns the function that removes it.
+func (s *session) expect(tasks []pawl.Task) (done func()) {
+	g := newGate(tasks)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range tasks {
+		s.waiters[t.Key] = g
+	}
+
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, t := range tasks {
+			delete(s.waiters, t.Key)
+		}
+	}
 }
 
 // task returns the task that e completes, or nil if e completes none.
@@ -31,13 +50,14 @@ func (b *step) task(e pawl.Event) *pawl.Task {
 	if e.Kind != pawl.EventCallCompleted || x == nil {
 		return nil
 	}
-	if b.at == nil {
-		b.at = make(map[llm.Key]*pawl.Task, len(b.tasks))
+
+	if b.byKey == nil {
+		b.byKey = make(map[llm.Key]*pawl.Task, len(b.tasks))
 		for i := range b.tasks {
-			b.at[b.tasks[i].Key] = &b.tasks[i]
+			b.byKey[b.tasks[i].Key] = &b.tasks[i]
 		}
 	}
-	return b.at[x.Key]
+	return b.byKey[x.Key]
 }
 
 // alone executes one call.
@@ -48,7 +68,7 @@ func (b *step) alone(inner pawl.Executor, yield func(pawl.Event) bool) {
 			if err := b.session.flush(nil); err != nil {
 				e = notStored(t, e, err)
 			}
-			b.session.settle(t.Key)
+			b.session.calls.settle(t.Key)
 		}
 		if !yield(e) {
 			return
@@ -66,27 +86,26 @@ func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 	defer cancel()
 	defer close(over)
 
-	panicked := "" // a panic of inner: it belongs to this goroutine, whose caller recovers it
+	panicked := ""
 	wg.Go(func() {
 		defer close(events)
 		panicked = b.forward(ctx, inner, events, over)
 	})
 
-	left := len(b.tasks)
+	b.open = len(b.tasks)
 	for e := range events {
+		more := false
 		if b.task(e) == nil {
-			if !yield(e) {
-				return
-			}
-			continue
+			more = yield(e)
+		} else {
+			more = b.commit(b.gatherEnds(e, events), yield)
 		}
-		held := b.gatherEnds(e, events, &left)
-		if !b.commit(held, yield) {
+		if !more {
 			return
 		}
 	}
 	if panicked != "" {
-		panic(panicked)
+		panic(panicked) // the caller of this goroutine recovers it
 	}
 }
 
@@ -109,12 +128,12 @@ func (b *step) forward(ctx context.Context, inner pawl.Executor, events chan<- p
 	return ""
 }
 
-// gatherEnds returns first, the end of a call, and the events of a short time after it. left is the
-// number of calls that have not ended.
-func (b *step) gatherEnds(first pawl.Event, events <-chan pawl.Event, left *int) (held []pawl.Event) {
+// gatherEnds returns first, the end of a call, and the events of a short time after it, with which
+// other calls may end. It stores the ends in the next commit.
+func (b *step) gatherEnds(first pawl.Event, events <-chan pawl.Event) (held []pawl.Event) {
 	hold := func(e pawl.Event) {
 		if t := b.task(e); t != nil {
-			*left--
+			b.open--
 			e = b.ended(t, e)
 		}
 		held = append(held, e)
@@ -122,11 +141,11 @@ func (b *step) gatherEnds(first pawl.Event, events <-chan pawl.Event, left *int)
 
 	hold(first)
 	wait := time.After(gather)
-	for *left > 0 {
+	for b.open > 0 {
 		select {
 		case e, ok := <-events:
 			if !ok {
-				*left = 0
+				b.open = 0
 				return held
 			}
 			hold(e)
@@ -145,7 +164,7 @@ func (b *step) commit(held []pawl.Event, yield func(pawl.Event) bool) bool {
 			if err != nil {
 				e = notStored(t, e, err)
 			}
-			b.session.settle(t.Key)
+			b.session.calls.settle(t.Key)
 		}
 		if !yield(e) {
 			return false
@@ -163,7 +182,7 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 
 	x := *e.Execution
 	switch {
-	case b.interrupted(&x):
+	case b.interrupted(&x): // the call is still open
 	case x.Outcome.Settled():
 		if err := plain(&x); err != nil {
 			_ = s.fail(err)
@@ -197,7 +216,8 @@ func (s *session) asks(w pawl.PendingCall) bool {
 	if q == nil || q.Waiting.Digest != w.Digest {
 		return true
 	}
-	// An answer that the call did not use does not count.
+
+	// It is asked again if the call did not use the answer.
 	return q.Answer != nil && len(w.Granted) == 0
 }
 
@@ -215,8 +235,8 @@ func plain(x *pawl.Execution) error {
 // notStored returns the event for a call whose records could not be stored. For the run, the call
 // has not ended.
 func notStored(t *pawl.Task, e pawl.Event, err error) pawl.Event {
-	if errors.Is(err, store.ErrUnavailable) { // the rest is for the operator: Engine.Report
-		err = store.ErrUnavailable
+	if errors.Is(err, store.ErrUnavailable) {
+		err = store.ErrUnavailable // the rest of its text is for the operator: Engine.Report
 	}
 
 	x := *e.Execution

@@ -91,6 +91,28 @@ func (h *History) decided(r store.Record) error {
 	return fmt.Errorf("it answers %s, which was not asked", key)
 }
 
+// MayHaveHappened reports whether a call may have happened after the backup from which the run was
+// restored: since then it was neither asked about nor started.
+func (h *History) MayHaveHappened(t pawl.Task) bool {
+	tool := t.Tool()
+	if h.RestoredAt == 0 || tool == nil {
+		return false
+	}
+	if tool.Effect != pawl.EffectWrite || tool.Passive {
+		return false
+	}
+
+	asked := h.Questions[t.Key]
+	if n := len(asked); n > 0 && asked[n-1].Seq >= h.RestoredAt {
+		return false
+	}
+	started := h.Attempts[t.Key]
+	if n := len(started); n > 0 && started[n-1].Seq >= h.RestoredAt {
+		return false
+	}
+	return true
+}
+
 // Expire removes the approvals that were not used in time, so that their questions are open again.
 // The approval of a call that has made calls was used.
 func (h *History) Expire(now time.Time) {
