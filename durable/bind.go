@@ -70,7 +70,7 @@ func (s *session) bindModel(a, b *pawl.Agent, name string) *model {
 	return m
 }
 
-// continueLimits sets limits of the outermost run that continue those of earlier processes.
+// continueLimits continues the limits of earlier processes. l are the limits of the outermost run.
 func (s *session) continueLimits(l *pawl.Limits) {
 	// A run that failed may be asked again: each resume has its own corrections, after the stored
 	// ones.

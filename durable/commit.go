@@ -1,6 +1,6 @@
 package durable
 
-// commit.go: puts the records of a session on disk, and reads those that came from outside.
+// commit.go: puts the records of a session on disk, and reads the records from outside.
 
 import (
 	"cmp"

@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// calls are the calls of a run that are in progress, apart from those of Compose tools, which
+// calls are the calls of a run that are in progress, without the calls of Compose tools, which
 // consist of others.
 type calls struct {
 	mu         sync.Mutex

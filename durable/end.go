@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// end stores the reason of the stop, and releases the lease with it. text is Event.Error of the end.
+// end stores the reason of the stop, and releases the lease with it. text is Event.Error of the
+// end.
 func (s *session) end(res *pawl.Result, text string) error {
 	if s.readOnly {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/internal/record"
@@ -43,41 +44,45 @@ func (e *Engine) Fork(ctx context.Context, f Fork) error {
 	if f.Steps < 0 || f.Steps > n {
 		return fmt.Errorf("run %s has %d steps, not %d", f.Run, n, f.Steps)
 	}
-
-	s := &session{engine: e}
-	origin := &record.Origin{Run: f.Run, Steps: f.Steps, Trace: h.Trace}
-	first := []store.Record{}
-	for _, r := range h.Records {
-		if !copied(r, started+f.Steps) {
-			continue
-		}
-		c := store.Record{Key: r.Key, Kind: r.Kind, At: e.clock(), Body: r.Body}
-		if v := f.other(h, r, origin); v != nil {
-			c, err = s.record(r.Kind, r.Key, v)
-			if err != nil {
-				return err
-			}
-			c.Elapsed = 0
-		}
-		first = append(first, c)
+	records, err := f.records(h, started+f.Steps, e.clock())
+	if err != nil {
+		return err
 	}
-
 	in, err := inputOf(h)
 	if err != nil {
 		return err
 	}
+
 	run := store.JournalRun{ID: f.ID, Agent: h.Begin.Agent, Task: taskOf(in.All()), State: store.JournalOpen}
-	l, err := e.Journal.BeginJournal(ctx, scope(ctx), run, newOwner(), e.clock(), first...)
+	l, err := e.Journal.BeginJournal(ctx, scope(ctx), run, newOwner(), e.clock(), records...)
 	if err != nil {
 		return err
 	}
-	// Any process may resume the fork at once.
-	_, err = e.Journal.RenewJournal(ctx, l, zeroTime)
-	return err
+	return e.release(ctx, l) // any process may resume the fork at once
 }
 
-// other returns the replacement for the body of r, or the body itself.
-func (f *Fork) other(h *record.History, r store.Record, from *record.Origin) any {
+// records returns the records of the copy, which ends at the given step.
+func (f *Fork) records(h *record.History, step int, now time.Time) (records []store.Record, err error) {
+	origin := &record.Origin{Run: f.Run, Steps: f.Steps, Trace: h.Trace}
+	for _, r := range h.Records {
+		if !copied(r, step) {
+			continue
+		}
+
+		c := store.Record{Key: r.Key, Kind: r.Kind, At: now, Body: r.Body}
+		if v := f.replacement(h, r, origin); v != nil {
+			c.Body, err = json.Marshal(v)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", r.Key, err)
+			}
+		}
+		records = append(records, c)
+	}
+	return records, nil
+}
+
+// replacement returns the body of the copy of r. Nil means the body of r.
+func (f *Fork) replacement(h *record.History, r store.Record, from *record.Origin) any {
 	switch r.Kind {
 	case record.KindBegin:
 		body := *h.Begin
@@ -89,9 +94,9 @@ func (f *Fork) other(h *record.History, r store.Record, from *record.Origin) any
 		return body
 	case record.KindReply:
 		body := *h.Replies[llm.Key(r.Key)]
-		body.Messages = ""
+		body.Messages = "" // which means that the request is not compared
 		body.Request = ""
-		body.Sent = nil // nothing to compare with
+		body.Sent = nil
 		return body
 	case record.KindOutcome:
 		if f.Results == nil {

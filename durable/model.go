@@ -180,8 +180,8 @@ func (s *session) countFailure(ctx context.Context, key llm.Key, resp *llm.Respo
 	s.failures[key] = s.failures[key].With(f)
 }
 
-// requestOf returns the request as it is sent: with the name of the run's model, and with the reply
-// that the provider computes already; nil means none.
+// requestOf returns the request with the name of the run's model, and with the reply that the
+// provider computes already; nil means none.
 func (m *model) requestOf(req *llm.Request, coming *record.Background) *llm.Request {
 	if m.name == "" && coming == nil {
 		return req
@@ -229,8 +229,8 @@ func (m *model) storeBackground(req *llm.Request, digests digests, reply llm.Opa
 	return m.session.flush(nil)
 }
 
-// store stores a whole reply before its calls start. coming has the stored form of the request if an
-// earlier process has sent it; nil means that it has not.
+// store stores a whole reply before its calls start. coming has the stored form of the request if
+// an earlier process has sent it; nil means that it has not.
 func (m *model) store(req *llm.Request, digests digests, resp *llm.Response, w *wire, coming *record.Background) error {
 	body, err := record.NewReply(resp)
 	if err != nil {
@@ -262,8 +262,8 @@ func (m *model) store(req *llm.Request, digests digests, resp *llm.Response, w *
 	return nil
 }
 
-// compareBytes reads the sent bytes of a stored reply. If the replay compares bytes, it also builds the
-// request again without sending it.
+// compareBytes reads the sent bytes of a stored reply. If the replay compares bytes, it also builds
+// the request again without sending it.
 func (m *model) compareBytes(ctx context.Context, req *llm.Request, stored *record.Reply) error {
 	if stored == nil || stored.Sent == nil {
 		return nil

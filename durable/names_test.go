@@ -25,8 +25,8 @@ func TestNamesOfRecords(t *testing.T) {
 	}
 }
 
-// playNamed lets a subagent of that name make a call that needs an approval. Each process has models
-// of its own.
+// playNamed lets a subagent of that name make a call that needs an approval. Each process has
+// models of its own.
 func playNamed(t *testing.T, name string) {
 	paid := 0
 	pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
+// zeroTime is the time until which a released lease holds.
 var zeroTime time.Time
 
 // Decide stores answers to open calls of a run, from any process. The run continues with them when
@@ -37,12 +38,43 @@ func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) erro
 	return e.decide(ctx, scope(ctx), id, h, ds)
 }
 
+// decide is Decide for a run whose history was read.
 func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *record.History, ds []llm.Decision) error {
-	var records []store.Record
+	records, err := e.decisions(h, ds)
+	switch {
+	case err != nil:
+		return fmt.Errorf("run %s: %w", id, err)
+	case len(records) == 0:
+		return nil
+	}
+
+	err = e.Journal.AppendOutside(ctx, who, id, store.JournalOpen, records...)
+	if !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+
+	// Another process was faster; an equal answer is no conflict.
+	h, readErr := e.history(ctx, who, id)
+	if readErr != nil {
+		return errors.Join(err, readErr)
+	}
+	missing, bad := e.decisions(h, ds)
+	switch {
+	case bad != nil:
+		return fmt.Errorf("run %s: %w", id, bad)
+	case len(missing) > 0:
+		return err
+	}
+	return nil
+}
+
+// decisions returns the records of answers that the run does not have. It returns an error if the
+// run does not take one of them.
+func (e *Engine) decisions(h *record.History, ds []llm.Decision) (records []store.Record, err error) {
 	for _, d := range ds {
 		q, repeated, err := checkAnswer(h, d)
 		if err != nil {
-			return fmt.Errorf("run %s: %w", id, err)
+			return nil, err
 		}
 		if repeated {
 			continue
@@ -51,38 +83,15 @@ func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *reco
 		d.At = zeroTime // the record has the time
 		body, err := json.Marshal(d)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		key := q.Key + "/decision"
+		key := q.Key + "/" + record.KindDecision
 		if q.Answers > 0 {
 			key += fmt.Sprintf("/%d", q.Answers+1)
 		}
 		records = append(records, store.Record{Key: key, Kind: record.KindDecision, At: e.clock(), Body: body})
 	}
-	if len(records) == 0 {
-		return nil
-	}
-
-	err := e.Journal.AppendOutside(ctx, who, id, store.JournalOpen, records...)
-	if !errors.Is(err, store.ErrConflict) {
-		return err
-	}
-
-	// Another process was faster; an equal answer is no conflict.
-	again, readErr := e.history(ctx, who, id)
-	if readErr != nil {
-		return errors.Join(err, readErr)
-	}
-	for _, d := range ds {
-		_, repeated, bad := checkAnswer(again, d)
-		switch {
-		case bad != nil:
-			return fmt.Errorf("run %s: %w", id, bad)
-		case !repeated:
-			return err
-		}
-	}
-	return nil
+	return records, nil
 }
 
 // checkAnswer is journal.CheckAnswer for the latest question of a call, which it returns.
@@ -127,27 +136,32 @@ func (e *Engine) Questions(ctx context.Context, id string) (open, answered []paw
 // Engine.Lease; otherwise it stops when it is resumed. Each open call gets a result that says that
 // the run was cancelled. A second Cancel has no effect.
 func (e *Engine) Cancel(ctx context.Context, id string) error {
-	err := e.Journal.AppendOutside(ctx, scope(ctx), id, store.JournalOpen,
-		store.Record{Key: record.KindCancel, Kind: record.KindCancel, At: e.clock(), Body: json.RawMessage(`{}`)})
-	if errors.Is(err, store.ErrConflict) {
-		if h, readErr := e.history(ctx, scope(ctx), id); readErr == nil && h.Cancelled {
-			return nil
-		}
+	mark := store.Record{Key: record.KindCancel, Kind: record.KindCancel, At: e.clock(), Body: json.RawMessage(`{}`)}
+	err := e.Journal.AppendOutside(ctx, scope(ctx), id, store.JournalOpen, mark)
+	if !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+
+	h, readErr := e.history(ctx, scope(ctx), id)
+	if readErr == nil && h.Cancelled {
+		return nil // by an earlier Cancel
 	}
 	return err
 }
 
 // Steer sends messages of the user to a run, which receives them with its next request.
 func (e *Engine) Steer(ctx context.Context, id string, msgs ...llm.Message) error {
-	if err := new(pawl.Steering).Steer(ctx, msgs...); err != nil { // it reports what cannot be sent
+	// An unused Steering reports what cannot be sent.
+	if err := new(pawl.Steering).Steer(ctx, msgs...); err != nil {
 		return err
 	}
 	body, err := json.Marshal(record.Messages{Messages: msgs})
 	if err != nil {
 		return err
 	}
-	return e.Journal.AppendOutside(ctx, scope(ctx), id, "",
-		store.Record{Key: record.KindMessage + "/" + rand.Text(), Kind: record.KindMessage, At: e.clock(), Body: body})
+	key := record.KindMessage + "/" + rand.Text()
+	message := store.Record{Key: key, Kind: record.KindMessage, At: e.clock(), Body: body}
+	return e.Journal.AppendOutside(ctx, scope(ctx), id, "", message) // the state does not change
 }
 
 // inbox records which messages each request received.
@@ -168,17 +182,7 @@ func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 		return nil
 	}
 
-	var body record.Messages
-	s.mu.Lock()
-	for _, m := range s.history.Messages {
-		if !s.history.Received[m.Key] {
-			s.history.Received[m.Key] = true
-			body.Messages = append(body.Messages, m.Body.Messages...)
-			body.From = append(body.From, m.Key)
-		}
-	}
-	s.mu.Unlock()
-
+	body := s.waitingMessages()
 	if in.outer != nil {
 		body.Messages = append(body.Messages, in.outer.Take(ctx, at)...)
 	}
@@ -189,6 +193,22 @@ func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 		return nil
 	}
 	return slices.Clip(body.Messages)
+}
+
+// waitingMessages returns the messages from outside that no request has received, and marks them as
+// received.
+func (s *session) waitingMessages() (body record.Messages) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.history.Messages {
+		if s.history.Received[m.Key] {
+			continue
+		}
+		s.history.Received[m.Key] = true
+		body.Messages = append(body.Messages, m.Body.Messages...)
+		body.From = append(body.From, m.Key)
+	}
+	return body
 }
 
 // Close returns the messages that no request received.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -55,7 +54,7 @@ func (p *pinned) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	for _, t := range all {
 		was := recorded[t.Name]
 		switch {
-		case slices.Contains(p.accept, t.Name):
+		case slices.Contains(p.accept, t.Name): // the present tool
 		case was == nil && !t.Deferred:
 			continue // the run began without it
 		case was != nil && was.Compatible(record.Offer(t)):
@@ -64,12 +63,13 @@ func (p *pinned) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 		out = append(out, t)
 	}
 
-	order := func(t *pawl.Tool) int {
-		return slices.IndexFunc(p.was.Offered, func(o record.OfferedTool) bool { return o.Name == t.Name })
+	// The recorded tools come first, in their order: the place of a new tool, -1, is the largest
+	// unsigned number.
+	place := func(t *pawl.Tool) uint {
+		named := func(o record.OfferedTool) bool { return o.Name == t.Name }
+		return uint(slices.IndexFunc(p.was.Offered, named))
 	}
-	slices.SortStableFunc(out, func(a, b *pawl.Tool) int { // new tools, -1, are last
-		return cmp.Compare(uint(order(a)), uint(order(b)))
-	})
+	slices.SortStableFunc(out, func(a, b *pawl.Tool) int { return cmp.Compare(place(a), place(b)) })
 	return out, nil
 }
 
@@ -87,7 +87,7 @@ func (s *session) endChanged(why error) {
 		body.Spent = s.history.End.Spent
 		body.Values = s.history.End.Values
 	}
-	r, err := s.record(record.KindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body)
+	r, err := s.record(record.KindEnd, s.endKey(), body)
 	if err != nil {
 		return
 	}

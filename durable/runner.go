@@ -25,6 +25,7 @@ import (
 // Runner is a run in a journal: see Engine.Runner. It is safe for concurrent use, also from several
 // processes: one at a time works on the run, and the others get ErrLost.
 type Runner struct {
+	// ID is the ID of the run.
 	ID string
 	// Meta is stored when the run starts, for the programs that resume it: see Engine.Meta. Nil
 	// means none.
@@ -73,11 +74,13 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			case err != nil:
 				err = s.cause(err)
 			case ended && e.Result != nil:
+				// An end that is not stored is no end.
 				if endErr := s.end(e.Result, e.Error); endErr != nil {
-					yield(pawl.Event{}, endErr) // an end that is not stored is no end
+					yield(pawl.Event{}, endErr)
 					return
 				}
 			}
+
 			if !yield(e, err) {
 				return
 			}
@@ -133,12 +136,15 @@ func (s *session) cause(err error) error {
 // Attempt is the data of the notice "attempt", which says that the events of the run are repeated
 // from the start.
 type Attempt struct {
-	Attempt int64 `json:"attempt"` // from 1
-	Kept    int   `json:"kept"`    // the number of stored records
+	// Attempt is the number of the attempt, from 1.
+	Attempt int64 `json:"attempt"`
+	// Kept is the number of stored records.
+	Kept int `json:"kept"`
 	// Trace is the position of the previous attempt in a trace, in the form of the W3C. Empty means
 	// unknown.
-	Trace      string          `json:"trace,omitzero"`
-	ForkedFrom *journal.Origin `json:"forked_from,omitzero"` // nil means no fork
+	Trace string `json:"trace,omitzero"`
+	// ForkedFrom is the original of a fork. Nil means no fork.
+	ForkedFrom *journal.Origin `json:"forked_from,omitzero"`
 }
 
 // attempt returns the notice that the events of the run are repeated.
@@ -147,13 +153,12 @@ func (s *session) attempt() pawl.Event {
 	if s.readOnly {
 		n = int64(s.history.Leases())
 	}
-	// Numbers and names: no error is possible.
 	data, _ := json.Marshal(Attempt{
 		Attempt:    n,
 		Kept:       len(s.history.Records),
 		Trace:      s.history.Trace,
 		ForkedFrom: (*journal.Origin)(s.history.Begin.ForkedFrom),
-	})
+	}) // numbers and names: no error is possible
 	return pawl.Event{
 		Kind: pawl.EventNotice,
 		Run:  "run",
@@ -166,18 +171,18 @@ func (s *session) attempt() pawl.Event {
 // open starts or resumes the run, and returns its input.
 func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, context.Context, input, error) {
 	e := r.engine
-	j := r.engine.Journal
-	who := scope(ctx)
-	if j == nil {
+	if e.Journal == nil {
 		return nil, nil, input{}, errors.New("durable.Engine has no Journal")
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, nil, input{}, interrupted(cause, msgs)
 	}
 
+	who := scope(ctx)
+	starts := len(msgs) > 0 || r.From != nil
 	l, err := r.claim(ctx, who)
 	switch {
-	case errors.Is(err, store.ErrNotFound) && (len(msgs) > 0 || r.From != nil):
+	case errors.Is(err, store.ErrNotFound) && starts:
 		return r.begin(ctx, who, msgs)
 	case err != nil && context.Cause(ctx) != nil:
 		return nil, nil, input{}, interrupted(context.Cause(ctx), msgs)
@@ -187,14 +192,19 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 
 	h, in, err := r.takeUp(ctx, who, msgs)
 	if err != nil {
-		if l.Fence > 0 {
-			_, lost := j.RenewJournal(context.WithoutCancel(ctx), l, zeroTime)
-			err = errors.Join(err, lost)
-		}
-		return nil, nil, input{}, err
+		return nil, nil, input{}, errors.Join(err, e.release(ctx, l))
 	}
 	s, ctx := e.start(ctx, l, h)
 	return s, ctx, in, nil
+}
+
+// release releases a lease that was not used. The lease of a run that is over is zero.
+func (e *Engine) release(ctx context.Context, l store.Lease) error {
+	if l.Fence == 0 {
+		return nil
+	}
+	_, err := e.Journal.RenewJournal(context.WithoutCancel(ctx), l, zeroTime)
+	return err
 }
 
 // leasePoll is the time between two attempts to claim a lease.
@@ -210,13 +220,15 @@ func (r *Runner) claim(ctx context.Context, who store.Scope) (store.Lease, error
 		if err != nil || head.State == store.JournalOver {
 			return l, err
 		}
+
 		l, err = e.Journal.ClaimJournal(ctx, who, r.ID, newOwner(), e.clock(), e.clock().Add(e.lease()))
-		if !errors.Is(err, store.ErrConflict) {
+		switch {
+		case !errors.Is(err, store.ErrConflict):
 			return l, err
-		}
-		if time.Since(began) >= e.WaitLease {
+		case time.Since(began) >= e.WaitLease:
 			return l, fmt.Errorf("%w: %w", ErrLost, err)
 		}
+
 		select {
 		case <-time.After(leasePoll):
 		case <-ctx.Done():
@@ -244,7 +256,7 @@ func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message
 	if err := r.answer(ctx, who, h, msgs); err != nil {
 		return nil, input{}, err
 	}
-	if len(msgs) > 0 { // with the answers
+	if len(msgs) > 0 { // the history has the answers now
 		h, err = r.engine.history(ctx, who, r.ID)
 		if err != nil {
 			return nil, input{}, err
@@ -267,6 +279,7 @@ func (r *Runner) Enqueue(ctx context.Context, msgs ...llm.Message) error {
 	return err
 }
 
+// begin stores the start of the run, and returns its session and input.
 func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message) (*session, context.Context,
 	input, error) {
 	l, in, agent, err := r.create(ctx, who, newOwner(), msgs)
@@ -286,8 +299,9 @@ func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message)
 // were checked; nil means that the Runner is no Agent.
 func (r *Runner) create(ctx context.Context, who store.Scope, owner string, msgs []llm.Message) (l store.Lease,
 	in input, agent *pawl.Agent, err error) {
+	// A run that cannot start leaves no journal.
 	e := r.engine
-	if a, ok := r.runner.(*pawl.Agent); ok { // a run that cannot start leaves no journal
+	if a, ok := r.runner.(*pawl.Agent); ok {
 		agent = listed(ctx, a)
 		if err := agent.Check(ctx); err != nil {
 			return l, in, nil, err
@@ -365,15 +379,19 @@ func (r *Runner) begunWith(h *record.History, msgs []llm.Message) (bool, error) 
 	return bytes.Equal(now.Messages, h.Begin.Messages) && bytes.Equal(now.From, h.Begin.From), nil
 }
 
-// taskOf returns the start of the user's text, for lists.
+// mostTask is the number of bytes of JournalRun.Task.
+const mostTask = 120
+
+// taskOf returns the start of the user's last text in one line, for lists.
 func taskOf(msgs []llm.Message) string {
 	for _, m := range slices.Backward(msgs) {
 		if m.Role != llm.RoleUser {
 			continue
 		}
-		said := strings.ToValidUTF8(strings.Join(strings.Fields(m.Text()), " "), "")
-		if len(said) > 120 {
-			said = text.Clip(said, 117)
+		said := strings.Join(strings.Fields(m.Text()), " ")
+		said = strings.ToValidUTF8(said, "")
+		if len(said) > mostTask {
+			said = text.Clip(said, mostTask-len("…"))
 		}
 		return said
 	}

@@ -25,8 +25,9 @@ type offered struct {
 func (m *model) storeTools(req *llm.Request) error {
 	run := record.RunOf(req.Key)
 	was, known := m.session.history.Programs[run]
-	from := m.tools.stored
+	from := min(m.tools.stored, len(req.Tools))
 	m.tools.stored = len(req.Tools)
+
 	if !known && !m.tools.started {
 		m.tools.started = true
 		return m.session.add(record.KindTools, run+"/tools", record.Program{
@@ -38,9 +39,8 @@ func (m *model) storeTools(req *llm.Request) error {
 		})
 	}
 
-	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *llm.ToolSpec) bool {
-		return was.Tools[t.Name] != "" || was.Later[t.Name] != ""
-	})
+	stored := func(t *llm.ToolSpec) bool { return was.Tools[t.Name] != "" || was.Later[t.Name] != "" }
+	later := slices.DeleteFunc(slices.Clone(req.Tools[from:]), stored)
 	if len(later) == 0 {
 		return nil
 	}
@@ -52,28 +52,31 @@ func (m *model) storeTools(req *llm.Request) error {
 	})
 }
 
-// compareTools compares the stored tools and instructions of a run with the current ones: at the first
-// request, and for tools that are offered later at the request that offers them.
+// compareTools compares the stored tools and instructions of a run with the current ones: at the
+// first request, and for tools that are offered later at the request that offers them.
 func (m *model) compareTools(req *llm.Request) error {
 	run := record.RunOf(req.Key)
-	was, ok := m.session.history.Programs[run]
-	from := m.tools.checked
+	was, known := m.session.history.Programs[run]
+	from := min(m.tools.checked, len(req.Tools))
 	m.tools.checked = len(req.Tools)
+
 	switch {
-	case !ok || from == len(req.Tools) && m.tools.first:
+	case !known: // the run has not offered tools yet
 		return nil
 	case !m.tools.first:
 		m.tools.first = true
 		return m.compareFirst(run, was, req)
+	case from == len(req.Tools):
+		return nil // no new ones
 	}
 
-	now := m.session.digests(req.Tools[min(from, len(req.Tools)):])
+	// A tool that the run had not offered when it broke off is not compared.
+	now := map[string]string{}
 	before := map[string]string{}
-	for name := range now {
-		before[name] = was.Later[name]
-		if before[name] == "" {
-			delete(now, name) // it was not offered before the run broke off
-			delete(before, name)
+	for name, digest := range m.session.digests(req.Tools[from:]) {
+		if stored := was.Later[name]; stored != "" {
+			now[name] = digest
+			before[name] = stored
 		}
 	}
 
@@ -119,28 +122,33 @@ func (m *model) compareFirst(run string, was record.Program, req *llm.Request) e
 	return m.session.add(record.KindAccept, fmt.Sprintf("%s/accept/%d", run, m.session.lease.Fence), b)
 }
 
-// changedTools returns the names whose digests or addresses differ. It returns an error if one of them
-// may not change.
-func (m *model) changedTools(run string, rec record.Program, was, now map[string]string, req *llm.Request) (changed []string,
-	err error) {
+// changedTools returns the names of the tools whose digests, was and now, or whose addresses
+// differ. It returns an error if one of them may not change.
+func (m *model) changedTools(run string, rec record.Program, was, now map[string]string,
+	req *llm.Request) (changed []string, err error) {
 	var refused []string
-	current := record.ToolsByName(record.OfferSpecs(req.Tools))
 	recorded := record.ToolsByName(rec.Offered)
+	current := record.ToolsByName(record.OfferSpecs(req.Tools))
+
 	for _, name := range slices.Sorted(maps.Keys(record.Joined(was, now))) {
-		before, is := recorded[name], current[name]
+		before := recorded[name]
+		is := current[name]
 		moved := before != nil && is != nil && before.Address != is.Address
 		if was[name] == now[name] && !moved {
 			continue
 		}
-
 		changed = append(changed, name)
-		if !m.session.engine.AcceptChanges && !slices.Contains(m.accept, name) {
-			if before != nil {
-				name += " (" + before.Difference(is) + ")"
-			}
-			refused = append(refused, name)
+
+		accepted := m.session.engine.AcceptChanges || slices.Contains(m.accept, name)
+		if accepted {
+			continue
 		}
+		if before != nil {
+			name += " (" + before.Difference(is) + ")"
+		}
+		refused = append(refused, name)
 	}
+
 	if len(refused) > 0 {
 		err = fmt.Errorf("%w: tools of %s differ from what they were: %s", ErrChanged, run, strings.Join(refused, ", "))
 	}
@@ -158,17 +166,23 @@ func (s *session) digests(tools []*llm.ToolSpec) map[string]string {
 
 // digest returns the digest of one tool, which does not change during a run.
 func (s *session) digest(spec *llm.ToolSpec) string {
-	t := record.ToolOf(spec)
-
 	s.mu.Lock()
 	d, ok := s.digested[spec]
 	s.mu.Unlock()
-	if !ok {
-		d = record.Digest([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()),
-			fmt.Append(nil, t.Passive))
-		s.mu.Lock()
-		s.digested[spec] = d
-		s.mu.Unlock()
+	if ok {
+		return d
 	}
+
+	t := record.ToolOf(spec)
+	d = record.Digest(
+		[]byte(t.Digest(nil)),
+		[]byte(t.Description),
+		t.Output,
+		[]byte(t.Effect.String()),
+		fmt.Append(nil, t.Passive),
+	)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.digested[spec] = d
 	return d
 }

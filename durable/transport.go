@@ -40,24 +40,19 @@ type transport struct{ next http.RoundTripper }
 // RoundTrip records the request and sends it. In a replay, it sends nothing.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w, _ := r.Context().Value(wireKey{}).(*wire)
-	aside := background.IsAside(r.Context())
-	switch {
-	case w == nil, aside && !w.only:
+	if w == nil {
+		return t.next.RoundTrip(r) // outside of durable runs
+	}
+	if background.IsAside(r.Context()) { // no request of the run, such as the check of a text
+		if w.only {
+			return nil, errPlayed
+		}
 		return t.next.RoundTrip(r)
-	case aside:
-		return nil, errPlayed
 	}
 
-	var body []byte
-	if r.Body != nil {
-		var err error
-		body, err = io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.Body.Close(); err != nil {
-			return nil, err
-		}
+	body, err := bodyOf(r)
+	if err != nil {
+		return nil, err
 	}
 	w.note(r, body)
 	if w.only {
@@ -69,6 +64,18 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	return t.next.RoundTrip(r)
+}
+
+// bodyOf reads the body of a request, and closes it. Nil means that it has none.
+func bodyOf(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return body, r.Body.Close()
 }
 
 // errPlayed ends a request that is only compared. It is not retried.
@@ -92,10 +99,11 @@ func watch(ctx context.Context, only bool) (context.Context, *wire) {
 	return context.WithValue(ctx, wireKey{}, w), w
 }
 
+// note keeps the first request that is a POST. A GET asks for a reply in the background.
 func (w *wire) note(r *http.Request, body []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.sent || r.Method != http.MethodPost { // a GET asks for a reply in the background
+	if w.sent || r.Method != http.MethodPost {
 		return
 	}
 	w.sent = true
@@ -125,13 +133,13 @@ func (m *Mismatch) Error() string {
 	if m.WasTo != m.IsTo {
 		return fmt.Sprintf("%v: the request %s went to %s, and would go to %s", ErrChanged, m.Key, m.WasTo, m.IsTo)
 	}
+
+	differs := fmt.Sprintf("%v: the request %s differs from the request that was sent", ErrChanged, m.Key)
 	at := m.At()
 	if at == len(m.Was) && at == len(m.Is) { // after Redacted
-		return fmt.Sprintf("%v: the request %s differs from the request that was sent, in what is hidden here",
-			ErrChanged, m.Key)
+		return differs + ", in what is hidden here"
 	}
-	return fmt.Sprintf("%v: the request %s differs from the request that was sent: from byte %d on it was %s, and is %s",
-		ErrChanged, m.Key, at, around(m.Was, at), around(m.Is, at))
+	return fmt.Sprintf("%s: from byte %d on it was %s, and is %s", differs, at, around(m.Was, at), around(m.Is, at))
 }
 
 // At returns the index of the first byte that differs.

@@ -16,7 +16,8 @@ import (
 
 // Verified is the valid part of a journal.
 type Verified struct {
-	Records int64 // in the run's journal
+	// Records is the number of records of the run.
+	Records int64
 	// Head is the hash of the last record. A copy of it elsewhere can prove later that the journal
 	// was truncated.
 	Head string
@@ -55,10 +56,10 @@ func (e *Engine) Verify(ctx context.Context, id string, o *VerifyOptions) (Verif
 	}
 
 	head, err := e.Journal.JournalRun(ctx, scope(ctx), id)
-	if errors.Is(err, store.ErrNotFound) && len(anchors) > 0 {
-		err = bad("it is anchored and not there: it was deleted, or this is an older copy of the database")
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound) && len(anchors) > 0:
+		return Verified{}, bad("it is anchored and not there: it was deleted, or this is an older copy of the database")
+	case err != nil:
 		return Verified{}, err
 	}
 	h, err := e.history(ctx, scope(ctx), id)
@@ -130,6 +131,7 @@ func (o *VerifyOptions) signed(head store.JournalRun, h *record.History) error {
 func anchored(a store.Anchor, head store.JournalRun, h *record.History, last bool) error {
 	now := head.Anchor()
 	n := int64(len(h.Records))
+	sameClaim := now.Records == a.Records && now.Fence == a.Fence
 	switch {
 	case n < a.Records || head.Fence < a.Fence:
 		return fmt.Errorf("it has %d records and claim %d, and had %d and %d: it was truncated, or this is an older "+
@@ -137,7 +139,7 @@ func anchored(a store.Anchor, head store.JournalRun, h *record.History, last boo
 	case a.Records > 0 && h.Records[a.Records-1].Hash != a.Head:
 		return fmt.Errorf("record %d is not the anchored one: the chain was written anew, or an older copy of "+
 			"the database went on", a.Records)
-	case last && now.Records == a.Records && now.Fence == a.Fence && now.Digest != a.Digest:
+	case last && sameClaim && now.Digest != a.Digest:
 		return errors.New("its head is not the anchored one")
 	}
 	return nil
