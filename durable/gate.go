@@ -22,8 +22,8 @@ type gate struct {
 	complete chan struct{} // closed when no further call can arrive
 }
 
-// newGate returns a gate for the calls whose intents are stored. A call of an unknown tool has none,
-// nor has a composition.
+// newGate returns a gate for the calls whose intents are stored. A call of an unknown tool has
+// none, nor has a composition.
 func newGate(tasks []pawl.Task) *gate {
 	g := &gate{coming: map[llm.Key]bool{}, complete: make(chan struct{})}
 	for _, t := range tasks {
