@@ -55,12 +55,14 @@ func (c *call) decide(d llm.Decision) error {
 	}
 	if user := q.Get("user"); q.Has("user") && user != c.Client.Scope.User {
 		// A user without the permission looks like a run that does not exist.
-		c.Client = c.Client.For(user)
-		if c.Client == nil {
+		approver := c.Client.For(user)
+		if approver == nil {
 			what := "there is no run " + c.RunID + " of this user whose calls the token may decide"
 			return runs.Fault("not_found", what, "")
 		}
+		c = c.as(approver)
 	}
+
 	if err := c.Runs.Decide(c.Context(), c.Caller(), c.RunID, d); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 package server
 
-// health.go: the endpoints for those who watch the server.
+// health.go: the endpoints by which a supervisor watches the server.
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // health handles GET /v1/health.
 func (c *call) health() error {
-	if isClosed(c.Runs.Closing()) {
+	if c.Runs.IsClosing() {
 		return c.Write(http.StatusServiceUnavailable, api.Health{Status: "closing"})
 	}
 	return c.Write(http.StatusOK, api.Health{Status: "ok"})
@@ -25,7 +25,7 @@ func (c *call) health() error {
 func (c *call) ready() error {
 	status := "ready"
 	switch {
-	case isClosed(c.Runs.Drained()):
+	case c.Runs.IsDraining():
 		status = "draining"
 	case !c.server.probe.works(c.server.journal):
 		status = "no_store"
@@ -34,15 +34,6 @@ func (c *call) ready() error {
 	}
 	c.Writer.Header().Set("Retry-After", "1")
 	return c.Write(http.StatusServiceUnavailable, api.Health{Status: status})
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // probe is the last answer of the store, so that clients without a token cause one query a second.
@@ -59,9 +50,10 @@ func (p *probe) works(j store.Journal) bool {
 	if time.Since(p.at) <= time.Second {
 		return p.ok
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_, err := j.JournalRun(ctx, store.Scope{}, "ready")
+	_, err := j.JournalRun(ctx, store.Scope{}, "ready") // a run that does not exist
 	p.ok = err == nil || errors.Is(err, store.ErrNotFound)
 	p.at = time.Now()
 	return p.ok

@@ -21,44 +21,52 @@ func (c *call) inbox() error {
 		return err
 	}
 
-	// The clients in whose name calls are listed: the client itself, and for whom it decides.
 	first := p.After == ""
-	mine := c.Client
-	clients := []*access.Client{mine}
+	out := api.Inbox{Waiting: []api.PendingRun{}}
 	user := q.Get("user")
-	switch {
-	case q.Has("user") && user != mine.Scope.User:
-		clients[0] = mine.For(user)
-		if clients[0] == nil {
+	if q.Has("user") && user != c.Client.Scope.User {
+		approver := c.Client.For(user)
+		if approver == nil {
 			return runs.Fault("not_found", "there is no such user whose calls the token may decide", "")
 		}
-	case !q.Has("user") && first:
-		others, err := c.approvedUsers()
+		out.After, err = c.as(approver).addPending(&out, p)
 		if err != nil {
 			return err
 		}
-		clients = append(clients, others...)
+		return c.Write(http.StatusOK, out)
 	}
 
-	out := api.Inbox{Waiting: []api.PendingRun{}}
-	for i, as := range clients {
-		c.Client = as
-		after, err := c.addPending(&out, p)
-		if err != nil {
+	out.After, err = c.addPending(&out, p)
+	if err != nil {
+		return err
+	}
+	if first && !q.Has("user") {
+		if err := c.addPendingOfOthers(&out, p); err != nil {
 			return err
 		}
-		if i == 0 {
-			out.After = after
-		}
 	}
-	c.Client = mine
-	if first && clients[0] == mine {
+	if first {
 		out.Changed, err = c.changed()
 		if err != nil {
 			return err
 		}
 	}
 	return c.Write(http.StatusOK, out)
+}
+
+// addPendingOfOthers adds the first calls of each other user whose calls the client may decide. The
+// further ones are listed for each user alone.
+func (c *call) addPendingOfOthers(out *api.Inbox, p store.Page) error {
+	approvers, err := c.approvedUsers()
+	if err != nil {
+		return err
+	}
+	for _, approver := range approvers {
+		if _, err := c.as(approver).addPending(out, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // approvedUsers returns the client as an approver of each other user whose calls it may decide.

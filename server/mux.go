@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/server/internal/access"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/server/internal/web"
 	"github.com/pawl-go/pawl/store"
@@ -18,6 +19,13 @@ import (
 type call struct {
 	*web.Call
 	server *Server
+}
+
+// as returns the request of another client, such as the client as an approver of another user.
+func (c *call) as(who *access.Client) *call {
+	other := *c.Call
+	other.Client = who
+	return &call{&other, c.server}
 }
 
 // on converts a handler of this package.
@@ -31,7 +39,7 @@ func (s *Server) newMux() *http.ServeMux {
 	methods := map[string][]string{}
 	for i := range s.routes {
 		rt := &s.routes[i]
-		if !rt.Hidden { // addresses of other protocols have no list of methods
+		if !rt.Hidden { // no list of methods for addresses of other protocols
 			methods[rt.Path] = append(methods[rt.Path], rt.Method)
 		}
 		pattern := strings.TrimSpace(rt.Method + " " + rt.Path)

@@ -57,30 +57,21 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			yield(pawl.Event{}, toError(err))
 			return
 		}
-		defer context.AfterFunc(ctx, func() {
-			err := context.Cause(ctx)
-			if err == pawl.ErrCancelled {
-				err = r.Cancel(inner)
-			}
-			if err != nil {
+
+		// The events end when ctx does, except with the events of a cancelled run.
+		release := context.AfterFunc(ctx, func() {
+			if err := r.leave(inner, context.Cause(ctx)); err != nil {
 				leave(err)
 			}
-		})()
+		})
+		defer release()
 
 		var end *pawl.Result
 		for ev, err := range l.Events(inner, runs.Reading{}) {
-			switch {
-			case err == nil:
-			case err == runs.ErrElsewhere:
-				if err := r.stopped(end); err != nil {
+			if err != nil {
+				if err := r.errorOf(err, context.Cause(ctx), end); err != nil {
 					yield(pawl.Event{}, err)
 				}
-				return
-			case err == context.Cause(ctx):
-				yield(pawl.Event{}, err)
-				return
-			default:
-				yield(pawl.Event{}, toError(err))
 				return
 			}
 
@@ -92,6 +83,27 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			}
 		}
 	}
+}
+
+// leave returns the error with which the events end because the caller's context has ended for that
+// cause. Nil means that the run is cancelled, and its events continue to its end.
+func (r *Runner) leave(ctx context.Context, cause error) error {
+	if cause == pawl.ErrCancelled {
+		return r.Cancel(ctx)
+	}
+	return cause
+}
+
+// errorOf returns the error of a run whose events ended with err. cause is why the caller's context
+// has ended; nil means that it has not. end is the Result in the events; nil means none.
+func (r *Runner) errorOf(err, cause error, end *pawl.Result) error {
+	switch err {
+	case runs.ErrElsewhere:
+		return r.stopped(end)
+	case cause:
+		return err
+	}
+	return toError(err)
 }
 
 // begin starts or resumes the run, or finds it.
@@ -129,11 +141,12 @@ func (r *Runner) State(ctx context.Context) (res *pawl.Result, created, updated 
 	if errors.Is(err, store.ErrNotFound) {
 		err = pawl.ErrNotFound
 	}
-	answer := llm.Text{Text: r.server.options.Secrets.String(run.Answer)}
+	hide := r.server.options.Secrets
+	answer := llm.Text{Text: hide.String(run.Answer)}
 	res = &pawl.Result{
 		Cause:    run.Cause,
 		Pending:  run.Pending,
-		Output:   r.server.options.Secrets.JSON(run.Output),
+		Output:   hide.JSON(run.Output),
 		Messages: []llm.Message{llm.Assistant(answer)},
 	}
 	switch run.State {

@@ -110,12 +110,9 @@ func (c *stats) read(ctx context.Context, s *Server) {
 
 	// What a failed read leaves unread counts as nothing; journal_up says so.
 	c.at = now
-	c.runs = map[agentState]int{}
 	c.up = 1
-	c.waits = 0
-	c.unknown = 0
-	c.stuck = 0
-	c.idle = 0
+	c.reset()
+
 	n := 0
 	for r, err := range s.journal.UnendedRuns(ctx) {
 		if err != nil {
@@ -126,6 +123,7 @@ func (c *stats) read(ctx context.Context, s *Server) {
 		if n > statsRuns {
 			return
 		}
+
 		agent := runs.BaseName(r.Agent)
 		if !s.runs.Serves(agent) {
 			agent = "other"
@@ -134,7 +132,16 @@ func (c *stats) read(ctx context.Context, s *Server) {
 	}
 }
 
-// count adds a run to the numbers, and returns its state.
+// reset sets the numbers of runs to 0. The caller holds mu.
+func (c *stats) reset() {
+	c.runs = map[agentState]int{}
+	c.waits = 0
+	c.unknown = 0
+	c.stuck = 0
+	c.idle = 0
+}
+
+// count adds a run to the numbers, and returns its state. The caller holds mu.
 func (c *stats) count(r store.JournalRun, now time.Time) string {
 	var sum durable.Summary
 	_ = json.Unmarshal(r.Summary, &sum) // package durable wrote it; a run that works has none

@@ -1,6 +1,7 @@
 package server
 
-// table.go: the table of endpoints. A new endpoint is a row here and a method of call.
+// table.go: the table of endpoints. A new endpoint of this API is a row here and a method of call;
+// the protocols have tables of their own.
 
 import (
 	"slices"

@@ -36,7 +36,7 @@ func (c *call) watchRuns(state string, p store.Page) error {
 	watch := c.Runs.Watch(c.Client.Scope)
 	defer watch.Close()
 
-	s := &lister{call: c, out: c.Events(), watch: watch, sent: map[string][sha256.Size]byte{}}
+	s := &lister{call: c, out: c.StartStream(), watch: watch, sent: map[string][sha256.Size]byte{}}
 	took, ok := s.scan()
 	if ok {
 		s.out.Event("", "listed", []byte("{}"))

@@ -265,7 +265,7 @@ func (c *call) chat() error {
 		return c.Write(http.StatusOK, v.whole(out))
 	}
 
-	v.send = c.Events()
+	v.send = c.StartStream()
 	v.delta(object{"role": "assistant", "content": ""}, nil)
 	words := voice{say: v.say("content"), withdraw: v.withdraw}
 	out, err := c.follow(t, v.send, words, &thoughts{say: v.say("reasoning_content")})

@@ -175,7 +175,7 @@ func (c *call) responses() error {
 		return c.Write(http.StatusOK, v.whole(out))
 	}
 
-	v.send = c.Events()
+	v.send = c.StartStream()
 	v.encode = c.encode
 	v.event("response.created", object{"response": v.form("in_progress", []any{})})
 	v.event("response.in_progress", object{"response": v.form("in_progress", []any{})})

@@ -19,8 +19,7 @@ func IsAnswer(msgs []llm.Message) bool {
 			switch p.(type) {
 			case llm.Decision:
 				return true
-			case llm.ToolResult:
-				// otherwise they are part of a conversation
+			case llm.ToolResult: // with their calls, results are part of a conversation
 				return !slices.ContainsFunc(msgs, llm.Message.HasCalls)
 			}
 		}
@@ -28,13 +27,13 @@ func IsAnswer(msgs []llm.Message) bool {
 	return false
 }
 
-// decides reports whether m contains a decision.
-func decides(m llm.Message) bool {
+// hasDecision reports whether m contains a decision.
+func hasDecision(m llm.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { _, ok := p.(llm.Decision); return ok })
 }
 
-// find returns the open call with a key. Nil means that there is none.
-func find(open []pawl.PendingCall, key llm.Key) *pawl.PendingCall {
+// openCall returns the open call with a key. Nil means that there is none.
+func openCall(open []pawl.PendingCall, key llm.Key) *pawl.PendingCall {
 	i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Key == key })
 	if i < 0 {
 		return nil
@@ -51,7 +50,7 @@ func (c Caller) Sign(open []pawl.PendingCall, ds []llm.Decision) error {
 		d.Identity = c.Identity
 
 		needed := api.ScopeDecide
-		if call := find(open, d.Key); call != nil && call.Passive && d.Result != nil {
+		if call := openCall(open, d.Key); call != nil && call.Passive && d.Result != nil {
 			needed = api.ScopeRun
 		}
 		if !c.Rights.May(needed) {
@@ -124,7 +123,8 @@ func (s *Service) Decide(ctx context.Context, c Caller, id string, d llm.Decisio
 
 	// The decision names the call by its key, and the transcript by the model's ID.
 	if d.Result != nil {
-		if call := find(open, d.Key); call != nil {
+		call := openCall(open, d.Key)
+		if call != nil {
 			d.Result.CallID = call.Call.ID
 		} else {
 			d.Result.CallID = s.answeredCall(ctx, c, id, d.Key)
@@ -178,7 +178,7 @@ func (s *Service) Pending(ctx context.Context, c Caller, id string) (head store.
 }
 
 // Show returns pending calls of a run for a client: complete for a client that executes them,
-// without secrets for a client that only decides.
+// without secrets for a client that only hasDecision.
 func (s *Service) Show(ctx context.Context, c Caller, id string, open []pawl.PendingCall) ([]pawl.PendingCall, error) {
 	hide, err := s.redactor(c.in(ctx), id)
 	if err != nil || len(open) == 0 {

@@ -25,26 +25,28 @@ type Entry struct {
 // event of the run itself.
 const kindError pawl.EventKind = "error"
 
-// droppable lists the event kinds of which only the latest are stored, in the order of their
-// numbers in feed.kinds.
-var droppable = []pawl.EventKind{"", pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventProgress}
+// fragmentKinds are the kinds of fragments, of which only the latest are stored. Their indexes are
+// the numbers in feed.kinds; 0 stands for every event that lasts.
+var fragmentKinds = []pawl.EventKind{"", pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventProgress}
 
 // feed holds the events of one attempt of a run. One goroutine calls append. Any number of
 // goroutines read, each from its own position.
+//
+// An event has a position for ever, from 1, and is in one of two lists. Positions that neither list
+// has are dropped fragments: a reader gets a gap in their place.
 type feed struct {
 	epoch string // distinguishes this feed from feeds of other attempts and other processes
 	bound int    // limit for the bytes of fragments
 
-	mu        sync.Mutex
-	lasting   []Entry // all events except fragments
-	fragments []Entry // the latest fragments
-	// for each position an index in droppable, so that dropped events can be counted for every
-	// reader
-	kinds []uint8
-	size  int // bytes of fragments
-	whole int // bytes of kept
-	ended bool
-	more  chan struct{} // closed when there is more to read
+	// mu guards these fields.
+	mu            sync.Mutex
+	lasting       []Entry // all events except fragments
+	lastingBytes  int
+	fragments     []Entry // the latest fragments
+	fragmentBytes int
+	kinds         []uint8 // an index in fragmentKinds for each position, to count dropped events
+	ended         bool
+	more          chan struct{} // closed when there is more to read
 }
 
 func newFeed(bound int) *feed {
@@ -68,39 +70,36 @@ func (f *feed) append(e pawl.Event) {
 	f.add(e.Kind, data)
 }
 
+// add adds an encoded event.
 func (f *feed) add(kind pawl.EventKind, data []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := slices.Index(droppable, kind)
-	if i < 0 {
-		i = 0
-	}
-
-	// The kind of each position remains, so that a reader that comes too late gets a count.
+	i := max(slices.Index(fragmentKinds, kind), 0)
 	f.kinds = append(f.kinds, uint8(i))
-	e := Entry{int64(len(f.kinds)), kind, data}
+
+	e := Entry{Position: int64(len(f.kinds)), Kind: kind, Data: data}
 	if i == 0 {
 		f.lasting = append(f.lasting, e)
-		f.whole += len(data)
+		f.lastingBytes += len(data)
 	} else {
 		f.fragments = append(f.fragments, e)
-		f.size += len(data)
+		f.fragmentBytes += len(data)
 		f.drop()
 	}
 	f.signal()
 }
 
-// drop drops the oldest fragments until the rest fits. The dropped entries occupy less memory than
-// the stored ones.
+// drop drops the oldest fragments until the rest fits; the latest one stays.
 func (f *feed) drop() {
 	n := 0
-	for ; f.size > f.bound && n < len(f.fragments)-1; n++ {
-		f.size -= len(f.fragments[n].Data)
+	for ; f.fragmentBytes > f.bound && n < len(f.fragments)-1; n++ {
+		f.fragmentBytes -= len(f.fragments[n].Data)
 		f.fragments[n].Data = nil
 	}
 	f.fragments = f.fragments[n:] // append copies the rest to a new array when this one is full
 }
 
+// signal wakes the readers that wait for more.
 func (f *feed) signal() {
 	close(f.more)
 	f.more = make(chan struct{})
@@ -127,25 +126,27 @@ func (f *feed) read(after int64, max int) (batch []Entry, ended bool, more <-cha
 		after = 0
 	}
 
-	// The two lists are merged by position. Positions that neither has are a gap.
-	k := from(f.lasting, after)
-	g := from(f.fragments, after)
+	// The two lists are merged by position.
+	lasting := f.lasting[from(f.lasting, after):]
+	fragments := f.fragments[from(f.fragments, after):]
 	for size := 0; size < max && after < total; {
 		next := Entry{Position: total + 1}
-		if k < len(f.lasting) {
-			next = f.lasting[k]
+		lasts := len(lasting) > 0
+		if lasts {
+			next = lasting[0]
 		}
-		if g < len(f.fragments) && f.fragments[g].Position < next.Position {
-			next = f.fragments[g]
+		if len(fragments) > 0 && fragments[0].Position < next.Position {
+			next = fragments[0]
+			lasts = false
 		}
 
 		switch {
 		case next.Position > after+1: // the events between were dropped
 			next = f.gap(after, next.Position-1)
-		case k < len(f.lasting) && f.lasting[k].Position == next.Position:
-			k++
+		case lasts:
+			lasting = lasting[1:]
 		default:
-			g++
+			fragments = fragments[1:]
 		}
 		batch = append(batch, next)
 		size += len(next.Data)
@@ -163,10 +164,9 @@ func from(list []Entry, after int64) int {
 func (f *feed) gap(after, to int64) Entry {
 	lost := map[pawl.EventKind]int{}
 	for _, k := range f.kinds[after:to] {
-		lost[droppable[k]]++
+		lost[fragmentKinds[k]]++
 	}
-	// names and numbers always marshal
-	data, _ := json.Marshal(pawl.Event{Kind: pawl.EventGap, Run: "run", Lost: lost})
+	data, _ := json.Marshal(pawl.Event{Kind: pawl.EventGap, Run: "run", Lost: lost}) // always marshals
 	return Entry{to, pawl.EventGap, data}
 }
 
@@ -181,7 +181,7 @@ func (f *feed) last() int64 {
 func (f *feed) bytes() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.whole + f.size + len(f.kinds)
+	return f.lastingBytes + f.fragmentBytes + len(f.kinds)
 }
 
 // id returns the ID of a position for clients: Last-Event-ID.

@@ -21,7 +21,15 @@ import (
 // that they can be resumed.
 var errParked = errors.New("the server ends")
 
-// hub executes runs, one goroutine each.
+// hub executes runs, one goroutine each. The life of a run in this process:
+//
+//	run ──▶ start ──▶ work ──▶ rest: it has stopped, and its events stay in memory for readers
+//	 │        ▲                  └──▶ forget: other runs need the memory, or it is resumed
+//	 └──▶ enqueue ──▶ dispatch: there is room
+//	           └──▶ abandon: the server stops, and the next process finds the run in the journal
+//
+// drop forgets a run that was deleted, or that another process has changed. erase deletes the run
+// of a client that wants nothing stored.
 type hub struct {
 	service *Service
 	base    context.Context // parent of the contexts of all runs
@@ -34,18 +42,19 @@ type hub struct {
 	lost     atomic.Int64 // leases
 	unstored atomic.Int64 // writes of the journal that failed
 
+	// mu guards these fields.
 	mu      sync.Mutex
-	runs    map[place]*Live
-	working map[string]int // executing runs by tenant
-	total   int            // their sum
-	replays int
-	queue   queue
+	runs    map[place]*Live   // runs that wait or execute, and runs in rested
+	working map[string]int    // executing runs by tenant
+	total   int               // their sum
+	replays int               // runs whose stored events are read
+	queue   queue             // runs that wait for room
 	rested  []*Live           // runs that have stopped, the oldest first
 	held    int               // bytes of their feeds
 	tries   map[place]backoff // failed attempts to resume runs, for runs found in the last scan
-	seats   map[place]*seat
-	watches map[*Watch]bool
-	remains int // deletions whose remains are in the files of the stores
+	seats   map[place]*seat   // of pending runs with readers
+	watches map[*Watch]bool   // of lists
+	remains int               // deletions whose remains are in the files of the stores
 }
 
 func newHub(s *Service) *hub {
@@ -89,7 +98,8 @@ func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), erro
 	}
 
 	old := h.runs[p]
-	if old.works() || old != nil && j.replay {
+	readable := old != nil && j.replay
+	if old.works() || readable {
 		h.mu.Unlock()
 		return old, false, old.waitBegun(ctx)
 	}
@@ -216,7 +226,7 @@ func (h *hub) mayWait(tenant string) bool {
 func (h *hub) start(l *Live, msgs []llm.Message) {
 	h.count(l, 1)
 	h.wg.Go(func() {
-		h.work(l.ctx, l, msgs)
+		h.work(l, msgs)
 		l.release()
 	})
 }
@@ -288,8 +298,9 @@ func (h *hub) drain() {
 	h.closeOnce(h.drained)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for len(h.queue.turns) > 0 {
-		h.abandon(h.queue.waiting[h.queue.turns[0]][0])
+	anyTenant := func(string) bool { return true }
+	for l := h.queue.first(anyTenant); l != nil; l = h.queue.first(anyTenant) {
+		h.abandon(l)
 	}
 }
 
@@ -317,15 +328,17 @@ func (h *hub) isOurs(ctx context.Context, l *Live) bool {
 	return head.State == store.JournalOpen && unowned
 }
 
-// rest keeps the feed of a stopped run for a while, unless the run is gone from this process.
+// rest ends a run in this process, and keeps its feed for a while. gone means that another process
+// has the run.
 func (h *hub) rest(l *Live, gone bool) {
 	l.feed.finish()
 	close(l.done)
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	defer h.dispatch()
 	h.count(l, -1)
+	defer h.dispatch() // there is room for another one
+
 	switch {
 	case h.runs[l.place] != l: // the run was resumed or deleted
 		return

@@ -20,6 +20,7 @@ func newQueue() queue {
 // reserve counts a run of a tenant, which push adds later.
 func (q *queue) reserve(tenant string) { q.count(tenant, 1) }
 
+// count adds n to the number of runs of a tenant.
 func (q *queue) count(tenant string, n int) {
 	q.total += n
 	q.size[tenant] += n
@@ -37,26 +38,32 @@ func (q *queue) push(l *Live) {
 	q.waiting[tenant] = append(q.waiting[tenant], l)
 }
 
-// pop removes and returns the first run of the first tenant that may have another one. Nil means
-// that there is none.
-func (q *queue) pop(may func(tenant string) bool) *Live {
+// first returns the first run of the first tenant that may have another one. Nil means that there is
+// none.
+func (q *queue) first(may func(tenant string) bool) *Live {
 	i := slices.IndexFunc(q.turns, may)
 	if i < 0 {
 		return nil
 	}
-	l := q.waiting[q.turns[i]][0]
-	q.remove(l)
+	return q.waiting[q.turns[i]][0]
+}
+
+// pop removes and returns first. Nil means that there is none.
+func (q *queue) pop(may func(tenant string) bool) *Live {
+	l := q.first(may)
+	if l != nil {
+		q.remove(l)
+	}
 	return l
 }
 
 // remove removes a run. Its tenant goes to the end of the turns.
 func (q *queue) remove(l *Live) {
 	tenant := l.scope.Tenant
-	rest := q.waiting[tenant]
-	i := slices.Index(rest, l)
-	rest = slices.Delete(rest, i, i+1)
-	q.waiting[tenant] = rest
 	q.count(tenant, -1)
+	i := slices.Index(q.waiting[tenant], l)
+	rest := slices.Delete(q.waiting[tenant], i, i+1)
+	q.waiting[tenant] = rest
 
 	turn := slices.Index(q.turns, tenant)
 	q.turns = slices.Delete(q.turns, turn, turn+1)

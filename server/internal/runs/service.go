@@ -120,8 +120,11 @@ func (s *Service) Drain(ctx context.Context) error {
 // stopped, and an error if ctx ends before that.
 func (s *Service) Close(ctx context.Context) error { return s.hub.close(ctx) }
 
-// Drained is closed when no run or call may begin any more.
-func (s *Service) Drained() <-chan struct{} { return s.hub.drained }
+// IsDraining reports whether no run or call may begin any more.
+func (s *Service) IsDraining() bool { return isClosed(s.hub.drained) }
+
+// IsClosing reports whether runs are being stopped.
+func (s *Service) IsClosing() bool { return isClosed(s.hub.closing) }
 
 // Closing is closed when runs are being stopped.
 func (s *Service) Closing() <-chan struct{} { return s.hub.closing }

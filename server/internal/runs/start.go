@@ -87,7 +87,7 @@ func (s *Service) startNew(ctx context.Context, c Caller, r Request) (*Live, err
 	if IsAnswer(r.Messages) {
 		return nil, Fault("not_found", "there is no run "+r.ID+" that could be answered", "")
 	}
-	if slices.ContainsFunc(r.Messages, decides) {
+	if slices.ContainsFunc(r.Messages, hasDecision) {
 		return nil, BadRequest("a new run has no calls to decide about", "send decisions to the run of the call")
 	}
 

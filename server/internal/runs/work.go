@@ -16,8 +16,9 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// work executes a run until it stops.
-func (h *hub) work(ctx context.Context, l *Live, msgs []llm.Message) {
+// work executes a run until it stops. msgs begin a new run.
+func (h *hub) work(l *Live, msgs []llm.Message) {
+	ctx := l.ctx
 	defer l.cancel(nil)
 	waited := isClosed(l.begun)
 	if waited && !h.isOurs(ctx, l) {
@@ -27,14 +28,16 @@ func (h *hub) work(ctx context.Context, l *Live, msgs []llm.Message) {
 
 	// A run that waited was announced when it was stored.
 	p := progress{waited: waited, begun: waited}
-	for e, err := range h.guarded(l, redact.Runner(h.runner(l), h.service.options.Secrets).Stream(ctx, msgs...)) {
+	hidden := redact.Runner(h.runner(l), h.service.options.Secrets)
+	for e, err := range h.guarded(l, hidden.Stream(ctx, msgs...)) {
 		first := !p.begun
-		h.do(ctx, l, e, err, p.next(signal{
+		what := p.next(signal{
 			event:    e,
 			err:      err,
 			stopping: context.Cause(ctx) == errParked,
 			draining: isClosed(h.drained),
-		}))
+		})
+		h.do(l, e, err, what)
 		if first {
 			close(l.begun)
 			h.notify(l.place)
@@ -50,7 +53,9 @@ func (h *hub) work(ctx context.Context, l *Live, msgs []llm.Message) {
 	}
 	h.rest(l, p.parked)
 	h.notify(l.place)
-	if l.Pending() && !l.job.replay { // an answer may have arrived in the meantime
+
+	// An answer may have arrived in the meantime.
+	if l.Pending() && !l.job.replay {
 		h.wake()
 	}
 }
@@ -70,7 +75,7 @@ func (h *hub) runner(l *Live) pawl.Runner {
 }
 
 // do does what progress has decided about an item of the stream.
-func (h *hub) do(ctx context.Context, l *Live, e pawl.Event, err error, what action) {
+func (h *hub) do(l *Live, e pawl.Event, err error, what action) {
 	switch what {
 	case actionRefuse:
 		l.startErr = err
@@ -81,7 +86,7 @@ func (h *hub) do(ctx context.Context, l *Live, e pawl.Event, err error, what act
 	case actionEnd:
 		l.pending.Store(e.Result != nil && e.Result.Stop.Class() == pawl.ClassWaiting)
 		if l.job.forget { // before its client knows the end
-			h.erase(ctx, l)
+			h.erase(l)
 		}
 		l.feed.append(e)
 
@@ -131,8 +136,8 @@ func (h *hub) fail(l *Live, err error) {
 }
 
 // erase deletes a run that has ended, for a client that wanted nothing stored.
-func (h *hub) erase(ctx context.Context, l *Live) {
-	ctx = context.WithoutCancel(ctx)
+func (h *hub) erase(l *Live) {
+	ctx := context.WithoutCancel(l.ctx)
 	head, err := h.service.options.Journal.JournalRun(ctx, l.scope, l.id)
 	if err == nil && isOver(head) {
 		err = h.service.options.Journal.DeleteJournal(ctx, l.scope, l.id)

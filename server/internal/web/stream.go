@@ -30,49 +30,45 @@ func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
 		return err
 	}
 	defer release()
-	w := c.Events()
+	out := c.StartStream()
 	beat := time.NewTimer(c.Beat)
 	defer beat.Stop()
 
 	for {
 		batch, ended, more := l.Read(after, batchBytes)
 		for _, e := range batch {
-			w.Event(l.EventID(e.Position), string(e.Kind), e.Data)
+			out.Event(l.EventID(e.Position), string(e.Kind), e.Data)
 			after = e.Position
 		}
-		if len(batch) > 0 && !w.Flush() {
+		if len(batch) > 0 && !out.Flush() {
 			return nil
 		}
 
+		switch {
 		// The stream of a pending run waits for its answer, and continues with the next attempt.
-		if ended {
-			if !follow || !l.Pending() {
-				return nil
-			}
-			l = c.awaitResumed(w, l, beat)
+		case ended && follow && l.Pending():
+			l = c.awaitResumed(out, l, beat)
 			if l == nil {
 				return nil
 			}
 			after = 0
-			continue
-		}
-		if len(batch) > 0 {
-			continue
-		}
-		if !c.awaitMore(w, more, beat) {
+		case ended:
+			return nil
+
+		case len(batch) == 0 && !c.awaitMore(out, more, beat):
 			return nil
 		}
 	}
 }
 
 // awaitMore waits for events, with heartbeats. False means that the stream ends.
-func (c *Call) awaitMore(w *Sender, more <-chan struct{}, beat *time.Timer) bool {
+func (c *Call) awaitMore(out *Sender, more <-chan struct{}, beat *time.Timer) bool {
 	beat.Reset(c.Beat)
 	select {
 	case <-more:
 		return true
 	case <-beat.C:
-		return w.Beat()
+		return out.Beat()
 	case <-c.Request.Context().Done():
 		return false
 	case <-c.Runs.Closing():
@@ -88,7 +84,7 @@ func (c *Call) awaitMore(w *Sender, more <-chan struct{}, beat *time.Timer) bool
 // awaitResumed waits until a pending run is executed again, here or in another process, and returns
 // it. Nil means that the stream ends. A run that another process resumed is found with the next
 // heartbeat and sent when it has stopped.
-func (c *Call) awaitResumed(w *Sender, l *runs.Live, beat *time.Timer) *runs.Live {
+func (c *Call) awaitResumed(out *Sender, l *runs.Live, beat *time.Timer) *runs.Live {
 	on, leave := c.Runs.Resumed(l)
 	defer leave()
 	for {
@@ -102,7 +98,7 @@ func (c *Call) awaitResumed(w *Sender, l *runs.Live, beat *time.Timer) *runs.Liv
 			if now != nil {
 				return now
 			}
-			if errors.Is(err, store.ErrNotFound) || !w.Beat() {
+			if errors.Is(err, store.ErrNotFound) || !out.Beat() {
 				return nil
 			}
 		case <-c.Request.Context().Done():
@@ -113,7 +109,7 @@ func (c *Call) awaitResumed(w *Sender, l *runs.Live, beat *time.Timer) *runs.Liv
 	}
 }
 
-// Sender writes events.
+// Sender writes the events of a stream. It is not safe for concurrent use.
 type Sender struct {
 	writer  http.ResponseWriter
 	control *http.ResponseController
@@ -121,15 +117,16 @@ type Sender struct {
 	buffer  bytes.Buffer
 }
 
-// Events begins a response that is a stream.
-func (c *Call) Events() *Sender {
+// StartStream begins a response that is a stream. The client gets its headers at once.
+func (c *Call) StartStream() *Sender {
 	h := c.Writer.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no")
+	h.Set("X-Accel-Buffering", "no") // nginx passes each event on at once
 	c.Writer.WriteHeader(http.StatusOK)
-	w := &Sender{writer: c.Writer, control: http.NewResponseController(c.Writer), wait: c.Wait}
-	w.Flush()
-	return w
+
+	out := &Sender{writer: c.Writer, control: http.NewResponseController(c.Writer), wait: c.Wait}
+	out.Flush()
+	return out
 }
 
 // Event adds an event. id and name may be empty. data contains no line breaks.
@@ -156,8 +153,7 @@ func (w *Sender) Beat() bool {
 
 // Flush sends the added events and reports whether the client received them in time.
 func (w *Sender) Flush() bool {
-	// if deadlines are not supported, the connection's limits apply
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.wait))
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.wait)) // without support, other limits apply
 	_, err := w.writer.Write(w.buffer.Bytes())
 	w.buffer.Reset()
 	return err == nil && w.control.Flush() == nil

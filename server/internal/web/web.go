@@ -84,7 +84,8 @@ type Param struct {
 	Does string // description for the document
 }
 
-// Call is a request in progress.
+// Call is a request in progress. The packages of the protocols embed it in calls of their own. Its
+// Server has what all requests share, such as Runs, Beat and Secrets.
 type Call struct {
 	*Server
 	Writer  http.ResponseWriter
@@ -104,35 +105,22 @@ func (c *Call) Context() context.Context {
 // Caller returns the client as the one who acts on runs.
 func (c *Call) Caller() runs.Caller { return CallerOf(c.Client) }
 
-// NewCall returns a request of a client, for handlers without a Route.
-func (s *Server) NewCall(w http.ResponseWriter, r *http.Request, who *access.Client) *Call {
-	return &Call{Server: s, Writer: w, Request: r, Client: who}
-}
-
 // Serve authenticates the client of a request and calls the handler of its route.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, rt *Route) {
 	who, fail := s.Who(r, rt.Scope, rt.Or)
 	if rt.Scope == "" && fail != nil {
-		who = access.Everybody()
-		fail = nil // no token is required
-	}
-	c := s.NewCall(w, r, who)
-	c.lax = rt.Lax
-	if strings.HasPrefix(rt.Path, "/v1/runs/{id}") && fail == nil {
-		c.RunID = r.PathValue("id")
-		if err := store.CheckID(c.RunID); err != nil {
-			fail = runs.BadRequest(err.Error(), "")
-		}
+		who = access.Everybody() // no token is required
+		fail = nil
 	}
 
+	c := &Call{Server: s, Writer: w, Request: r, Client: who, lax: rt.Lax}
 	if fail == nil {
-		if err := rt.Do(c); err != nil {
-			fail = toError(err)
-		}
+		fail = c.do(rt)
 	}
 	if fail == nil {
 		return
 	}
+
 	if rt.Fail != nil {
 		rt.Fail(c, fail)
 	} else {
@@ -140,6 +128,20 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, rt *Route) {
 		WriteError(w, fail)
 	}
 	s.LogError(r, fail)
+}
+
+// do calls the handler of a route. Nil means that it has answered.
+func (c *Call) do(rt *Route) *api.Error {
+	if strings.HasPrefix(rt.Path, "/v1/runs/{id}") {
+		c.RunID = c.Request.PathValue("id")
+		if err := store.CheckID(c.RunID); err != nil {
+			return runs.BadRequest(err.Error(), "")
+		}
+	}
+	if err := rt.Do(c); err != nil {
+		return toError(err)
+	}
+	return nil
 }
 
 // LogError logs an error that is not the client's.
@@ -152,10 +154,11 @@ func (s *Server) LogError(r *http.Request, e *api.Error) {
 // Write sends v without secrets.
 func (c *Call) Write(status int, v any) error {
 	b, err := c.Marshal(v)
-	if err == nil {
-		WriteBytes(c.Writer, status, b)
+	if err != nil {
+		return err
 	}
-	return err
+	WriteBytes(c.Writer, status, b)
+	return nil
 }
 
 // Marshal returns v as JSON without secrets.
