@@ -64,6 +64,6 @@ func (c *call) fork() error {
 	if err := c.Runs.Fork(c.Context(), c.Caller(), c.RunID, to, in.Steps); err != nil {
 		return err
 	}
-	c.Writer.Header().Set("Location", "/v1/runs/"+to)
+	c.setLocation(to)
 	return c.writeRun(http.StatusCreated, to)
 }

@@ -1,15 +1,21 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
@@ -107,6 +113,80 @@ func TestAuthenticateError(t *testing.T) {
 	}
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "7" || !strings.Contains(string(body), `"code":"busy"`) {
 		t.Errorf("got %d, Retry-After %q, %s", res.StatusCode, res.Header.Get("Retry-After"), body)
+	}
+}
+
+// Location leads to the run, wherever an application has mounted the server.
+func TestLocationBehindPrefix(t *testing.T) {
+	v := serve(t, nil)
+	for i, prefix := range []string{"", "/agents", "/a/b"} {
+		h := httptest.NewServer(http.StripPrefix(prefix, v.s))
+		defer h.Close()
+		id := fmt.Sprint("r", i)
+		for _, test := range []struct {
+			path, body, accept, want string
+			status                   int
+		}{
+			{"/v1/runs", `{"id":"` + id + `","input":"look here","wait":true}`, "", id, 201},
+			{"/v1/runs", `{"id":"` + id + `s","input":"look here"}`, "text/event-stream", id + "s", 200},
+			{"/v1/runs/" + id + "/fork", `{"id":"` + id + `f","steps":1}`, "", id + "f", 201},
+			{"/v1/tools/pay/call", `{"id":"` + id + `c","args":{"invoice":1}}`, "", id + "c", 202},
+		} {
+			req, err := http.NewRequestWithContext(t.Context(), "POST", h.URL+prefix+test.path, strings.NewReader(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Accept", test.accept)
+			res, err := v.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			at, err := res.Location()
+			if err != nil || res.StatusCode != test.status {
+				t.Errorf("POST %s%s: %d, Location: %v", prefix, test.path, res.StatusCode, err)
+				continue
+			}
+			if want := h.URL + prefix + "/v1/runs/" + test.want; at.String() != want {
+				t.Errorf("POST %s%s: the run is at %s, want %s", prefix, test.path, at, want)
+			}
+			if res, err = v.client.Get(at.String()); err != nil || res.StatusCode != 200 {
+				t.Errorf("GET %s: %v, %v", at, res, err)
+			}
+			res.Body.Close()
+		}
+	}
+}
+
+// A server that an application mounts resumes the runs that no process executes, while Recover is
+// called.
+func TestMountedServerRecovers(t *testing.T) {
+	var paid atomic.Int32
+	under := make(chan struct{}, 2)
+	gate := make(chan struct{})
+	close(gate)
+	agent := payer(&paid, under, gate)
+	journal := new(store.MemoryJournal)
+	waiting := (&durable.Engine{Journal: journal}).Runner("r", agent)
+	if err := waiting.Enqueue(t.Context(), llm.User("Pay.")); err != nil {
+		t.Fatal(err)
+	}
+
+	v := serve(t, func(o *options) {
+		o.Agents = []*pawl.Agent{agent}
+		o.Journal = journal
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	var recovering sync.WaitGroup
+	recovering.Go(func() { v.s.Recover(ctx) })
+	defer recovering.Wait()
+	defer stop()
+
+	select {
+	case <-under:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the run was not resumed")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ func (c *call) start() error {
 	if err != nil {
 		return err
 	}
+
 	in.ID = cmp.Or(in.ID, c.Request.Header.Get("Idempotency-Key"))
 	if in.ID == "" {
 		if len(msgs) == 0 {
@@ -41,7 +43,7 @@ func (c *call) start() error {
 		return err
 	}
 	if c.WantsEvents() {
-		c.Writer.Header().Set("Location", "/v1/runs/"+in.ID)
+		c.setLocation(in.ID)
 		return c.watch(l, in.ID)
 	}
 	if in.Wait && !c.await(l) {
@@ -49,10 +51,18 @@ func (c *call) start() error {
 	}
 	status := http.StatusOK
 	if created {
-		c.Writer.Header().Set("Location", "/v1/runs/"+in.ID)
+		c.setLocation(in.ID)
 		status = http.StatusCreated
 	}
 	return c.writeRun(status, in.ID)
+}
+
+// setLocation sets the header Location to the address of a run. It is relative to the address of the
+// request, so that it holds behind a proxy or in an application that adds a prefix.
+func (c *call) setLocation(run string) {
+	_, below, _ := strings.Cut(c.Request.URL.EscapedPath(), "/v1/")
+	up := strings.Repeat("../", strings.Count(below, "/"))
+	c.Writer.Header().Set("Location", up+"runs/"+url.PathEscape(run))
 }
 
 // newID returns a new ID with a prefix.
@@ -102,6 +112,7 @@ func (c *call) list() error {
 	if err != nil {
 		return err
 	}
+
 	state := q.Get("state")
 	if state != "" && !slices.Contains(states, state) {
 		return runs.BadRequest("there is no state "+state, "queued, open, waiting, failed or over")
@@ -110,6 +121,7 @@ func (c *call) list() error {
 		return c.watchRuns(state, p)
 	}
 
+	// To the journal, a queued run is open.
 	stored := state
 	if state == runs.StateQueued {
 		stored = store.JournalOpen

@@ -40,7 +40,8 @@ var _ http.Handler = (*Server)(nil)
 
 // New returns a server of agents, whose runs are in the journal. Each agent has a unique name; its
 // middleware decides which calls need approval, and these calls are then pending. Nil options mean
-// the defaults. The server does not execute runs yet. Serve also resumes interrupted runs.
+// the defaults. The server does not execute runs yet. Serve also resumes interrupted runs; in an
+// application's own http.Server, Recover does.
 func New(agents []*pawl.Agent, journal store.Journal, o *Options) (*Server, error) {
 	s := &Server{options: o.withDefaults(), journal: journal}
 	switch {
@@ -64,6 +65,7 @@ func New(agents []*pawl.Agent, journal store.Journal, o *Options) (*Server, erro
 	return s, nil
 }
 
+// checkAgents returns an error if the server cannot serve the agents.
 func checkAgents(agents []*pawl.Agent) error {
 	if len(agents) == 0 {
 		return errors.New("the server has no agents")
@@ -83,6 +85,7 @@ func checkAgents(agents []*pawl.Agent) error {
 	return nil
 }
 
+// newRuns returns the service that executes the runs.
 func (s *Server) newRuns(agents []*pawl.Agent, clients *access.Clients) *runs.Service {
 	sides := map[string]llm.Model{}
 	for name, about := range s.options.Front.About {
@@ -92,6 +95,7 @@ func (s *Server) newRuns(agents []*pawl.Agent, clients *access.Clients) *runs.Se
 	if s.options.Access.Authenticate != nil {
 		tenants = 2 // at least
 	}
+
 	return runs.New(runs.Options{
 		Agents:     agents,
 		Journal:    s.journal,
@@ -112,6 +116,7 @@ func (s *Server) newRuns(agents []*pawl.Agent, clients *access.Clients) *runs.Se
 	})
 }
 
+// newWeb returns what requests need.
 func (s *Server) newWeb(clients *access.Clients) *web.Server {
 	about := map[string]web.About{}
 	for name, a := range s.options.Front.About {
@@ -154,13 +159,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug),
 	}
+	addressConns := max(s.options.Limits.AddressConns, 0)
 	served := make(chan error, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { served <- srv.Serve(limited(l, s.options.Limits.Conns, max(s.options.Limits.AddressConns, 0))) })
-	recovering, stop := context.WithCancel(ctx)
-	wg.Go(func() { s.runs.Recover(recovering) })
 	defer wg.Wait()
+	wg.Go(func() { served <- srv.Serve(limited(l, s.options.Limits.Conns, addressConns)) })
+
+	recovering, stop := context.WithCancel(ctx)
 	defer stop()
+	wg.Go(func() { s.Recover(recovering) })
 
 	select {
 	case err := <-served:
@@ -169,22 +176,34 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 
 	// Requests are still answered: clients learn of the ends of their runs.
-	drain, ended := context.WithTimeout(context.WithoutCancel(ctx), s.options.Times.Drain)
-	defer ended()
-	if s.Drain(drain) != nil && s.options.Times.Drain > 0 {
-		s.options.Log.Warn("calls in progress are cut: they have not ended in time", "drain", s.options.Times.Drain)
-	}
+	s.drainInTime(ctx)
 	err := s.close()
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Times.Grace)
 	defer cancel()
 	return errors.Join(err, srv.Shutdown(late), srv.Close())
 }
 
+// drainInTime is Drain for the time of Times.Drain.
+func (s *Server) drainInTime(ctx context.Context) {
+	limit := s.options.Times.Drain
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if s.Drain(drain) != nil && limit > 0 {
+		s.options.Log.Warn("calls in progress are cut: they have not ended in time", "drain", limit)
+	}
+}
+
+// close is Close for the time of Times.Grace.
 func (s *Server) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.options.Times.Grace)
 	defer cancel()
 	return s.Close(ctx)
 }
+
+// Recover resumes runs without a process until ctx ends: runs of processes that died or stopped, and
+// runs whose pending calls were answered meanwhile. It looks for them at once, and then every
+// Times.Recover. Serve calls it by itself; a server that is mounted in an application needs it.
+func (s *Server) Recover(ctx context.Context) { s.runs.Recover(ctx) }
 
 // Drain starts no more runs and calls, lets the calls in progress end, and stops each run that has
 // none, so that another process can resume it at once. Requests of models are cut. It returns nil

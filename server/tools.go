@@ -140,6 +140,6 @@ func (c *call) writeCalled(id string) error {
 	if len(out.Pending) == 0 && x.End != nil {
 		return errors.New("the call has no result: " + cmp.Or(x.End.Cause, x.End.Error, string(x.End.Stop)))
 	}
-	c.Writer.Header().Set("Location", "/v1/runs/"+id)
+	c.setLocation(id)
 	return c.Write(http.StatusAccepted, out)
 }

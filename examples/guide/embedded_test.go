@@ -36,7 +36,7 @@ func signedIn(r *http.Request) (user string, err error) {
 }
 
 // application is the mux of an application with two ways to serve an agent.
-func application(agent *pawl.Agent, db store.Store) (*http.ServeMux, error) {
+func application(ctx context.Context, agent *pawl.Agent, db store.Store) (*http.ServeMux, error) {
 	mux := http.NewServeMux()
 	// begin embedded
 	// The whole API of pawl serve, behind the application's sessions.
@@ -51,6 +51,8 @@ func application(agent *pawl.Agent, db store.Store) (*http.ServeMux, error) {
 		return nil, err
 	}
 	mux.Handle("/agents/", http.StripPrefix("/agents", s)) // s.Close when the application ends
+	go s.Recover(ctx)                                      // resumes the runs of a process that has died
+
 	// One endpoint: a chat with memory for useChat.
 	mux.HandleFunc("POST /chat/{id}", func(w http.ResponseWriter, r *http.Request) {
 		user, err := signedIn(r)
@@ -77,7 +79,9 @@ func Example_embedded() {
 	}
 	defer db.Close()
 	agent := &pawl.Agent{Name: "clerk", Model: script.New(script.Say("Welcome to the shop."), script.Say("Lamps are in the cellar."))}
-	mux, err := application(agent, db)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	mux, err := application(ctx, agent, db)
 	if err != nil {
 		panic(err)
 	}
