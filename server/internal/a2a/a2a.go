@@ -85,12 +85,20 @@ func Routes(o Options) []web.Route {
 			return nil
 		})
 	}
-	return []web.Route{
-		{Method: "GET", Path: a2asrv.WellKnownAgentCardPath, Or: api.ScopeRun, Hidden: true, Do: card},
-		{Method: "GET", Path: "/a2a/{agent}" + a2asrv.WellKnownAgentCardPath, Or: api.ScopeRun, Hidden: true, Do: card},
-		{Method: "POST", Path: "/a2a/{agent}", Scope: api.ScopeRead, Or: api.ScopeRun, Hidden: true, Do: sdk("", rpc)},
-		{Path: "/a2a/{agent}/rest/", Scope: api.ScopeRead, Or: api.ScopeRun, Hidden: true, Do: sdk("/rest", rest)},
+
+	// A card needs no token, since it says that the other addresses need one. Which of the two
+	// scopes a method needs is for the method to check.
+	all := []web.Route{
+		{Method: "GET", Path: a2asrv.WellKnownAgentCardPath, Do: card},
+		{Method: "GET", Path: "/a2a/{agent}" + a2asrv.WellKnownAgentCardPath, Do: card},
+		{Method: "POST", Path: "/a2a/{agent}", Scope: api.ScopeRead, Do: sdk("", rpc)},
+		{Path: "/a2a/{agent}/rest/", Scope: api.ScopeRead, Do: sdk("/rest", rest)},
 	}
+	for i := range all {
+		all[i].Or = api.ScopeRun
+		all[i].Hidden = true
+	}
+	return all
 }
 
 // errorKinds are the protocol's errors by the codes of this API. All others are internal errors.

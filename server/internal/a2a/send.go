@@ -152,7 +152,7 @@ func (c call) input(m *a2a.Message) (msg llm.Message, answers []llm.Decision, er
 			msg.Parts = append(msg.Parts, media)
 
 		case a2a.Data: // answers to questions, or any JSON, which the model reads
-			text, ds := data(v)
+			text, ds := answersIn(v)
 			if ds == nil {
 				msg.Parts = append(msg.Parts, llm.Text{Text: text})
 			}
@@ -165,8 +165,8 @@ func (c call) input(m *a2a.Message) (msg llm.Message, answers []llm.Decision, er
 	return msg, answers, err
 }
 
-// data returns the answers in a data part. Nil means that it is no list of answers, but text.
-func data(v a2a.Data) (text string, answers []llm.Decision) {
+// answersIn returns the answers in a data part. Nil means that it is no list of answers, but text.
+func answersIn(v a2a.Data) (text string, answers []llm.Decision) {
 	b, err := json.Marshal(v.Value)
 	var in struct{ Pawl []answer }
 	if err != nil || json.Unmarshal(b, &in) != nil || in.Pawl == nil {

@@ -27,6 +27,8 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 			at:     c.Now(),
 			opened: make(chan struct{}),
 		}, how)
+
+		// The earlier request may still be about to begin.
 		if !fresh {
 			select {
 			case <-s.opened:
@@ -82,7 +84,7 @@ func (c *call) print(key string) [32]byte {
 func (c *call) attach(s *sent) (*turn, error) {
 	err := c.Request.Context().Err()
 	switch {
-	case err != nil || s.turn == nil:
+	case err != nil || s.turn == nil: // it has no turn to attach to
 	case s.body != c.Body:
 		err = otherBody()
 	default:
@@ -101,10 +103,11 @@ func (c *call) attach(s *sent) (*turn, error) {
 // begin starts the run of a new request, unless an earlier process has started it.
 func (c *call) begin(prefix string, in asked, s *sent, how retry) (*turn, error) {
 	// Results at the end of the conversation continue the run that made the calls.
-	if id, results, more := trailing(in.Messages); id != "" {
-		t, err := c.resume(id, results, more, func(changed time.Time) bool {
+	if id, results, more := resultsAtEnd(in.Messages); id != "" {
+		repeats := func(changed time.Time) bool {
 			return how.explicit() || c.afterRestart(s, how) && changed.Before(c.Runs.Started())
-		})
+		}
+		t, err := c.resume(id, results, more, repeats)
 		if t != nil || err != nil {
 			return t, err
 		}
@@ -194,9 +197,10 @@ func derived(prefix string, print [32]byte, span int64, n int) string {
 func (c *call) last(prefix string, print [32]byte, span int64) (last *store.JournalRun, err error) {
 	for n := 0; ; n++ {
 		head, err := c.Runs.Head(c.Context(), c.Caller(), derived(prefix, print, span, n))
-		if errors.Is(err, store.ErrNotFound) {
+		switch {
+		case errors.Is(err, store.ErrNotFound):
 			return last, nil
-		} else if err != nil {
+		case err != nil:
 			return nil, err
 		}
 		last = &head

@@ -141,19 +141,18 @@ func (c *call) follow(t *turn, w *web.Sender, v voice, think *thoughts) (reply, 
 		if err != nil {
 			return out, err
 		}
-		if ev.Kind == pawl.EventGap {
+
+		switch {
+		case ev.Kind == pawl.EventGap:
 			s.held = true
 			continue
-		}
-		if ev.Run != "run" {
+		case ev.Run != "run": // of a nested run
 			continue
-		}
-		if ev.Kind == pawl.EventRunEnded && ev.Result != nil {
+		case ev.Kind == pawl.EventRunEnded && ev.Result != nil:
 			s.finish(ev.Result)
 			out.text = s.all.String()
 			return out, t.stopped(ev, &out)
-		}
-		if ev.Step <= t.skip { // an earlier turn had it
+		case ev.Step <= t.skip: // an earlier turn had it
 			continue
 		}
 

@@ -60,6 +60,7 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 	if err != nil {
 		return nil, nil, err
 	}
+
 	in.Extras.Thread = c.Request.Header.Get("X-OpenWebUI-Chat-Id")
 	if in.Extras.Thread != "" {
 		if err := store.CheckID(in.Extras.Thread); err != nil {
@@ -83,9 +84,9 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 	return t, func() { release(); c.disconnect(t) }, nil
 }
 
-// trailing returns the run of the results at the end of a conversation, and the messages after
-// them. An empty ID means that they belong to no run of this server.
-func trailing(msgs []llm.Message) (id string, results []llm.ToolResult, more []llm.Message) {
+// resultsAtEnd returns the results at the end of a conversation, the run of their calls, and the
+// messages of the user after them. An empty ID means that they belong to no run of this server.
+func resultsAtEnd(msgs []llm.Message) (id string, results []llm.ToolResult, more []llm.Message) {
 	for _, m := range slices.Backward(msgs) {
 		if m.Role == llm.RoleUser && results == nil {
 			more = append([]llm.Message{m}, more...)
@@ -99,21 +100,24 @@ func trailing(msgs []llm.Message) (id string, results []llm.ToolResult, more []l
 			if !ok {
 				continue
 			}
+			results = append(results, r)
 			if run := runOf(r.CallID); run != "" {
 				id = run
 			}
-			results = append(results, r)
 		}
 	}
 	return id, results, more
 }
 
-// resume resumes a run whose passive calls got their results. Nil means that they had them before,
-// and a new run begins with the conversation: its user writes again, or the run is over. A run that
-// failed continues. old reports whether an earlier process may have answered the request, for the
-// time of the run's last change.
+// resume resumes a run whose passive calls got their results. Nil means that a new run begins with
+// the conversation.
+//
+// Results that the run has already come from a client that sends the whole conversation. Its user
+// writes again, or the run is over: a new run begins. A run that failed continues. repeats reports
+// whether the request may instead be the repetition of a request that an earlier process answered,
+// for the time of the run's last change: it is refused, since nothing can be answered twice.
 func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
-	old func(time.Time) bool) (*turn, error) {
+	repeats func(changed time.Time) bool) (*turn, error) {
 	head, open, err := c.Runs.Pending(c.Context(), c.Caller(), id)
 	if err != nil {
 		return nil, err
@@ -125,11 +129,12 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
 	t := &turn{id: id, agent: head.Agent, skip: replies(x), spent: runs.SpentOf(head)}
 
 	ds, answered := decisionsOf(id, open, results)
-	again := answered != "" && len(ds) == 0 && !old(head.Updated)
+	history := answered != "" && len(ds) == 0 && !repeats(head.Updated)
+	goesOn := len(more) > 0 || head.State == store.JournalOver
 	switch {
-	case again && (len(more) > 0 || head.State == store.JournalOver):
+	case history && goesOn:
 		return nil, nil
-	case again && head.State == store.JournalFailed:
+	case history && head.State == store.JournalFailed:
 		t.live, err = c.Runs.Resume(c.Context(), c.Caller(), id)
 		return t, err
 	case answered != "":
