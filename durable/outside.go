@@ -200,7 +200,7 @@ func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 func (s *session) waitingMessages() (body record.Messages) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.history.Messages {
+	for _, m := range s.history.Incoming {
 		if s.history.Received[m.Key] {
 			continue
 		}

@@ -29,7 +29,7 @@ type session struct {
 	core   *pawl.Engine // the engine of the run and of its nested runs
 
 	// history is what was stored when the session began. The run reads it without a lock. What is
-	// added later is guarded by mu: RepliedAt, Messages and Received.
+	// added later is guarded by mu: RepliedAt, Incoming and Received.
 	history *record.History
 
 	readOnly      bool // nothing is stored: the run has ended, or is replayed

@@ -58,12 +58,14 @@ func (s *lister) follow(took time.Duration) {
 			if !s.sendChanged() {
 				return
 			}
+
 		case <-scan.C:
 			took, ok := s.scan()
 			if !ok {
 				return
 			}
 			scan.Reset(pause(took))
+
 		case <-beat.C:
 			if !s.out.Beat() {
 				return

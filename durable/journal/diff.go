@@ -11,13 +11,12 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// Difference is a place where two runs differ. A and B hold the two values as JSON. Nil means that
-// the run has no such value.
+// Difference is a place where two runs differ.
 type Difference struct {
-	Key  llm.Key         `json:"key"`  // of the reply's request, or of the call; "" for others
-	What string          `json:"what"` // messages, values, reply, call, steered, pending or end
-	A    json.RawMessage `json:"a,omitzero"`
-	B    json.RawMessage `json:"b,omitzero"`
+	Key  llm.Key         `json:"key"`        // of the reply's request, or of the call; "" for others
+	What string          `json:"what"`       // messages, values, reply, call, steered, pending or end
+	A    json.RawMessage `json:"a,omitzero"` // the value of the first run; nil means none
+	B    json.RawMessage `json:"b,omitzero"` // the value of the second run; nil means none
 }
 
 // Diff returns the differences between a and b in the order of their keys, with the reply before
@@ -42,6 +41,7 @@ func Diff(a, b *Export, hide *redact.Redactor) ([]Difference, error) {
 	return ds, errors.Join(errA, errB)
 }
 
+// place is where two runs may differ.
 type place struct {
 	key  llm.Key
 	what string
@@ -57,6 +57,7 @@ func byPlace(x *Export) (map[place]json.RawMessage, error) {
 	return out, err
 }
 
+// diff returns the differences with their secrets.
 func diff(a, b *Export) ([]Difference, error) {
 	var d differ
 	d.compare("", "messages", a.Messages, b.Messages)
@@ -70,6 +71,7 @@ func diff(a, b *Export) ([]Difference, error) {
 	return d.out, d.err
 }
 
+// differ collects differences.
 type differ struct {
 	out []Difference
 	err error
@@ -90,6 +92,7 @@ func (d *differ) compare(key llm.Key, what string, x, y any) {
 	}
 }
 
+// there returns the form of a value, or nil for no value.
 func there(form []byte) json.RawMessage {
 	if string(form) == "null" {
 		return nil
@@ -97,6 +100,7 @@ func there(form []byte) json.RawMessage {
 	return form
 }
 
+// byKey compares the values of two lists that have the same key.
 func byKey[T any](d *differ, what string, as, bs []T, key func(T) llm.Key) {
 	rest := map[llm.Key]*T{}
 	for i := range bs {

@@ -52,6 +52,7 @@ type LedgerEntry struct {
 	Answer *llm.Decision `json:"answer,omitzero"`
 }
 
+// effects returns the ledger of a run. alive means that a process has its lease.
 func effects(h *record.History, alive bool) []LedgerEntry {
 	out := []LedgerEntry{}
 	for key := range h.Attempts {

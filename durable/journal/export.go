@@ -93,6 +93,7 @@ func originOf(o *record.Origin) *Origin {
 	return &Origin{Run: o.Run, Steps: o.Steps}
 }
 
+// export returns a run without times.
 func export(h *record.History) (*Export, error) {
 	x := &Export{
 		Form:    1,

@@ -9,6 +9,7 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
+// redactor returns r with the secrets in the arguments of a run.
 func redactor(h *record.History, r *redact.Redactor) *redact.Redactor {
 	r = r.Clone()
 	for name, schema := range h.Marked() {

@@ -12,6 +12,8 @@
 // engine, and so is CheckAnswer, with which an engine refuses an answer to an open call.
 package journal
 
+// run.go: Run, the records of a run as its readers get them.
+
 import (
 	"context"
 	"time"

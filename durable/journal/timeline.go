@@ -30,8 +30,9 @@ type Timeline struct {
 
 // Span is the time of a model request or of the execution of a call.
 type Span struct {
-	Key  llm.Key `json:"key"` // of the request or the call
-	What string  `json:"what" doc:"request or call"`
+	Key llm.Key `json:"key"` // of the request or the call
+	// What is "request" or "call".
+	What string `json:"what" doc:"request or call"`
 	// Started of a request is the end of the step before it, because the journal does not record
 	// when it was sent. The zero Time means unknown.
 	Started time.Time `json:"started,omitzero" doc:"Of a request: the end of the step before."`
@@ -50,6 +51,7 @@ type Wait struct {
 	By       string    `json:"by,omitzero"`       // Decision.By of the answer
 }
 
+// timeline returns the times of a run.
 func timeline(h *record.History) *Timeline {
 	c := &chronicle{History: h, written: map[string]store.Record{}, calls: map[llm.Key][]llm.Key{}}
 	tl := &Timeline{Taken: []time.Time{}, Spans: []Span{}}
@@ -90,12 +92,14 @@ type chronicle struct {
 	calls   map[llm.Key][]llm.Key // of a step, such as run/3
 }
 
+// call returns the span of a call.
 func (c *chronicle) call(key llm.Key) Span {
 	s := Span{Key: key, What: "call", Started: c.began(key)}
 	if done := c.Outcomes[key]; done != nil {
 		s.Ended = done.Execution.Ended
 		s.Copied = s.Ended.Before(c.Records[0].At)
 	}
+
 	for _, q := range c.Questions[key] {
 		w := Wait{Asked: c.written[q.Key].At}
 		if q.Answer != nil {
@@ -186,6 +190,7 @@ func split(key llm.Key) (llm.Key, string) {
 	return key[:i], string(key[i+1:])
 }
 
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

@@ -40,6 +40,7 @@ func (a *agui) event(kind string, pairs ...any) []object {
 	return []object{o}
 }
 
+// encode encodes a frame. What a message consists of is kept, for a snapshot of all messages.
 func (a *agui) encode(f *frame) []object {
 	step := strconv.Itoa(f.step)
 	switch f.kind {
@@ -54,42 +55,59 @@ func (a *agui) encode(f *frame) []object {
 		return a.encodePart(f, false)
 	case callReady:
 		*a.sent = append(*a.sent, encoded{a, f})
-		var was, is any
-		_ = json.Unmarshal([]byte(f.call.args.String()), &was) // before a repair it may be no JSON
-		if json.Unmarshal([]byte(f.text), &is) == nil && !reflect.DeepEqual(was, is) {
-			return append(a.event("TOOL_CALL_END", "toolCallId", a.id(f.call.key)), a.again()...)
-		}
-		return a.encodePart(f, false)
+		return a.encodeReady(f)
+	case retracted:
+		*a.sent = slices.DeleteFunc(*a.sent, func(s encoded) bool {
+			return s.form == a && s.frame.call == nil && s.frame.id == f.id
+		})
+		return a.encodeAgain()
+
+	case ended:
+		return append(a.endArguments(a.key), a.encodeEnd(f.event)...)
+	case failed:
+		return a.event("RUN_ERROR", "message", f.text, "code", "failed")
+	}
+	return a.encodeAside(f)
+}
+
+// encodeReady encodes the end of the arguments of a call. A client appends what it gets of them, so
+// that arguments that were repaired need all messages again.
+func (a *agui) encodeReady(f *frame) []object {
+	var was, is any
+	_ = json.Unmarshal([]byte(f.call.args.String()), &was) // before a repair it may be no JSON
+	if json.Unmarshal([]byte(f.text), &is) == nil && !reflect.DeepEqual(was, is) {
+		return append(a.event("TOOL_CALL_END", "toolCallId", a.id(f.call.key)), a.encodeAgain()...)
+	}
+	return a.encodePart(f, false)
+}
+
+// encodeAside encodes a frame that is no part of a message. A question has none: it is part of the
+// end.
+func (a *agui) encodeAside(f *frame) []object {
+	switch f.kind {
 	case file:
 		about := object{"url": mediaURL(f.media), "mediaType": f.media.MIME}
 		return a.event("CUSTOM", "name", "pawl.file", "value", about)
+
 	case report:
-		if f.name == "progress" {
-			key, _ := f.data.(object)["key"].(llm.Key)
-			return a.event("ACTIVITY_SNAPSHOT",
-				"messageId", a.id(key)+".progress",
-				"activityType", "pawl.progress",
-				"content", f.data,
-				"replace", true)
+		if f.name != "progress" {
+			return a.event("CUSTOM", "name", "pawl."+f.name, "value", f.data)
 		}
-		return a.event("CUSTOM", "name", "pawl."+f.name, "value", f.data)
+		key, _ := f.data.(object)["key"].(llm.Key)
+		return a.event("ACTIVITY_SNAPSHOT",
+			"messageId", a.id(key)+".progress",
+			"activityType", "pawl.progress",
+			"content", f.data,
+			"replace", true)
+
 	case output:
 		if f.name == "todo" { // the other output is the result of the run
 			return a.event("STATE_SNAPSHOT", "snapshot", object{f.name: f.data})
 		}
 	case steered:
 		return a.event("CUSTOM", "name", "pawl.steered", "value", object{"id": f.id, "text": f.message.Text()})
-	case retracted:
-		*a.sent = slices.DeleteFunc(*a.sent, func(s encoded) bool {
-			return s.form == a && s.frame.call == nil && s.frame.id == f.id
-		})
-		return a.again()
-	case ended:
-		return append(a.shut(a.key), a.encodeEnd(f.event)...)
-	case failed:
-		return a.event("RUN_ERROR", "message", f.text, "code", "failed")
 	}
-	return nil // a question is part of the end
+	return nil
 }
 
 // begin encodes the start of a run. A client that sends its request again has messages that follow:
@@ -122,11 +140,11 @@ func (a *agui) begin() []object {
 	return out
 }
 
-// again encodes the run from its beginning, behind a snapshot of the messages before. The snapshot
+// encodeAgain encodes the run from its beginning, behind a snapshot of the messages before. The snapshot
 // has reasoning without its text, because a client keeps its own unless a snapshot has some.
-func (a *agui) again() []object {
+func (a *agui) encodeAgain() []object {
 	all := slices.Clone(a.options.Messages)
-	out := a.shut("run")
+	out := a.endArguments("run")
 	for _, t := range *a.sent {
 		if t.frame.kind == textStarted && t.frame.reasoning {
 			id, _ := t.form.message(t.frame)
@@ -142,8 +160,8 @@ func (a *agui) again() []object {
 	return out
 }
 
-// shut ends the arguments of the calls of a run, and of runs in it, that have not ended.
-func (a *agui) shut(run llm.Key) (out []object) {
+// endArguments ends the arguments of the calls of a run, and of runs in it, that have not ended.
+func (a *agui) endArguments(run llm.Key) (out []object) {
 	for _, t := range *a.sent {
 		call := t.frame.call
 		if t.frame.kind != callStarted || call.ready {
@@ -190,6 +208,7 @@ func (a *agui) encodePart(f *frame, again bool) []object {
 		return a.event(prefix+"CONTENT", "messageId", id, "delta", f.text)
 	case textEnded:
 		return append(a.event(prefix+"END", "messageId", id), end...)
+
 	case callStarted:
 		return a.event("TOOL_CALL_START", "toolCallId", call, "toolCallName", f.call.name, "parentMessageId", id)
 	case callDelta:
@@ -337,7 +356,7 @@ func (e *Encoder) nested(ev pawl.Event) {
 		e.inner[ev.Run] = in
 		in.emit(&frame{kind: started})
 	}
-	e.shut()
+	e.endText()
 	e.out = append(e.out, in.Event(ev)...)
 }
 

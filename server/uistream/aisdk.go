@@ -115,12 +115,9 @@ func mediaURL(m llm.Media) string {
 func (a *aisdk) call(f *frame) []object {
 	s := f.call
 	o := object{"toolCallId": s.key}
-	switch f.kind {
-	case callDelta, callDenied, question: // which have no mark
-	default:
-		if !s.client {
-			o["providerExecuted"] = true
-		}
+	hasMark := f.kind != callDelta && f.kind != callDenied && f.kind != question
+	if hasMark && !s.client {
+		o["providerExecuted"] = true
 	}
 	if s.title != "" {
 		o["title"] = s.title
@@ -138,6 +135,7 @@ func (a *aisdk) call(f *frame) []object {
 		o["type"] = "tool-input-available"
 		o["toolName"] = s.name
 		o["input"] = jsonOr(f.text)
+
 	case callOK:
 		o["type"] = "tool-output-available"
 		o["output"] = resultOf(&f.exec.Result)
@@ -146,6 +144,7 @@ func (a *aisdk) call(f *frame) []object {
 		o["errorText"] = failureOf(f.exec)
 	case callDenied:
 		o["type"] = "tool-output-denied"
+
 	case question:
 		o["type"] = "tool-approval-request"
 		o["approvalId"] = ApprovalID(f.ask)
@@ -158,7 +157,7 @@ func (a *aisdk) call(f *frame) []object {
 
 // unmark begins the part of a call again, which loses its mark: a call with the mark counts as
 // complete, so a page whose own call of the reply is complete would repeat its request for ever.
-func (a *aisdk) unmark(s *shown, w *pawl.PendingCall) []object {
+func (a *aisdk) unmark(s *shownCall, w *pawl.PendingCall) []object {
 	again := a.call(&frame{kind: callStarted, call: s})[0]
 	again["providerExecuted"] = false
 	args := cmp.Or(string(w.Call.Args), "{}")

@@ -11,8 +11,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// shown is a call that the client knows.
-type shown struct {
+// shownCall is a call that the client knows.
+type shownCall struct {
 	key    llm.Key
 	name   string
 	step   int    // number of the step in the stream; 0 means an earlier stream
@@ -27,12 +27,13 @@ type shown struct {
 
 // callAt returns the call of an event, which has no key: calls of a reply are numbered by their
 // index. Nil means that a call of a smaller index came late: it is sent when the reply is whole.
-func (e *Encoder) callAt(ev *pawl.Event) *shown {
-	key, ok := e.keys[ev.Index]
+func (e *Encoder) callAt(ev *pawl.Event) *shownCall {
 	if ev.Call == nil {
 		return nil
 	}
-	if !ok {
+
+	key, numbered := e.keys[ev.Index]
+	if !numbered {
 		for i := range e.keys {
 			if i > ev.Index {
 				return nil
@@ -41,7 +42,7 @@ func (e *Encoder) callAt(ev *pawl.Event) *shown {
 		key = e.key(ev.Step, len(e.keys))
 		e.keys[ev.Index] = key
 	}
-	return e.known(key, ev.Call.Name)
+	return e.callOf(key, ev.Call.Name)
 }
 
 // key returns the key of the n-th call of a reply.
@@ -49,13 +50,13 @@ func (e *Encoder) key(step, n int) llm.Key {
 	return llm.Key(fmt.Sprintf("%s/%d/%d", e.run, step, n))
 }
 
-// known returns a call, which the client may not know yet.
-func (e *Encoder) known(key llm.Key, name string) *shown {
+// callOf returns the call with a key, which the client may not know yet.
+func (e *Encoder) callOf(key llm.Key, name string) *shownCall {
 	if s := e.calls[key]; s != nil {
 		return s
 	}
 	asked, open := e.options.Open[key]
-	s := &shown{
+	s := &shownCall{
 		key:    key,
 		name:   name,
 		title:  titleOf(key, name),
@@ -93,12 +94,12 @@ func titleOf(key llm.Key, name string) (title string) {
 	return title + name
 }
 
-// write sends the arguments of a call that were not sent.
-func (e *Encoder) write(s *shown) {
+// sendArguments sends the arguments of a call that were not sent.
+func (e *Encoder) sendArguments(s *shownCall) {
 	if s.name == "" || s.ready {
 		return
 	}
-	e.shut()
+	e.endText()
 	if !s.began {
 		s.began = true
 		s.client = e.executes(s.name)
@@ -110,8 +111,8 @@ func (e *Encoder) write(s *shown) {
 	}
 }
 
-// ready sends the rest of a call.
-func (e *Encoder) ready(s *shown, call llm.ToolCall) {
+// sendRest sends the rest of a call.
+func (e *Encoder) sendRest(s *shownCall, call llm.ToolCall) {
 	if s.ready {
 		return
 	}
@@ -119,15 +120,15 @@ func (e *Encoder) ready(s *shown, call llm.ToolCall) {
 	if rest, ok := strings.CutPrefix(string(call.Args), s.args.String()); ok {
 		s.args.WriteString(rest)
 	}
-	e.write(s)
+	e.sendArguments(s)
 	s.ready = true
 	e.emit(&frame{kind: callReady, call: s, text: string(call.Args)})
 }
 
 // completed sends the end of a call, or its question.
 func (e *Encoder) completed(x *pawl.Execution) {
-	f := &frame{kind: callFailed, call: e.known(x.Key, x.Call.Name), exec: x}
-	e.ready(f.call, x.Call)
+	f := &frame{kind: callFailed, call: e.callOf(x.Key, x.Call.Name), exec: x}
+	e.sendRest(f.call, x.Call)
 	switch x.Outcome {
 	case pawl.OutcomePending, pawl.OutcomeUnknown:
 		for i := range x.Pending {
@@ -155,9 +156,9 @@ func (e *Encoder) completed(x *pawl.Execution) {
 
 // askAbout sends a question. A client executes passive calls without one.
 func (e *Encoder) askAbout(w *pawl.PendingCall) {
-	s := e.known(w.Key, w.Call.Name)
+	s := e.callOf(w.Key, w.Call.Name)
 	s.client = s.client || w.Passive
-	e.ready(s, w.Call)
+	e.sendRest(s, w.Call)
 	if !w.Passive {
 		s.asked = true
 		e.emit(&frame{kind: question, call: s, ask: w})

@@ -65,7 +65,7 @@ type Encoder struct {
 	out     [][]byte
 
 	inner  map[llm.Key]*Encoder     // of the runs nested in calls, with Options.Inner
-	calls  map[llm.Key]*shown       // shared with inner
+	calls  map[llm.Key]*shownCall   // shared with inner
 	texts  map[int]*strings.Builder // text of the current reply that was sent, by index
 	keys   map[int]llm.Key          // calls of the current reply, by index
 	gone   map[int]bool             // retracted parts of the current reply
@@ -85,12 +85,12 @@ func New(o Options) *Encoder {
 		form:    &aisdk{options: o},
 		resets:  o.Protocol == AISDK7,
 		inner:   map[llm.Key]*Encoder{},
-		calls:   map[llm.Key]*shown{},
+		calls:   map[llm.Key]*shownCall{},
 	}
 	if o.Protocol == AGUI0 || o.Protocol == AGUI1 {
 		e.form = &agui{options: o, key: "run", sent: new([]encoded)}
 	}
-	e.reply()
+	e.forgetReply()
 	return e
 }
 
@@ -103,7 +103,7 @@ func (e *Encoder) Begin() [][]byte {
 // Fail ends a stream whose events have ended without run_ended.
 func (e *Encoder) Fail(message string) [][]byte {
 	if !e.ended {
-		e.close()
+		e.endStep()
 		e.emit(&frame{kind: failed, text: message})
 		e.ended = true
 	}
@@ -113,6 +113,7 @@ func (e *Encoder) Fail(message string) [][]byte {
 // Ended reports whether the last frame was returned.
 func (e *Encoder) Ended() bool { return e.ended }
 
+// flush returns the frames that were encoded since its last call.
 func (e *Encoder) flush() [][]byte {
 	out := e.out
 	e.out = nil
@@ -129,8 +130,8 @@ func (e *Encoder) emit(f *frame) {
 	}
 }
 
-// reply forgets the parts of the reply before.
-func (e *Encoder) reply() {
+// forgetReply forgets the parts of the reply before.
+func (e *Encoder) forgetReply() {
 	e.texts = map[int]*strings.Builder{}
 	e.keys = map[int]llm.Key{}
 	e.gone = map[int]bool{}
@@ -140,7 +141,7 @@ func (e *Encoder) reply() {
 func (e *Encoder) Event(ev pawl.Event) [][]byte {
 	for key, in := range e.inner {
 		if key != ev.Run {
-			in.shut()
+			in.endText()
 			e.out = append(e.out, in.flush()...)
 		}
 	}
@@ -193,7 +194,7 @@ func (e *Encoder) wasSeen(ev pawl.Event) bool {
 func (e *Encoder) event(ev *pawl.Event) {
 	switch ev.Kind {
 	case pawl.EventStep:
-		e.close()
+		e.endStep()
 	case pawl.EventGap:
 		e.held = true
 	case pawl.EventTextRetracted:
@@ -210,7 +211,7 @@ func (e *Encoder) event(ev *pawl.Event) {
 	case pawl.EventNotice:
 		e.emit(&frame{kind: report, name: "notice", data: object{"code": ev.Code, "text": ev.Text, "data": ev.Data}})
 	case pawl.EventSteered:
-		e.shut()
+		e.endText()
 		e.emit(&frame{kind: steered, id: fmt.Sprintf("%s.steered.%d", e.options.Run, ev.Seq), message: ev.Message})
 	case pawl.EventRunEnded:
 		e.finishRun(ev)
@@ -219,8 +220,8 @@ func (e *Encoder) event(ev *pawl.Event) {
 
 // beginStep begins a step, and with it a reply.
 func (e *Encoder) beginStep(step int) {
-	e.close()
-	e.reply()
+	e.endStep()
+	e.forgetReply()
 	e.held = false
 	e.step = max(step, 1)
 	e.steps++
@@ -238,15 +239,15 @@ func (e *Encoder) replyEvent(ev *pawl.Event) {
 		if s := e.callAt(ev); s != nil && !e.held {
 			s.name = ev.Call.Name
 			s.args.WriteString(ev.Text)
-			e.write(s)
+			e.sendArguments(s)
 		}
 	case pawl.EventCallReady:
 		if s := e.callAt(ev); s != nil {
-			e.ready(s, *ev.Call)
+			e.sendRest(s, *ev.Call)
 		}
 	case pawl.EventResponseReceived:
 		if ev.Response != nil {
-			e.whole(ev.Step, ev.Response)
+			e.completeReply(ev.Step, ev.Response)
 		}
 	}
 }
@@ -254,7 +255,7 @@ func (e *Encoder) replyEvent(ev *pawl.Event) {
 // retract takes text back. In a protocol that can only take back a whole step, what remains of it
 // is sent again with the whole reply.
 func (e *Encoder) retract(ev *pawl.Event) {
-	e.shut()
+	e.endText()
 	e.gone[ev.Index] = true
 	e.emit(&frame{kind: retracted, step: ev.Step, id: partID(ev.Step, ev.Index), text: ev.Text})
 	if !e.resets {
@@ -262,8 +263,8 @@ func (e *Encoder) retract(ev *pawl.Event) {
 	}
 
 	gone := e.gone
-	maps.DeleteFunc(e.calls, func(_ llm.Key, s *shown) bool { return s.step == e.steps || !s.ready })
-	e.reply()
+	maps.DeleteFunc(e.calls, func(_ llm.Key, s *shownCall) bool { return s.step == e.steps || !s.ready })
+	e.forgetReply()
 	e.gone = gone
 	e.held = true
 }
@@ -278,7 +279,7 @@ func (e *Encoder) say(step, index int, reasoning bool, text string) {
 		return
 	}
 	if e.part == nil || e.part.id != id || e.part.reasoning != reasoning {
-		e.shut()
+		e.endText()
 		e.part = &frame{kind: textStarted, step: step, id: id, reasoning: reasoning}
 		e.emit(e.part)
 	}
@@ -289,29 +290,30 @@ func (e *Encoder) say(step, index int, reasoning bool, text string) {
 	e.emit(&frame{kind: textDelta, step: step, id: id, reasoning: reasoning, text: text})
 }
 
-// shut ends the open text.
-func (e *Encoder) shut() {
+// endText ends the open text.
+func (e *Encoder) endText() {
 	if p := e.part; p != nil {
 		e.part = nil
 		e.emit(&frame{kind: textEnded, step: p.step, id: p.id, reasoning: p.reasoning})
 	}
 }
 
-// close ends what is open.
-func (e *Encoder) close() {
-	e.shut()
+// endStep ends the open text and the open step.
+func (e *Encoder) endStep() {
+	e.endText()
 	if e.step > 0 {
 		e.emit(&frame{kind: stepEnded, step: e.step})
 		e.step = 0
 	}
 }
 
-// whole sends what is missing of a complete reply.
-func (e *Encoder) whole(step int, r *llm.Response) {
+// completeReply sends what is missing of a complete reply.
+func (e *Encoder) completeReply(step int, r *llm.Response) {
 	e.finish = r.Finish
 	e.held = false
 	index := 0 // of the part
 	calls := 0
+
 	for _, p := range r.Message.Parts {
 		for e.gone[index] {
 			index++
@@ -328,7 +330,7 @@ func (e *Encoder) whole(step int, r *llm.Response) {
 		case llm.Media:
 			e.file(p)
 		case llm.ToolCall:
-			e.ready(e.known(e.key(step, calls), p.Name), p)
+			e.sendRest(e.callOf(e.key(step, calls), p.Name), p)
 			calls++
 		}
 
@@ -341,19 +343,20 @@ func (e *Encoder) whole(step int, r *llm.Response) {
 		}
 		index++
 	}
-	e.shut()
+	e.endText()
 }
 
+// file sends a file.
 func (e *Encoder) file(m llm.Media) {
-	e.shut()
+	e.endText()
 	e.emit(&frame{kind: file, media: m})
 }
 
 // answer sends the result of the tool that ended the run as the text of one more step. A client
 // shows the results of tools apart from the answer.
 func (e *Encoder) answer(step int, a *pawl.Answer) {
-	e.close()
-	e.reply()
+	e.endStep()
+	e.forgetReply()
 	e.step = step
 	e.steps++
 	e.emit(&frame{kind: stepStarted, step: step})
@@ -366,20 +369,27 @@ func (e *Encoder) finishRun(ev *pawl.Event) {
 		ev.Result = &pawl.Result{Stop: pawl.StopFailed}
 	}
 	for i, w := range ev.Result.Pending {
-		if s := e.calls[w.Key]; s == nil || !s.asked || e.options.Open[w.Key] {
+		s := e.calls[w.Key]
+		asked := s != nil && s.asked && !e.options.Open[w.Key]
+		if !asked {
 			e.askAbout(&ev.Result.Pending[i])
 		}
 	}
+
+	// A nested run that has not ended waits with this one.
 	for _, key := range slices.Sorted(maps.Keys(e.inner)) {
 		if in := e.inner[key]; !in.ended {
 			in.finishRun(&pawl.Event{Result: &pawl.Result{Stop: pawl.StopPending}})
 			e.out = append(e.out, in.flush()...)
 		}
 	}
-	if a := ev.Result.Answer; a != nil && a.From == pawl.AnswerTool && a.Text != "" && e.run == "run" {
+
+	a := ev.Result.Answer
+	byTool := a != nil && a.From == pawl.AnswerTool && a.Text != ""
+	if byTool && e.run == "run" {
 		e.answer(ev.Step+1, a)
 	}
-	e.close()
+	e.endStep()
 	if ev.Result.Output != nil {
 		e.emit(&frame{kind: output, name: "output", data: ev.Result.Output})
 	}

@@ -22,7 +22,7 @@ type frame struct {
 	text      string
 	name      string // of a report or of an output
 	data      any
-	call      *shown
+	call      *shownCall
 	ask       *pawl.PendingCall
 	exec      *pawl.Execution
 	message   *llm.Message

@@ -59,6 +59,7 @@ func (h *History) encode(f *frame) []object {
 		p["text"] = p["text"].(string) + f.text
 	case retracted:
 		h.part("id", f.id)["text"] = ""
+
 	case file, output, steered:
 		h.parts = append(h.parts, (&aisdk{}).encode(f)...)
 	case ended:
@@ -82,9 +83,11 @@ func (h *History) addCall(f *frame) {
 			p["toolName"] = f.call.name
 			p["title"] = f.call.title
 		}
+
 	case question:
 		p["state"] = "approval-requested"
 		p["approval"] = object{"id": ApprovalID(f.ask)}
+
 	case callOK:
 		p["state"] = "output-available"
 		p["output"] = resultOf(&f.exec.Result)

@@ -128,6 +128,7 @@ func (r *Request) Answers(o *Options) (ds []llm.Decision) {
 			continue
 		}
 		o.After = max(o.After, stepOf(key))
+
 		switch p.State {
 		case "approval-requested", "input-available", "input-streaming":
 			o.Open[key] = p.Approval.ID != ""
@@ -136,15 +137,20 @@ func (r *Request) Answers(o *Options) (ds []llm.Decision) {
 			answered[key] = true
 			ds = append(ds, r.verdict(&p))
 		case "output-available", "output-error":
-			res := ResultOf(p.Output)
-			if p.State == "output-error" {
-				res = llm.ErrorResult(p.ErrorText)
-			}
 			answered[key] = true
+			res := p.result()
 			ds = append(ds, llm.Decision{Key: key, Result: &res})
 		}
 	}
 	return ds
+}
+
+// result returns the result of a call that the page has executed.
+func (p *Part) result() llm.ToolResult {
+	if p.State == "output-error" {
+		return llm.ErrorResult(p.ErrorText)
+	}
+	return ResultOf(p.Output)
 }
 
 // verdict returns the answer of a person to the question of a call.

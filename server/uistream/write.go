@@ -22,6 +22,7 @@ type sender struct {
 	err    error
 }
 
+// send sends b. It returns the first error of the connection.
 func (s *sender) send(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,14 +65,16 @@ func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options
 	e := New(o)
 	err := s.send(append([]byte(":\n\n"), lines(e.Begin())...))
 	text := "the run has ended without a result"
+
 	for ev, fault := range events {
 		if errors.Is(fault, http.ErrAbortHandler) {
-			panic(http.ErrAbortHandler)
+			panic(http.ErrAbortHandler) // the response breaks off
 		}
 		if fault != nil {
 			text = fault.Error()
 			break
 		}
+
 		if b := lines(e.Event(ev)); err == nil && len(b) > 0 {
 			err = s.send(b)
 		}
@@ -79,6 +82,7 @@ func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options
 			break
 		}
 	}
+
 	if err != nil {
 		return err
 	}

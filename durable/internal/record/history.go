@@ -16,30 +16,43 @@ import (
 
 // History is the records of a run, by subject.
 type History struct {
-	Records   []store.Record
-	Begin     *Begin
-	Programs  map[string]Program // by the key of the run
-	Replies   map[llm.Key]*Reply
-	RepliedAt map[llm.Key]time.Time
-	// the last reply that the provider computes, by the key of the request
-	Background map[llm.Key]*Background
-	Outcomes   map[llm.Key]*Outcome
-	Attempts   map[llm.Key][]Attempt
-	Questions  map[llm.Key][]Question
-	Steered    map[llm.Key]*Messages
-	Failed     map[llm.Key]Failure // of all attempts
-	Messages   []Message
-	Received   map[string]bool // keys of Messages
-	End        *End
-	FailedEnds int // the number of ends as pawl.StopFailed
+	// The chain.
+	Records []store.Record
+	Head    string // the hash of the last record
+
+	// The run.
+	Begin      *Begin
+	Programs   map[string]Program // by the key of the run, which may be nested
+	End        *End               // the last stop; nil means that it has not stopped
+	FailedEnds int                // the number of ends as pawl.StopFailed
 	Cancelled  bool
 	RestoredAt int64  // the Seq of the last restore from a backup; 0 means none
 	Trace      string // of the last attempt that has one
-	Head       string
-	leases     []span
+
+	// Its requests, by Request.Key.
+	Replies    map[llm.Key]*Reply
+	RepliedAt  map[llm.Key]time.Time
+	Background map[llm.Key]*Background // the last reply that the provider computes
+	Failed     map[llm.Key]Failure     // of all attempts
+	Steered    map[llm.Key]*Messages   // the messages that the request received
+
+	// Its calls, by their keys.
+	Outcomes  map[llm.Key]*Outcome
+	Attempts  map[llm.Key][]Attempt
+	Questions map[llm.Key][]Question
+
+	// From outside.
+	Incoming []Incoming
+	Received map[string]bool // Incoming.Key of messages that a request received
+
+	leases []span // of the processes that have worked on the run, one after the other
 }
 
-type span struct{ fence, elapsed int64 }
+// span is how long the process with a lease worked on the run.
+type span struct {
+	fence   int64
+	elapsed int64 // in ns, until its last record
+}
 
 // Load reads the records of a run from j. Approvals that have expired at the time now do not count.
 func Load(ctx context.Context, j store.Journal, s store.Scope, id string, now time.Time) (*History, error) {
@@ -107,7 +120,7 @@ func (h *History) add(run string, r store.Record) error {
 func (h *History) extendLease(fence, elapsed int64) {
 	n := len(h.leases)
 	if n == 0 || h.leases[n-1].fence != fence {
-		h.leases = append(h.leases, span{fence, elapsed})
+		h.leases = append(h.leases, span{fence: fence, elapsed: elapsed})
 		return
 	}
 	h.leases[n-1].elapsed = max(h.leases[n-1].elapsed, elapsed)
@@ -157,13 +170,19 @@ func (h *History) Apply(r store.Record) error {
 	case KindDecision:
 		return h.decided(r)
 
-	// from outside
+	}
+	return h.applyOutside(r)
+}
+
+// applyOutside is Apply for records from outside, and for what a request received of them.
+func (h *History) applyOutside(r store.Record) error {
+	switch r.Kind {
 	case KindSteer:
 		return h.applySteer(r)
 	case KindMessage:
-		m := Message{Key: r.Key}
+		m := Incoming{Key: r.Key}
 		err := json.Unmarshal(r.Body, &m.Body)
-		h.Messages = append(h.Messages, m)
+		h.Incoming = append(h.Incoming, m)
 		return err
 	case KindCancel:
 		h.Cancelled = true
@@ -195,6 +214,7 @@ func decode[T any](r store.Record, m map[llm.Key]*T) error {
 	return json.Unmarshal(r.Body, body)
 }
 
+// applyBegin sets the start of the run.
 func (h *History) applyBegin(r store.Record) error {
 	h.Begin = new(Begin)
 	if err := json.Unmarshal(r.Body, h.Begin); err != nil {
@@ -220,6 +240,7 @@ func (h *History) applyTools(r store.Record) error {
 	return err
 }
 
+// applySteer records the messages that a request received, and which of them came from outside.
 func (h *History) applySteer(r store.Record) error {
 	b := new(Messages)
 	err := json.Unmarshal(r.Body, b)
@@ -230,6 +251,7 @@ func (h *History) applySteer(r store.Record) error {
 	return err
 }
 
+// applyEnd sets the last stop of the run, and counts what it says of failed requests.
 func (h *History) applyEnd(r store.Record) error {
 	h.End = new(End)
 	err := json.Unmarshal(r.Body, h.End)

@@ -3,6 +3,8 @@
 // package journal reads them.
 package record
 
+// record.go: the kinds of records, and their forms.
+
 import (
 	"encoding/json"
 
@@ -129,8 +131,8 @@ type Attempt struct {
 	Intent
 }
 
-// Message is a message that was sent from outside.
-type Message struct {
+// Incoming is what one record has of messages that were sent from outside.
+type Incoming struct {
 	Key  string // of the record
 	Body Messages
 }

@@ -15,10 +15,12 @@ type Reply struct {
 	Messages string       `json:"messages"` // digest of the sent conversation
 	Request  string       `json:"request"`  // digest of the rest, without the tools
 	Response llm.Response `json:"response"`
-	// Bytes of parts that their JSON form does not preserve.
-	Exact  map[int][]byte `json:"exact,omitzero"`
+	// Exact has the bytes of texts and arguments that their JSON form does not preserve, such as
+	// invalid UTF-8, by the index of the part.
+	Exact map[int][]byte `json:"exact,omitzero"`
+	// Opaque is the same for the data of providers, of which JSON drops spaces.
 	Opaque map[int][]byte `json:"opaque,omitzero"`
-	// Nil if the model sends nothing, or not through Transport.
+	// Sent is nil if the model sends nothing, or not through Transport.
 	Sent *SentRequest `json:"sent,omitzero"`
 }
 
@@ -47,6 +49,7 @@ func NewReply(resp *llm.Response) (Reply, error) {
 	return body, nil
 }
 
+// setBytes sets the bytes of part i. *m may be nil.
 func setBytes(m *map[int][]byte, i int, b []byte) {
 	if *m == nil {
 		*m = map[int][]byte{}
@@ -59,12 +62,12 @@ func (b *Reply) Original() *llm.Response {
 	resp := b.Response
 	resp.Message.Parts = slices.Clone(resp.Message.Parts) // b may have other readers
 	for i, p := range resp.Message.Parts {
-		text, exact := b.Exact[i]
-		opaque, odd := b.Opaque[i]
-		if !exact && !odd {
+		text, hasText := b.Exact[i]
+		opaque, hasOpaque := b.Opaque[i]
+		if !hasText && !hasOpaque {
 			continue
 		}
-		if !exact {
+		if !hasText {
 			text, _ = bytesOf(p)
 		}
 		resp.Message.Parts[i] = withBytes(p, text, opaque)
@@ -100,6 +103,7 @@ func withBytes(p llm.Part, text, opaque []byte) llm.Part {
 		}
 		return &llm.Opaque{Provider: o.Provider, Data: opaque}
 	}
+
 	switch p := p.(type) {
 	case llm.Text:
 		p.Text = string(text)

@@ -62,12 +62,11 @@ func (c *call) retry(stream bool) retry {
 	counted := err == nil // OpenAI's own clients send it with every request
 	fromPage := c.Request.Header.Get("Origin") != ""
 
-	return retry{
-		key:    c.Request.Header.Get("Idempotency-Key"),
-		stated: counted && count > 0,
-		counts: counted && !c.isLangChain(), // LangChain's repetitions always have 0
-		page:   fromPage && !stream,
-	}
+	how := retry{key: c.Request.Header.Get("Idempotency-Key")}
+	how.stated = counted && count > 0
+	how.counts = counted && !c.isLangChain() // LangChain's repetitions always have 0
+	how.page = fromPage && !stream
+	return how
 }
 
 // print returns the fingerprint of the request: equal ones are the same request.
