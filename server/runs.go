@@ -57,8 +57,8 @@ func (c *call) start() error {
 	return c.writeRun(status, in.ID)
 }
 
-// setLocation sets the header Location to the address of a run. It is relative to the address of the
-// request, so that it holds behind a proxy or in an application that adds a prefix.
+// setLocation sets the header Location to the address of a run. It is relative to the address of
+// the request, so that it holds behind a proxy or in an application that adds a prefix.
 func (c *call) setLocation(run string) {
 	_, below, _ := strings.Cut(c.Request.URL.EscapedPath(), "/v1/")
 	up := strings.Repeat("../", strings.Count(below, "/"))

@@ -200,8 +200,8 @@ func (s *Server) close() error {
 	return s.Close(ctx)
 }
 
-// Recover resumes runs without a process until ctx ends: runs of processes that died or stopped, and
-// runs whose pending calls were answered meanwhile. It looks for them at once, and then every
+// Recover resumes runs without a process until ctx ends: runs of processes that died or stopped,
+// and runs whose pending calls were answered meanwhile. It looks for them at once, and then every
 // Times.Recover. Serve calls it by itself; a server that is mounted in an application needs it.
 func (s *Server) Recover(ctx context.Context) { s.runs.Recover(ctx) }
 

@@ -13,10 +13,14 @@ import (
 
 // Difference is a place where two runs differ.
 type Difference struct {
-	Key  llm.Key         `json:"key"`        // of the reply's request, or of the call; "" for others
-	What string          `json:"what"`       // messages, values, reply, call, steered, pending or end
-	A    json.RawMessage `json:"a,omitzero"` // the value of the first run; nil means none
-	B    json.RawMessage `json:"b,omitzero"` // the value of the second run; nil means none
+	// Key is the key of the reply's request, or of the call. "" means another place.
+	Key llm.Key `json:"key"`
+	// What is messages, values, reply, call, steered, pending or end.
+	What string `json:"what"`
+	// A is the value of the first run. Nil means none.
+	A json.RawMessage `json:"a,omitzero"`
+	// B is the value of the second run. Nil means none.
+	B json.RawMessage `json:"b,omitzero"`
 }
 
 // Diff returns the differences between a and b in the order of their keys, with the reply before

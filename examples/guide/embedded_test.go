@@ -51,7 +51,7 @@ func application(ctx context.Context, agent *pawl.Agent, db store.Store) (*http.
 		return nil, err
 	}
 	mux.Handle("/agents/", http.StripPrefix("/agents", s)) // s.Close when the application ends
-	go s.Recover(ctx)                                      // resumes the runs of a process that has died
+	go s.Recover(ctx)                                      // resumes interrupted runs
 
 	// One endpoint: a chat with memory for useChat.
 	mux.HandleFunc("POST /chat/{id}", func(w http.ResponseWriter, r *http.Request) {

@@ -140,8 +140,9 @@ func (a *agui) begin() []object {
 	return out
 }
 
-// encodeAgain encodes the run from its beginning, behind a snapshot of the messages before. The snapshot
-// has reasoning without its text, because a client keeps its own unless a snapshot has some.
+// encodeAgain encodes the run from its beginning, behind a snapshot of the messages before. The
+// snapshot has reasoning without its text, because a client keeps its own unless a snapshot has
+// some.
 func (a *agui) encodeAgain() []object {
 	all := slices.Clone(a.options.Messages)
 	out := a.endArguments("run")

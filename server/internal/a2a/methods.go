@@ -131,7 +131,8 @@ func (c call) list(r *a2a.ListTasksRequest) ([]store.JournalRun, error) {
 	return all, nil
 }
 
-// pageToken returns the place of a run in a list, as a text that sorts: the last change comes first.
+// pageToken returns the place of a run in a list, as a text that sorts: the last change comes
+// first.
 func pageToken(h store.JournalRun) string {
 	return fmt.Sprintf("%020d.%s", math.MaxInt64-h.Updated.UnixNano(), h.ID)
 }

@@ -166,7 +166,7 @@ func (f *feed) gap(after, to int64) Entry {
 	for _, k := range f.kinds[after:to] {
 		lost[fragmentKinds[k]]++
 	}
-	data, _ := json.Marshal(pawl.Event{Kind: pawl.EventGap, Run: "run", Lost: lost}) // always marshals
+	data, _ := json.Marshal(pawl.Event{Kind: pawl.EventGap, Run: "run", Lost: lost}) // no error
 	return Entry{to, pawl.EventGap, data}
 }
 

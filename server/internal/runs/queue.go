@@ -38,8 +38,8 @@ func (q *queue) push(l *Live) {
 	q.waiting[tenant] = append(q.waiting[tenant], l)
 }
 
-// first returns the first run of the first tenant that may have another one. Nil means that there is
-// none.
+// first returns the first run of the first tenant that may have another one. Nil means that there
+// is none.
 func (q *queue) first(may func(tenant string) bool) *Live {
 	i := slices.IndexFunc(q.turns, may)
 	if i < 0 {

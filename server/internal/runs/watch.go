@@ -63,9 +63,9 @@ func (h *hub) notify(p place) {
 	}
 }
 
-// A reader of a pending run waits for its next attempt in three steps. It takes a seat with Resumed.
-// When the run resumes here, hub.run closes the seat, and Successor is the next attempt. With each
-// heartbeat, Refresh finds out whether another process has resumed the run and stopped.
+// A reader of a pending run waits for its next attempt in three steps. It takes a seat with
+// Resumed. When the run resumes here, hub.run closes the seat, and Successor is the next attempt.
+// With each heartbeat, Refresh finds out whether another process has resumed the run and stopped.
 
 // seat is where readers of a pending run wait until it resumes.
 type seat struct {
