@@ -78,8 +78,8 @@ type Engine struct {
 	Retry time.Duration
 
 	// Report receives the errors that concern the operation of a run: each failed write or renewal
-	// (store.ErrUnavailable), a lost lease (ErrLost) and a changed program (ErrChanged). It must be
-	// fast and safe for concurrent use. Nil drops them.
+	// (store.ErrUnavailable), a lost lease (ErrLost), a changed program (ErrChanged) and clocks
+	// that differ (ErrClock). It must be fast and safe for concurrent use. Nil drops them.
 	Report func(run string, err error)
 
 	// Drain is closed when the process is about to end: calls in progress end and are recorded, no

@@ -14,9 +14,9 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// end stores the reason of the stop, and releases the lease with it. text is Event.Error of the
-// end.
-func (s *session) end(res *pawl.Result, text string) error {
+// storeEnd stores the reason of the stop, and releases the lease with it. text is Event.Error of
+// the end.
+func (s *session) storeEnd(res *pawl.Result, text string) error {
 	if s.readOnly {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (s *session) endOf(res *pawl.Result, text string) record.End {
 	}
 }
 
-// close ends the session. Other processes resume the run unless end was called.
+// close ends the session. Other processes resume the run unless storeEnd was called.
 func (s *session) close() {
 	defer s.cancel(nil)
 	if s.readOnly {

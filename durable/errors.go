@@ -22,6 +22,11 @@ var (
 	// ErrDrained is the cause with which runs stop after Engine.Drain was closed. The run stays
 	// open, and its lease is released.
 	ErrDrained = errors.New("the process ends")
+	// ErrClock is in the tree of an error that Engine.Report receives when the run is resumed with
+	// records from the future: the clock of this process is more than a second behind the clock of
+	// the process that wrote them. Leases hold by these clocks, so that a process whose clock is
+	// ahead takes over runs that another one still executes. The run continues.
+	ErrClock = errors.New("the clocks of the processes differ")
 )
 
 // LimitError is the error, with ErrChanged, for a run that ended at a limit and that is resumed

@@ -1,6 +1,6 @@
 package durable
 
-// lease.go: the heartbeat of a session, which renews its lease.
+// lease.go: the heartbeat of a session, which renews its lease, and the clocks behind leases.
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -85,3 +86,19 @@ func (s *session) stopHeartbeat() {
 
 // newOwner returns the name of this process for one lease.
 func newOwner() string { return rand.Text() }
+
+// mostSkew is the difference of clocks that is not reported.
+const mostSkew = time.Second
+
+// reportSkew reports records that were written in the future.
+func (e *Engine) reportSkew(id string, h *record.History) {
+	now := e.clock()
+	skew := time.Duration(0)
+	for _, r := range h.Records {
+		skew = max(skew, r.At.Sub(now))
+	}
+	if skew > mostSkew {
+		skew = skew.Round(time.Millisecond)
+		e.report(id, fmt.Errorf("%w: this one is at least %v behind another one", ErrClock, skew))
+	}
+}

@@ -200,7 +200,7 @@ func (s *session) lastBackground(key llm.Key) int {
 	if was == nil {
 		return 0
 	}
-	return was.N
+	return was.Number
 }
 
 // suspended reports whether the run of ctx has ended in this process and will be resumed.
@@ -216,7 +216,7 @@ func (m *model) storeBackground(req *llm.Request, digests digests, reply llm.Opa
 		Messages:   digests.conversation,
 		Request:    digests.rest,
 		Background: reply,
-		N:          number,
+		Number:     number,
 	}
 	if to, sent, ok := w.first(); ok {
 		body.Sent = record.NewSentRequest(to, m.wire, sent, req.Whole)

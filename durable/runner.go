@@ -75,7 +75,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 				err = s.cause(err)
 			case ended && e.Result != nil:
 				// An end that is not stored is no end.
-				if endErr := s.end(e.Result, e.Error); endErr != nil {
+				if endErr := s.storeEnd(e.Result, e.Error); endErr != nil {
 					yield(pawl.Event{}, endErr)
 					return
 				}
@@ -111,7 +111,7 @@ func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, er
 	if res == nil {
 		return nil, s.cause(err)
 	}
-	if endErr := s.end(res, errorOf(err)); endErr != nil {
+	if endErr := s.storeEnd(res, errorOf(err)); endErr != nil {
 		return res, endErr
 	}
 	return res, s.cause(err)
@@ -194,6 +194,7 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 	if err != nil {
 		return nil, nil, input{}, errors.Join(err, e.release(ctx, l))
 	}
+	e.reportSkew(r.ID, h)
 	s, ctx := e.start(ctx, l, h)
 	return s, ctx, in, nil
 }

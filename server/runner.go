@@ -60,7 +60,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 
 		// The events end when ctx does, except with the events of a cancelled run.
 		release := context.AfterFunc(ctx, func() {
-			if err := r.leave(inner, context.Cause(ctx)); err != nil {
+			if err := r.stopWatching(inner, context.Cause(ctx)); err != nil {
 				leave(err)
 			}
 		})
@@ -85,9 +85,9 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 	}
 }
 
-// leave returns the error with which the events end because the caller's context has ended for that
-// cause. Nil means that the run is cancelled, and its events continue to its end.
-func (r *Runner) leave(ctx context.Context, cause error) error {
+// stopWatching returns the error with which the events end because the caller's context has ended
+// for that cause. Nil means that the run is cancelled, and its events continue to its end.
+func (r *Runner) stopWatching(ctx context.Context, cause error) error {
 	if cause == pawl.ErrCancelled {
 		return r.Cancel(ctx)
 	}

@@ -86,7 +86,8 @@ func (e *Engine) notTaken(d *workflowservice.DescribeWorkflowExecutionResponse) 
 		switch {
 		case t.GetAttempt() > 2:
 			failed := t.GetAttempt() - 1
-			return fmt.Sprintf("its next step has failed %d times: see the log of the workers of %s", failed, queue), since
+			what := fmt.Sprintf("its next step has failed %d times", failed)
+			return what + ": see the log of the workers of " + queue, since
 		case waits && late(since):
 			return "no worker of " + queue + " takes its next step", since
 		}

@@ -70,7 +70,7 @@ type Background struct {
 	Messages   string       `json:"messages"` // as in Reply
 	Request    string       `json:"request"`  // as in Reply
 	Background llm.Opaque   `json:"background"`
-	N          int          `json:"n"`             // from 1; the last one counts
+	Number     int          `json:"n"`             // from 1; the last one counts
 	Sent       *SentRequest `json:"sent,omitzero"` // as in Reply
 }
 

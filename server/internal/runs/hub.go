@@ -418,6 +418,8 @@ func (h *hub) report(run string, err error) {
 	case errors.Is(err, store.ErrUnavailable):
 		h.unstored.Add(1)
 		log.Warn("the journal is not available", "run", run, "error", text)
+	case errors.Is(err, durable.ErrClock):
+		log.Error("the clocks of the servers differ: set them, since leases hold by them", "run", run, "error", text)
 	}
 }
 
