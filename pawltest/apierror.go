@@ -17,6 +17,7 @@ type apiError struct {
 	// OpenAI: code; Anthropic: error.type; Gemini: error.status. "" means the usual one for Status.
 	Code       string
 	RetryAfter string // Gemini writes it into the body
+	wait       string // RetryAfter of an error without a Fault that has one; "" means none
 }
 
 func toAPIError(err error) *apiError {
@@ -27,6 +28,9 @@ func toAPIError(err error) *apiError {
 		e.Reason = string(p.Code)
 		if p.Status != 0 {
 			e.Status = p.Status
+		}
+		if p.RetryAfter > 0 {
+			e.wait = strconv.Itoa(int(p.RetryAfter.Seconds()))
 		}
 	}
 	if isExhausted(err) {
@@ -90,11 +94,11 @@ const keyInvalid = "API_KEY_INVALID"
 
 // write answers with the error. fault may replace body and content type.
 func (e *apiError) write(w http.ResponseWriter, api string, fault *Fault) {
-	if fault.RetryAfter != "" {
-		if _, err := strconv.Atoi(fault.RetryAfter); api == Gemini && err == nil {
-			e.RetryAfter = fault.RetryAfter
+	if after := or(fault.RetryAfter, e.wait); after != "" {
+		if _, err := strconv.Atoi(after); api == Gemini && err == nil {
+			e.RetryAfter = after
 		} else {
-			w.Header().Set("Retry-After", fault.RetryAfter)
+			w.Header().Set("Retry-After", after)
 		}
 	}
 	switch api {

@@ -6,69 +6,100 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest/internal/cases"
+	"github.com/pawl-go/pawl/pawltest/mutant"
 	"github.com/pawl-go/pawl/script"
 )
 
 // T is the part of a test that the suites need. *testing.T implements it.
-type T[Self any] interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
-	Cleanup(f func())
-	Context() context.Context
-	Run(name string, f func(t Self)) bool
+type T[Self any] interface{ mutant.T[Self] }
+
+// TestModel runs the suite that every llm.Model must pass: requests arrive complete, replies come
+// back complete, and errors are errors. open returns the Model to test, set up so that it sends its
+// requests to behind and returns behind's replies. The suite compares both ends.
+//
+// A Model without a wire is behind itself. A Model of an API of your own needs a small server that
+// reads a request, passes it to behind, and writes the reply. TestAdapter has that server for the
+// APIs of Simulator. The Model must not retry failed requests.
+//
+//	pawltest.TestModel(t, func(t *testing.T, behind llm.Model) llm.Model {
+//		s := httptest.NewServer(handler(behind)) // speaks the API
+//		t.Cleanup(s.Close)
+//		return mine.New(s.URL)
+//	})
+//
+// lacks names the parts of the suite that the API cannot express, such as "request/settings/top_p"
+// or "opaque". The test logs them. ScoreModel shows what the suite finds.
+func TestModel[TT T[TT]](t TT, open func(t TT, behind llm.Model) llm.Model, lacks ...string) {
+	runParts(t, slices.Concat(modelParts("", open), requestParts(open), errorParts(open), opaqueParts(open)), lacks)
 }
 
-// TestModel runs the suite that every llm.Model must pass. open returns the Model to test, set up
-// so that it answers with the replies of behind: an adapter is opened on a Simulator of behind, and
-// a script is behind itself. The Model must not retry failed requests.
-//
-//	pawltest.TestModel(t, func(t *testing.T, behind llm.Model) llm.Model { return behind })
-func TestModel[TT T[TT]](t TT, open func(t TT, behind llm.Model) llm.Model) { testModel(t, "", open) }
+// ScoreModel plants the faults of mutant.Models, one at a time, in the Model that open returns. A
+// fault that TestModel does not find is an error. So is a fault that it finds without a planted
+// one. The arguments are the same as for TestModel.
+func ScoreModel[TT T[TT]](t TT, open func(t TT, behind llm.Model) llm.Model, lacks ...string) mutant.Score {
+	t.Helper()
+	suite := func(t TT, r *mutant.Recorder, plant func(llm.Model) llm.Model) {
+		TestModel(r, func(_ *mutant.Recorder, behind llm.Model) llm.Model { return plant(open(t, behind)) }, lacks...)
+	}
+	return mutant.Try(t, mutant.Models(), lacks, suite)
+}
 
-// testModel is TestModel over api. An empty api can transport everything.
-func testModel[TT T[TT]](t TT, api string, open func(t TT, behind llm.Model) llm.Model) {
-	for name, turn := range replies() {
-		if unspeakable(api, turn, true) {
-			t.Run("reply/"+name, func(t TT) { testUnspeakable(t, api, open(t, script.New(turn)), turn) })
+// part is a part of a suite.
+type part[TT any] struct {
+	name string
+	test func(t TT)
+}
+
+// runParts runs the parts of a suite, except for the parts in lacks.
+func runParts[TT T[TT]](t TT, parts []part[TT], lacks []string) {
+	t.Helper()
+	for _, l := range lacks {
+		if !slices.ContainsFunc(parts, func(p part[TT]) bool { return mutant.LeftOut(p.name, []string{l}) }) {
+			t.Errorf("the suite has no part %q to leave out", l)
+		}
+	}
+	for _, p := range parts {
+		if mutant.LeftOut(p.name, lacks) {
+			t.Logf("%s is left out", p.name)
 			continue
 		}
-		t.Run("reply/"+name, func(t TT) { testReply(t, open(t, script.New(turn)), turn) })
+		t.Run(p.name, p.test)
 	}
-	t.Run("conversation", func(t TT) { testConversation(t, open) })
-	t.Run("errors", func(t TT) { testErrors(t, open) })
-	t.Run("cancel", func(t TT) { testCancel(t, open) })
-	t.Run("break", func(t TT) { testBreak(t, open) })
-	t.Run("concurrent", func(t TT) { testConcurrent(t, open) })
 }
 
-// replies are the turns that a Model must return unchanged.
-func replies() map[string]script.Turn {
-	long := strings.Repeat("Grüße, 世界 🌍 \"quoted\" \\ {braces}\n", 200)
-	object := `{"text":` + string(marshal(long)) + `,"n":[1,2.5e3,-0],"ok":true}`
-	return map[string]script.Turn{
-		"text":                  script.Say("Hello."),
-		"long text":             script.Say(long),
-		"call":                  script.Call("look", `{"at":"the sky"}`),
-		"long arguments":        script.Call("look", object),
-		"escaped arguments":     script.Call("look", `{"at":"\u00e9\ud83c\udf0d\n"}`),
-		"empty object":          script.Call("look", `{}`),
-		"broken arguments":      script.Call("look", `{"at": [1, 2`),
-		"parallel calls":        script.Together(script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`), script.Call("look", `{"at":"a"}`)),
-		"text and calls":        script.Together(script.Say("I look."), script.Call("look", `{"at":"a"}`)),
-		"reasoning, then text":  script.Together(script.Think("Let me see."), script.Say("Yes.")),
-		"reasoning, then calls": script.Together(script.Think("Let me see."), script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`)),
-		"cut text":              script.Cut(script.Say("And then")),
-		"cut call":              script.Cut(script.Call("look", `{"at":"th`)),
-		"filtered":              {Parts: []llm.Part{llm.Text{Text: "I "}}, Finish: llm.FinishReasonContentFilter},
-		"usage": {Parts: []llm.Part{llm.Text{Text: "x"}},
-			Usage: &llm.Usage{Input: 1000, Output: 200, Reasoning: 150, CacheRead: 900}},
+// modelParts are the parts about replies, cancellation and concurrency. An empty api can transport
+// everything.
+func modelParts[TT T[TT]](api string, open func(t TT, behind llm.Model) llm.Model) []part[TT] {
+	var parts []part[TT]
+	turns := cases.Replies()
+	for _, name := range slices.Sorted(maps.Keys(turns)) {
+		turn := turns[name]
+		test := testReply[TT]
+		if unspeakable(api, turn, true) {
+			test = func(t TT, m llm.Model, turn script.Turn) { testUnspeakable(t, api, m, turn) }
+		}
+		parts = append(parts, part[TT]{"reply/" + name, func(t TT) { test(t, open(t, script.New(turn)), turn) }})
 	}
+	if api == "" {
+		turn := cases.Picture()
+		parts = append(parts, part[TT]{"reply/media", func(t TT) { testReply(t, open(t, script.New(turn)), turn) }})
+	}
+	return append(parts,
+		part[TT]{"conversation", func(t TT) { testConversation(t, open) }},
+		part[TT]{"errors/broken", func(t TT) { testBroken(t, open) }},
+		part[TT]{"cancel", func(t TT) { testCancel(t, open) }},
+		part[TT]{"break", func(t TT) { testBreak(t, open) }},
+		part[TT]{"concurrent", func(t TT) { testConcurrent(t, open) }},
+		part[TT]{"at once", func(t TT) { testAtOnce(t, open) }},
+	)
 }
 
 // question is a request that starts a conversation.
@@ -89,10 +120,16 @@ func streamed[TT T[TT]](t TT, m llm.Model, req *llm.Request) (*llm.Response, err
 	t.Helper()
 	resp := new(llm.Response)
 	sealed := map[int]bool{}
+	owner := map[string]int{} // the part of a call, by its id
 	next := 0
+	var failed error
 	for d, err := range m.Stream(t.Context(), req) {
+		if failed != nil {
+			t.Errorf("after the error %v came %+v, %v", failed, d, err)
+		}
 		if err != nil {
-			return resp, err
+			failed = err
+			continue
 		}
 		if resp.Finish != "" {
 			t.Errorf("a delta came after the one with Finish: %+v", d)
@@ -108,15 +145,22 @@ func streamed[TT T[TT]](t TT, m llm.Model, req *llm.Request) (*llm.Response, err
 				t.Errorf("part %d was continued after it was sealed", d.Index)
 			}
 		}
+		// The joiner makes ids unique, so that only the fragments show an id that comes twice.
+		if c, ok := d.Part.(llm.ToolCall); ok && c.ID != "" {
+			if first, known := owner[c.ID]; known && first != d.Index {
+				t.Errorf("the id %q belongs to the parts %d and %d", c.ID, first, d.Index)
+			}
+			owner[c.ID] = d.Index
+		}
 		sealed[d.Index] = sealed[d.Index] || d.Done
 		if err := resp.Add(d); err != nil {
 			t.Fatalf("the joiner refuses %+v: %v", d, err)
 		}
 	}
-	if resp.Finish == "" {
+	if resp.Finish == "" && failed == nil {
 		t.Errorf("the reply ended without a delta with Finish, and without an error")
 	}
-	return resp, nil
+	return resp, failed
 }
 
 // testReply asks for one reply, in fragments and whole: both must equal the turn.
@@ -158,6 +202,9 @@ func testReply[TT T[TT]](t TT, m llm.Model, turn script.Turn) {
 			t.Errorf("the id %q of a call is empty or not unique", c.ID)
 		}
 		ids[c.ID] = true
+	}
+	if inPieces.Model == "" || inPieces.ID == "" {
+		t.Errorf("the reply has the model %q and the id %q, want both", inPieces.Model, inPieces.ID)
 	}
 	finish := turn.Finish
 	if finish == "" {
@@ -212,6 +259,8 @@ func partForm(p llm.Part) string {
 		return "reasoning " + p.Text
 	case llm.ToolCall:
 		return "call " + p.Name + " " + string(p.Args)
+	case llm.Media:
+		return fmt.Sprintf("media %s %s %q", p.MIME, p.URL, p.Data)
 	}
 	return fmt.Sprintf("%T", p)
 }
@@ -259,13 +308,9 @@ func testConversation[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	}
 }
 
-func testErrors[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
-	for name, turn := range map[string]script.Turn{
-		"refused":    script.Fail(&llm.ProviderError{Status: 400, Code: llm.CodeInvalidRequest, Message: "no such thing"}),
-		"broken off": script.Together(script.Say("A long answer that breaks off, and "), script.Fail(errors.New("line down"))),
-		"broken call": script.Together(script.Call("look", `{"at":"the end of the line`),
-			script.Fail(errors.New("line down"))),
-	} {
+// testBroken breaks replies off: what came before the error is no complete reply.
+func testBroken[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
+	for name, turn := range cases.Broken() {
 		for _, whole := range []bool{false, true} {
 			req := question()
 			req.Whole = whole
@@ -286,6 +331,7 @@ func testErrors[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 // watched reports when a reply of its model has ended, in any way.
 type watched struct {
 	llm.Model
+	hold  chan struct{} // closed to let a held reply go on
 	ended chan struct{}
 }
 
@@ -302,32 +348,46 @@ func (w watched) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 // held is a model whose reply stops after its first fragment until the request is cancelled.
 func held() watched {
 	turn := script.Say("A long answer that does not come to its end for now.")
-	turn.Hold = make(chan struct{})
-	return watched{script.New(turn), make(chan struct{})}
+	hold := make(chan struct{})
+	turn.Hold = hold
+	return watched{script.New(turn), hold, make(chan struct{})}
+}
+
+// inTime calls f. If f does not return in time, that is an error, and the held reply goes on.
+func (w watched) inTime(t any, errorf func(format string, args ...any), f func()) {
+	late := time.AfterFunc(patience(t), func() {
+		errorf("the Model does not end a request whose caller has left")
+		close(w.hold)
+	})
+	defer late.Stop()
+	f()
 }
 
 // patience is the time limit of the suite for immediate events.
-const patience = 20 * time.Second
+func patience(t any) time.Duration {
+	if r, ok := t.(*mutant.Recorder); ok {
+		return r.Patience()
+	}
+	return 20 * time.Second
+}
 
 func testCancel[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	behind := held()
 	m := open(t, behind)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	inner, stop := context.WithCancel(ctx)
-	defer stop()
 	var last error
 	fragments := 0
-	for d, err := range m.Stream(inner, question()) {
-		last = err
-		if err == nil && d.Part != nil {
-			fragments++
-			stop()
+	behind.inTime(t, t.Errorf, func() {
+		for d, err := range m.Stream(ctx, question()) {
+			last = err
+			if err == nil && d.Part != nil {
+				fragments++
+				cancel()
+			}
 		}
-	}
+	})
 	switch {
-	case ctx.Err() != nil:
-		t.Errorf("cancelling did not end the reply")
 	case fragments == 0:
 		t.Errorf("no fragment came before the end: %v", last)
 	case last == nil:
@@ -349,12 +409,14 @@ func testCancel[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 func testBreak[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	behind := held()
 	m := open(t, behind)
-	for _, err := range m.Stream(t.Context(), question()) {
-		if err != nil {
-			t.Fatalf("%v", err)
+	behind.inTime(t, t.Errorf, func() {
+		for _, err := range m.Stream(t.Context(), question()) {
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			break
 		}
-		break
-	}
+	})
 	expectEnded(t, behind)
 }
 
@@ -362,7 +424,7 @@ func expectEnded[TT T[TT]](t TT, w watched) {
 	t.Helper()
 	select {
 	case <-w.ended:
-	case <-time.After(patience):
+	case <-time.After(patience(t)):
 		t.Errorf("the provider still answers, though the client has left")
 	}
 }
@@ -400,5 +462,56 @@ func testConcurrent[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	close(failures)
 	for f := range failures {
 		t.Errorf("%s", f)
+	}
+}
+
+// testAtOnce sends two requests that are answered only when both have arrived.
+func testAtOnce[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
+	m := open(t, &meeting{Model: script.New(script.Say("Met.")), both: make(chan struct{})})
+	ctx, cancel := context.WithTimeout(t.Context(), patience(t))
+	defer cancel()
+	var wg sync.WaitGroup
+	failures := make(chan error, 2)
+	for range 2 {
+		wg.Go(func() {
+			_, err := llm.Complete(ctx, m, question())
+			failures <- err
+		})
+	}
+	wg.Wait()
+	close(failures)
+	for err := range failures {
+		if err != nil {
+			t.Errorf("of two requests at the same time, one waits for the other: %v", err)
+		}
+	}
+}
+
+// meeting is a model that answers when two requests have arrived.
+type meeting struct {
+	llm.Model
+	mu      sync.Mutex
+	arrived int
+	both    chan struct{}
+}
+
+// Unwrap returns the wrapped model.
+func (m *meeting) Unwrap() llm.Model { return m.Model }
+
+func (m *meeting) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		m.mu.Lock()
+		m.arrived++
+		if m.arrived == 2 {
+			close(m.both)
+		}
+		m.mu.Unlock()
+
+		select {
+		case <-m.both:
+			m.Model.Stream(ctx, req)(yield)
+		case <-ctx.Done():
+			yield(llm.Delta{}, context.Cause(ctx))
+		}
 	}
 }

@@ -35,7 +35,7 @@ func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) llm.Model) {
 			return m
 		}
 	}
-	t.Run("model", func(t TT) { testModel(t, api, plain(SimulatorOptions{})) })
+	t.Run("model", func(t TT) { runParts(t, modelParts(api, plain(SimulatorOptions{})), nil) })
 	if api == Gemini {
 		t.Run("calls without ids", func(t TT) { testConversation(t, plain(SimulatorOptions{NoIDs: true})) })
 		t.Run("arguments in pieces", func(t TT) { testPieces(t, plain(SimulatorOptions{})) })

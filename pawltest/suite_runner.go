@@ -357,7 +357,7 @@ func testCancelled[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 // testLeft breaks out of the range, which must not hang, and ends the context with another cause,
 // which must be the error.
 func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
-	within := time.AfterFunc(patience, func() { panic("pawltest: the caller that stops ranging over a run waits for it") })
+	within := time.AfterFunc(patience(t), func() { panic("pawltest: the caller that stops ranging over a run waits for it") })
 	for range open(t, clerk(nil, script.Say("A text."))).Stream(t.Context(), llm.User("Go.")) {
 		break
 	}

@@ -23,6 +23,14 @@ func TestScriptPassesTheSuite(t *testing.T) {
 	pawltest.TestModel(t, func(_ *testing.T, behind llm.Model) llm.Model { return behind })
 }
 
+// A script has no wire, so the suite compares the Model with itself.
+func TestScoreOverAScript(t *testing.T) {
+	score := pawltest.ScoreModel(t, func(_ *testing.T, behind llm.Model) llm.Model { return behind })
+	if len(score.Survived)+len(score.LeftOut) > 0 {
+		t.Errorf("%s", score)
+	}
+}
+
 // recorder replaces *testing.T where a suite is expected to fail.
 type recorder struct {
 	t   *testing.T
@@ -33,6 +41,7 @@ type recorder struct {
 func newRecorder(t *testing.T) recorder { return recorder{t, new(sync.Mutex), new([]string)} }
 
 func (r recorder) Helper()                  {}
+func (r recorder) Logf(string, ...any)      {}
 func (r recorder) Cleanup(f func())         { r.t.Cleanup(f) }
 func (r recorder) Context() context.Context { return r.t.Context() }
 func (r recorder) Errorf(format string, args ...any) {

@@ -71,9 +71,9 @@ func requests(api string) map[string]func(*llm.Request) {
 	return all
 }
 
-// requestForm returns the content of a request that must arrive at api. Reasoning of other
-// providers is left out, names of media have the API's form, and messages of one role may be
-// joined.
+// requestForm returns the content of a request that must arrive at api. An empty api can express
+// everything. Reasoning is left out, names of media have the API's form, and messages of one role
+// may be joined.
 func requestForm(api string, r *llm.Request) string {
 	c := *r
 	c.Messages = nil
@@ -112,6 +112,9 @@ func requestForm(api string, r *llm.Request) string {
 	}
 	c.Output = schemaForm(api, r.Output)
 	// IDs come from the API or from pawl; only the pairing matters.
+	if api == "" {
+		ordinals(c.Messages)
+	}
 	if api == Anthropic || api == Gemini {
 		ordinals(c.Messages)
 		if p := c.Settings.Parallel; p != nil && *p {

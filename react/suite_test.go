@@ -71,7 +71,7 @@ func TestModel(t *testing.T) {
 				streams := strings.Contains(c.Name(), "/cancel") || strings.Contains(c.Name(), "/break")
 				inner, _ := over(c.T, "chat", talker{behind, f, streams})
 				return react.New(inner, &react.Options{Format: f, Parallel: true, MaxRetries: -1})
-			})
+			}, "request", "opaque", "reply/media")
 		})
 	}
 }

@@ -199,7 +199,9 @@ var arrows = []arrow{
 	{from: "pawltest/hostilemcp/internal/plain", modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "pawltest/cmd/wire", to: []string{".", "llm", "provider", "internal/jsonform"}, modules: []string{jsonModule}},
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
-	{from: "pawltest", to: []string{".", "llm", "policy", "script", "internal/sse"}, modules: []string{jsonModule}},
+	{from: "pawltest/mutant", to: []string{"llm"}},
+	{from: "pawltest/internal/cases", to: []string{"llm", "script"}},
+	{from: "pawltest", to: []string{".", "llm", "policy", "script", "pawltest/mutant", "pawltest/internal/cases", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
 	{from: "internal/agentfile/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest", "internal/text"}, modules: []string{yamlModule}},

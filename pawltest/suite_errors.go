@@ -1,0 +1,90 @@
+package pawltest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest/internal/cases"
+	"github.com/pawl-go/pawl/script"
+)
+
+// errorParts are the parts about errors of the provider: the kind of the error, its status and the
+// wait that it asks for arrive.
+func errorParts[TT T[TT]](open func(t TT, behind llm.Model) llm.Model) []part[TT] {
+	var parts []part[TT]
+	refusals := cases.Refusals()
+	for _, name := range slices.Sorted(maps.Keys(refusals)) {
+		parts = append(parts, part[TT]{"errors/" + name, func(t TT) { testRefusal(t, open, refusals[name]) }})
+	}
+	return append(parts,
+		part[TT]{"errors/once", func(t TT) { testOnce(t, open) }},
+		part[TT]{"errors/ended early", func(t TT) { testEndedEarly(t, open) }},
+	)
+}
+
+// testRefusal asks a provider that answers with an error, streamed and whole.
+func testRefusal[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model, want llm.ProviderError) {
+	want.Provider = "suite"
+	want.Message = "no luck with " + string(want.Code)
+	m := open(t, script.New(script.Fail(&want)))
+	for _, whole := range []bool{false, true} {
+		req := question()
+		req.Whole = whole
+		resp, err := streamed(t, m, req)
+		if resp.Finish != "" || len(resp.Message.Parts) > 0 {
+			t.Errorf("whole %t: a refused request has the reply %s", whole, form(resp))
+		}
+		var got *llm.ProviderError
+		if !errors.As(err, &got) {
+			t.Errorf("whole %t: got the error %v, want a *llm.ProviderError", whole, err)
+			continue
+		}
+		if is, must := factsOf(got), factsOf(&want); is != must {
+			t.Errorf("whole %t: got %s; want %s (%v)", whole, is, must, err)
+		}
+		if !strings.Contains(err.Error(), want.Message) {
+			t.Errorf("whole %t: the error %q does not have the provider's text %q", whole, err, want.Message)
+		}
+	}
+}
+
+// factsOf is what a caller decides by.
+func factsOf(e *llm.ProviderError) string {
+	return fmt.Sprintf("status %d, code %s, retryable %t, retry after %v", e.Status, e.Code, e.Retryable, e.RetryAfter)
+}
+
+// testOnce checks that the Model sends a refused request once. Retries belong to the caller here.
+func testOnce[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
+	behind := script.New(script.Fail(&llm.ProviderError{Provider: "suite", Status: 500, Code: llm.CodeServer, Retryable: true,
+		Message: "no"}))
+	if _, err := streamed(t, open(t, behind), question()); err == nil {
+		t.Errorf("a refused request has no error")
+	}
+	if n := len(behind.Requests()); n != 1 {
+		t.Errorf("a refused request was sent %d times", n)
+	}
+}
+
+// testEndedEarly asks a provider whose reply ends without a finish, as a broken connection does. An
+// error is expected; the core also finds a reply without a finish. A reply that looks complete is
+// the fault.
+func testEndedEarly[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
+	for name, deltas := range cases.EndedEarly() {
+		req := question()
+		resp := new(llm.Response)
+		var failed error
+		for d, err := range open(t, script.New(script.Turn{Deltas: deltas})).Stream(t.Context(), req) {
+			if err == nil {
+				err = resp.Add(d)
+			}
+			failed = errors.Join(failed, err)
+		}
+		if resp.Finish != "" {
+			t.Errorf("%s: a reply that ended early has the finish %q, error %v", name, resp.Finish, failed)
+		}
+	}
+}
