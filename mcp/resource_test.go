@@ -84,66 +84,78 @@ func TestServiceReads(t *testing.T) {
 	})
 }
 
+// A client is notified of changes of a resource, over each transport and in each protocol version.
+// The service looks once a second, so the clients wait at the same time.
 func TestServiceTellsOfChanges(t *testing.T) {
+	for _, version := range sdk.SupportedProtocolVersions() {
+		for _, how := range []string{"stdio", "http"} {
+			t.Run(how+" "+version, func(t *testing.T) {
+				t.Parallel()
+				subscribes(t, how, version)
+			})
+		}
+	}
+}
+
+func subscribes(t *testing.T, how, version string) {
 	news := make(chan string, 100)
 	o := &sdk.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
 		news <- r.Params.URI
 	}}
-	clients(t, o, func(t *testing.T, c *sdk.ClientSession, opened *atomic.Int32) {
-		p := &sdk.SubscribeParams{URI: "pawl://doors/d001"}
-		if c.InitializeResult().ProtocolVersion >= "2026-07-28" {
-			// a subscription is a request that lasts
-			done := make(chan error)
-			go func() { done <- c.Subscribe(t.Context(), p) }()
-			for tick := time.Tick(10 * time.Millisecond); ; opened.Add(1) {
-				select {
-				case uri := <-news:
-					err := c.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: p.URI})
-					if uri != p.URI || err != nil {
-						t.Error(uri, err)
-					}
-					<-done
-					return
-				case <-tick:
+	c, opened := connected(t, how, version, o)
+	p := &sdk.SubscribeParams{URI: "pawl://doors/d001"}
+	if c.InitializeResult().ProtocolVersion >= "2026-07-28" {
+		// a subscription is a request that lasts
+		done := make(chan error)
+		go func() { done <- c.Subscribe(t.Context(), p) }()
+		for tick := time.Tick(10 * time.Millisecond); ; opened.Add(1) {
+			select {
+			case uri := <-news:
+				err := c.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: p.URI})
+				if uri != p.URI || err != nil {
+					t.Error(uri, err)
 				}
+				<-done
+				return
+			case <-tick:
 			}
 		}
-		if err := c.Subscribe(t.Context(), p); err != nil {
-			t.Fatal(err)
+	}
+	if err := c.Subscribe(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	for _, uri := range []string{"pawl://doors/none", "pawl://windows/d001"} {
+		if err := c.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err == nil {
+			t.Errorf("subscribed to %s", uri)
 		}
-		for _, uri := range []string{"pawl://doors/none", "pawl://windows/d001"} {
-			if err := c.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err == nil {
-				t.Errorf("subscribed to %s", uri)
-			}
+	}
+	began := time.Now()
+	for range 2 {
+		opened.Add(5) // one change for who looks once a second
+		if uri := <-news; uri != p.URI {
+			t.Errorf("news of %s", uri)
 		}
-		began := time.Now()
-		for range 2 {
-			opened.Add(5) // one change for who looks once a second
-			if uri := <-news; uri != p.URI {
-				t.Errorf("news of %s", uri)
-			}
+	}
+	if d := time.Since(began); d < time.Second {
+		t.Errorf("two changes were told within %v", d)
+	}
+	if err := c.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: p.URI}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 64 {
+		if err := c.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "pawl://doors/d1" + strconv.Itoa(i)}); err != nil {
+			t.Fatal(i, err)
 		}
-		if d := time.Since(began); d < time.Second {
-			t.Errorf("two changes were told within %v", d)
+	}
+	if err := c.Subscribe(t.Context(), p); err == nil || !strings.Contains(err.Error(), "at most 64") {
+		t.Errorf("one more: %v", err)
+	}
+	opened.Add(1)
+	for range 64 { // nothing comes of the ended subscription
+		if uri := <-news; uri == p.URI {
+			t.Errorf("news of %s", uri)
 		}
-		if err := c.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: p.URI}); err != nil {
-			t.Fatal(err)
-		}
-		for i := range 64 {
-			if err := c.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "pawl://doors/d1" + strconv.Itoa(i)}); err != nil {
-				t.Fatal(i, err)
-			}
-		}
-		if err := c.Subscribe(t.Context(), p); err == nil || !strings.Contains(err.Error(), "at most 64") {
-			t.Errorf("one more: %v", err)
-		}
-		opened.Add(1)
-		for range 64 { // nothing comes of the ended subscription
-			if uri := <-news; uri == p.URI {
-				t.Errorf("news of %s", uri)
-			}
-		}
-	})
+	}
 }
 
 type userKey struct{}

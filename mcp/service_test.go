@@ -84,43 +84,50 @@ func clients(t *testing.T, o *sdk.ClientOptions, test func(t *testing.T, c *sdk.
 	for _, version := range sdk.SupportedProtocolVersions() {
 		for _, how := range []string{"stdio", "http"} {
 			t.Run(how+" "+version, func(t *testing.T) {
-				opened := new(atomic.Int32)
-				s := service(opened)
-				var transport sdk.Transport
-				if how == "stdio" {
-					in, toServer := io.Pipe()
-					fromServer, out := io.Pipe()
-					done := make(chan error, 1)
-					go func() { done <- s.ServeStdio(context.Background(), in, out) }()
-					t.Cleanup(func() {
-						toServer.Close()
-						if err := <-done; err != nil {
-							t.Errorf("served: %v", err)
-						}
-					})
-					transport = &sdk.IOTransport{Reader: fromServer, Writer: toServer}
-				} else {
-					h, err := s.Handler(t.Context(), nil)
-					if err != nil {
-						t.Fatal(err)
-					}
-					web := httptest.NewServer(h)
-					t.Cleanup(web.Close)
-					transport = &sdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}
-				}
-				c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(),
-					transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { c.Close() })
-				if got := c.InitializeResult().ProtocolVersion; got != version {
-					t.Fatalf("the protocol is %s, want %s", got, version)
-				}
+				c, opened := connected(t, how, version, o)
 				test(t, c, opened)
 			})
 		}
 	}
+}
+
+// connected connects a client to a service over a transport, in a protocol version.
+func connected(t *testing.T, how, version string, o *sdk.ClientOptions) (c *sdk.ClientSession, opened *atomic.Int32) {
+	t.Helper()
+	opened = new(atomic.Int32)
+	s := service(opened)
+	var transport sdk.Transport
+	if how == "stdio" {
+		in, toServer := io.Pipe()
+		fromServer, out := io.Pipe()
+		done := make(chan error, 1)
+		go func() { done <- s.ServeStdio(context.Background(), in, out) }()
+		t.Cleanup(func() {
+			toServer.Close()
+			if err := <-done; err != nil {
+				t.Errorf("served: %v", err)
+			}
+		})
+		transport = &sdk.IOTransport{Reader: fromServer, Writer: toServer}
+	} else {
+		h, err := s.Handler(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		web := httptest.NewServer(h)
+		t.Cleanup(web.Close)
+		transport = &sdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}
+	}
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(),
+		transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if got := c.InitializeResult().ProtocolVersion; got != version {
+		t.Fatalf("the protocol is %s, want %s", got, version)
+	}
+	return c, opened
 }
 
 func ask(t *testing.T, c *sdk.ClientSession, name string, args any) (string, *sdk.CallToolResult) {
