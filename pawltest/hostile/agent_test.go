@@ -3,6 +3,7 @@ package hostile_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -70,19 +71,27 @@ var heavy = regexp.MustCompile("^(args-1mb|args-10mb|args-many-faults|tool-10mb|
 // the timeout of a tool on a busy machine too.
 var pawlRows = sync.OnceValues(func() ([]hostile.Row, error) {
 	all := hostile.Behaviours()
-	rows, err := hostile.Play(context.Background(), hostile.Agent(adapters), all,
-		&hostile.PlayOptions{Only: heavy, Patient: patient, AtOnce: 2})
-	if err != nil {
-		return nil, err
-	}
-	others, err := hostile.Play(context.Background(), hostile.Agent(adapters), withoutHeavy(),
-		&hostile.PlayOptions{Patient: patient})
+
+	// The others mostly wait, so the heavy ones are played meanwhile.
+	var rows, others []hostile.Row
+	var errHeavy, errOthers error
+	var plays sync.WaitGroup
+	plays.Go(func() {
+		rows, errHeavy = hostile.Play(context.Background(), hostile.Agent(adapters), all,
+			&hostile.PlayOptions{Only: heavy, Patient: patient, AtOnce: 2})
+	})
+	plays.Go(func() {
+		others, errOthers = hostile.Play(context.Background(), hostile.Agent(adapters), withoutHeavy(),
+			&hostile.PlayOptions{Patient: patient})
+	})
+	plays.Wait()
+
 	rows = append(rows, others...)
 	at := func(id string) int {
 		return slices.IndexFunc(all, func(b hostile.Behaviour) bool { return b.ID == id })
 	}
 	slices.SortFunc(rows, func(a, b hostile.Row) int { return cmp.Compare(at(a.ID), at(b.ID)) })
-	return rows, err
+	return rows, errors.Join(errHeavy, errOthers)
 })
 
 // chatRows plays the behaviours that are not heavy on one API.
