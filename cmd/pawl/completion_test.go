@@ -81,6 +81,7 @@ func TestCompletionInShells(t *testing.T) {
 	dir, env := keptFolder(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
 			for _, needed := range []string{shell, "script"} {
 				// script has other arguments on other systems
 				if _, err := exec.LookPath(needed); err != nil || runtime.GOOS != "linux" {
