@@ -113,16 +113,17 @@ func open(t *testing.T, at string) *postgres.DB {
 // backends are the servers on which the suite runs. A subtest whose server is absent is skipped.
 var backends = map[string]*pgtest.Server{"PostgreSQL": server, "PGlite with pgvector": lite}
 
-func TestStore(t *testing.T) {
-	for name, s := range backends {
-		t.Run(name, func(t *testing.T) {
-			at := s.URL(t)
-			db := open(t, fresh(t, at))
-			t.Logf("full suite on %s (%s)", db, version(t, at))
-			db.Close()
-			storetest.Run(t, func(t *testing.T) store.Store { return open(t, fresh(t, at)) })
-		})
-	}
+func TestStore(t *testing.T) { runSuite(t, server) }
+
+func TestStoreOnPGlite(t *testing.T) { runSuite(t, lite) }
+
+// runSuite runs the suite of all stores on a server.
+func runSuite(t *testing.T, s *pgtest.Server) {
+	at := s.URL(t)
+	db := open(t, fresh(t, at))
+	t.Logf("full suite on %s (%s)", db, version(t, at))
+	db.Close()
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, fresh(t, at)) })
 }
 
 // PAWL_SCALE=100000 go test -v -run Scale ./store/postgres prints the cost of searches among that
