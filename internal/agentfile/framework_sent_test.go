@@ -187,7 +187,14 @@ func (m *frameworkModel) run(t *testing.T, pawl, text string, earlier bool) (sen
 // For every row of docs/agent-framework.md, `pawl run` sends the model what the row says.
 func TestFrameworkSends(t *testing.T) {
 	pawl := filepath.Join(t.TempDir(), "pawl")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", pawl, "../../cmd/pawl").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", pawl, "../../cmd/pawl")
+	// The command is a module of its own, which the workspace joins to this one.
+	workspace, err := filepath.Abs("../../go.work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	build.Env = append(os.Environ(), "GOWORK="+workspace)
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	page, err := os.ReadFile("../../docs/agent-framework.md")
