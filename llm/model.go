@@ -187,6 +187,9 @@ type Usage struct {
 	Reasoning  int `json:"reasoning"`
 	CacheRead  int `json:"cache_read"`
 	CacheWrite int `json:"cache_write"`
+	// CacheWriteLong is the part of CacheWrite with a longer lifetime than the provider's default:
+	// 1 hour at Anthropic, 12 hours at OpenAI.
+	CacheWriteLong int `json:"cache_write_long,omitzero"`
 	// Cost is the known part of the cost, in US dollars: see CostKnown.
 	Cost float64 `json:"cost,omitzero"`
 	// Priced is the part of Total that Cost covers. 0 means that the cost is unknown.
@@ -206,7 +209,7 @@ func (u Usage) Total() int { return u.Input + u.Output }
 func (u *Usage) plausible() Usage {
 	const most = 1 << 30
 	c := *u
-	for _, n := range []*int{&c.Input, &c.Output, &c.Reasoning, &c.CacheRead, &c.CacheWrite} {
+	for _, n := range []*int{&c.Input, &c.Output, &c.Reasoning, &c.CacheRead, &c.CacheWrite, &c.CacheWriteLong} {
 		*n = min(max(*n, 0), most)
 	}
 	c.Cost = min(c.Cost, most)
@@ -227,6 +230,7 @@ func (u *Usage) Add(v Usage) {
 	u.Reasoning += v.Reasoning
 	u.CacheRead += v.CacheRead
 	u.CacheWrite += v.CacheWrite
+	u.CacheWriteLong += v.CacheWriteLong
 	u.Cost += v.Cost
 	u.Priced += v.Priced
 	u.Raw = nil

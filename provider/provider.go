@@ -18,6 +18,7 @@ package provider
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -50,6 +51,12 @@ type Options struct {
 	// openai.Options.Background. For other providers than openai, Open returns an error.
 	Background bool
 
+	// CacheKey and CacheTTL are settings of the provider's prompt cache: see openai.Options and
+	// anthropic.Options. For a setting that the provider does not have, Open returns an error.
+	// Zero values mean the provider's defaults.
+	CacheKey string
+	CacheTTL time.Duration
+
 	// Catalog has the price and the abilities of the model. Without it, adapters derive the
 	// abilities from the name. nil means the catalogue of this module.
 	Catalog *catalog.Catalog
@@ -62,7 +69,7 @@ func Transport() http.RoundTripper { return wire.Transport() }
 func fromOptions(o *Options) *openai.Options {
 	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
 		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout,
-		Background: o.Background, Catalog: o.Catalog}
+		Background: o.Background, CacheKey: o.CacheKey, CacheTTL: o.CacheTTL, Catalog: o.Catalog}
 }
 
 // Open returns a model by name, "PROVIDER:MODEL". It sends nothing: the first request reports a
@@ -81,7 +88,11 @@ func Open(name string, o *Options) (llm.Model, error) {
 		if o.Background && p.Name != "openai" {
 			return nil, fmt.Errorf("model %q: background: only openai: computes replies in the background", name)
 		}
-		return priced(p.open(model, o), name, o.Catalog), nil
+		m := p.open(model, o)
+		if err := checkCache(p, m, o); err != nil {
+			return nil, fmt.Errorf("model %q: %w", name, err)
+		}
+		return priced(m, name, o), nil
 	}
 	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name))
 }
@@ -112,11 +123,52 @@ func didYouMean(name string) string {
 	return ""
 }
 
+// checkCache returns the error of settings of the prompt cache that the provider does not have.
+func checkCache(p Info, m llm.Model, o *Options) error {
+	if o.CacheKey == "" && o.CacheTTL == 0 {
+		return nil
+	}
+	switch {
+	case p.Name == "gemini":
+		return errors.New("cache: Gemini has no such settings; it caches by itself")
+	case p.Name == "anthropic" && o.CacheKey != "":
+		return errors.New("cache.key: Anthropic has no cache keys; leave it out")
+	}
+
+	c, ok := m.(llm.Checker)
+	if !ok {
+		return nil
+	}
+	var refused *llm.ProviderError
+	if err := c.Check(); errors.As(err, &refused) && refused.Code == llm.CodeUnsupported {
+		return err
+	}
+	return nil // the first request reports other mistakes
+}
+
 // priced returns m with the price from the catalogue, or m itself if the catalogue has none.
-func priced(m llm.Model, name string, c *catalog.Catalog) llm.Model {
-	known, _ := c.Lookup(name)
+func priced(m llm.Model, name string, o *Options) llm.Model {
+	known, _ := o.Catalog.Lookup(name)
 	if known.Price == nil {
 		return m
 	}
-	return known.Price.Of(m)
+	price := *known.Price
+	if strings.HasPrefix(name, "anthropic:") && o.CacheTTL == time.Hour {
+		price = hourly(price)
+	}
+	return price.Of(m)
+}
+
+// hourly returns p with the price of writes to a cache with a lifetime of an hour at Anthropic:
+// twice the price of other input.
+// https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+func hourly(p catalog.Price) catalog.Price {
+	write := 2 * p.Input
+	p.Write = &write
+	if p.Long != nil {
+		long := *p.Long
+		long.Price = hourly(long.Price)
+		p.Long = &long
+	}
+	return p
 }

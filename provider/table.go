@@ -100,7 +100,7 @@ var table = withServerInfo(
 			return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header,
 				HTTP: o.HTTP, Retries: o.Retries,
 				ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout,
-				SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
+				SilenceTimeout: o.SilenceTimeout, CacheTTL: o.CacheTTL, Catalog: o.Catalog})
 		},
 	},
 	Info{

@@ -256,7 +256,21 @@ type Model struct {
 	// and a restart (only for openai:). Default: false.
 	Background bool `yaml:"background"`
 
+	// Settings of the provider's prompt cache (openai: and anthropic:); docs/providers.md lists
+	// what each API has. Default: the provider's own.
+	Cache PromptCache `yaml:"cache"`
+
 	made llm.Model // the model of a planner without a provider; nil means that Name is opened
+}
+
+// PromptCache has settings of a provider's prompt cache.
+type PromptCache struct {
+	// The lifetime of entries: 5m or 1h at Anthropic; 30m, 12h or 24h at OpenAI. Default: the
+	// provider's own.
+	TTL outside.Duration `yaml:"ttl"`
+
+	// Groups requests with a common beginning (openai: and openai-chat:). Default: none.
+	Key string `yaml:"key"`
 }
 
 // Tool is an entry of a list of tools: one of its fields is set.

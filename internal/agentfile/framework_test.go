@@ -305,6 +305,34 @@ func TestBackground(t *testing.T) {
 	}
 }
 
+// The settings of a model's prompt cache reach its requests, where its API has them.
+func TestPromptCache(t *testing.T) {
+	explained := func(model string) (string, error) {
+		got, err := parse(t, "agent: a\nmodel: "+model+"\n").Agents[0].Explain(t.Context(), &agentfile.Options{Getenv: environment}, "Go.")
+		if err != nil {
+			return "", err
+		}
+		return string(got.Body), nil
+	}
+	for model, want := range map[string]string{
+		"{name: openai:m, cache: {ttl: 12h, key: shop}}": `"prompt_cache_key":"shop","prompt_cache_options":{"ttl":"12h"}`,
+		"{name: anthropic:m, cache: {ttl: 1h}}":          `"cache_control":{"type":"ephemeral","ttl":"1h"}`,
+	} {
+		if body, err := explained(model); err != nil || !strings.Contains(body, want) {
+			t.Errorf("%s: got %s, %v; want %s", model, body, err, want)
+		}
+	}
+	for model, want := range map[string]string{
+		"{name: gemini:m, cache: {ttl: 1h}}":   "cache: Gemini has no such settings",
+		"{name: anthropic:m, cache: {key: a}}": "cache.key: Anthropic has no cache keys",
+		"{name: openai:m, cache: {ttl: 1h}}":   "OpenAI caches for 30m, 12h or 24h",
+	} {
+		if _, err := explained(model); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", model, err, want)
+		}
+	}
+}
+
 // The planners that ask no model make their fixed calls.
 func TestFixedPlanners(t *testing.T) {
 	for _, tt := range []struct{ planner, task, want string }{

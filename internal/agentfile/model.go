@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/pawl-go/pawl"
@@ -130,7 +131,8 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 		m.BaseURL = cmp.Or(strings.TrimSpace(b.env(p.BaseEnv)), p.BaseURL)
 	}
 	opened, err := provider.Open(m.Name, &provider.Options{BaseURL: m.BaseURL, Key: key, Catalog: b.known,
-		HTTP: b.opts.HTTP, Background: m.Background})
+		HTTP: b.opts.HTTP, Background: m.Background,
+		CacheKey: m.Cache.Key, CacheTTL: time.Duration(m.Cache.TTL)})
 	if err != nil {
 		return nil, finding(CodeUnknownModel, path, modelHint, "%v", err)
 	}

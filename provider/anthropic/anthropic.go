@@ -89,6 +89,10 @@ type Options struct {
 	// never gets any.
 	NoCache bool
 
+	// CacheTTL is the lifetime of cache entries: 5 minutes, or an hour, whose entries cost more to
+	// write. 0 means the API's default, which is 5 minutes.
+	CacheTTL time.Duration
+
 	// Header is sent with each request.
 	Header http.Header
 
@@ -157,6 +161,7 @@ func New(model string, o *Options) *Model {
 		return m
 	}
 	m.dialect = newDialect(u, o.NoCache)
+	m.ttl = o.CacheTTL
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	u.Path = cmp.Or(u.Path, "/")
 	switch {
@@ -180,7 +185,7 @@ func New(model string, o *Options) *Model {
 	if b := m.betaHeader(nil); b != "" {
 		h.Set("Anthropic-Beta", b)
 	}
-	m.err = wire.CheckKey(provider, key)
+	m.err = cmp.Or(checkCache(o), wire.CheckKey(provider, key))
 	if m.err != nil {
 		return m
 	}
@@ -212,6 +217,7 @@ type dialect struct {
 	compatible bool // not Anthropic's own server
 	vertex     bool // Vertex AI: the model is in the address, the version in the body
 	noCache    bool
+	ttl        time.Duration // Options.CacheTTL
 	catalog    *catalog.Catalog
 	own        facts // of the Model's own model
 }

@@ -1,9 +1,32 @@
 package anthropic
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // cacheMark is a cache breakpoint: the server caches what precedes it for some minutes.
 const cacheMark = `{"type":"ephemeral"}`
+
+// lifetimeMarks are the breakpoints for the lifetimes of cache entries that a program can choose.
+// https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+var lifetimeMarks = map[time.Duration]string{
+	0:               cacheMark,
+	5 * time.Minute: `{"type":"ephemeral","ttl":"5m"}`,
+	time.Hour:       `{"type":"ephemeral","ttl":"1h"}`,
+}
+
+// checkCache returns the error of settings of the cache that the API does not have.
+func checkCache(o *Options) error {
+	_, known := lifetimeMarks[o.CacheTTL]
+	switch {
+	case !known:
+		return unsupported("cache.ttl", "Anthropic caches for 5m or 1h, not for %s", o.CacheTTL)
+	case o.CacheTTL != 0 && o.NoCache:
+		return invalid("cache.ttl", "a lifetime has no effect without the cache; leave out CacheTTL or NoCache")
+	}
+	return nil
+}
 
 // marks are the places of a request's breakpoints, at most four: the end of the tools, the end of
 // the system prompt, and two in the conversation. At Anthropic these two are the end of the first
@@ -23,10 +46,11 @@ func (e *encoder) toMarks() marks {
 
 // mark puts a breakpoint on the block that was written last.
 func (e *encoder) mark() {
-	e.B = append(append(e.B[:len(e.B)-1], markMember...), '}')
+	e.B = append(append(e.B[:len(e.B)-1], e.markMember()...), '}')
 }
 
-var markMember = []byte(`,"cache_control":` + cacheMark)
+// markMember returns the member that makes a block a breakpoint.
+func (e *encoder) markMember() []byte { return []byte(`,"cache_control":` + lifetimeMarks[e.ttl]) }
 
 // turns are the places of the moving marks in the body without them, the earlier turn first. A
 // place is the end of the last block of a turn; 0 means none.
@@ -48,7 +72,7 @@ func (e *encoder) turned() {
 func (e *encoder) markTurns() {
 	for _, at := range [...]int{e.turns[1], e.turns[0]} {
 		if at > 0 {
-			e.B = slices.Insert(e.B, at, markMember...)
+			e.B = slices.Insert(e.B, at, e.markMember()...)
 		}
 	}
 }

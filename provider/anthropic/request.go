@@ -86,7 +86,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 		fromOutput(e, t)
 	}
 	if e.cache.fixed && e.Key("cache_control") {
-		e.Raw(cacheMark)
+		e.Raw(lifetimeMarks[e.ttl])
 	}
 	if id := container(e.tag, req.Messages); id != "" && e.Key("container") {
 		e.String(id)

@@ -30,6 +30,7 @@ type decoder struct {
 	stop, explanation string
 	container         string
 	cleared           []byte // the edits of the conversation by the server
+	miss              []byte // why the server could not use its cache; nil means not stated
 	figures           figures
 }
 
@@ -67,10 +68,12 @@ func (d *decoder) Whole(body []byte) error {
 // message reads a message, or the message that opens a stream, and returns what it does not use.
 func (d *decoder) message(c *jsonscan.Cursor) (typ jsonscan.Word, blocks, failure []byte) {
 	var stop string
-	var usage, details, container, managed []byte
+	var usage, details, container, managed, diagnostics []byte
 	c.Fields("type", &typ, "content", &blocks, "error", &failure, "id", &d.ID, "model", &d.Model, "usage", &usage,
-		"stop_reason", &stop, "stop_details", &details, "container", &container, "context_management", &managed)
+		"stop_reason", &stop, "stop_details", &details, "container", &container, "context_management", &managed,
+		"diagnostics", &diagnostics)
 	d.edited(managed)
+	d.missed(diagnostics)
 	if len(usage) > 0 && usage[0] == '{' {
 		d.figures.add(usage)
 	}
@@ -82,6 +85,15 @@ func (d *decoder) message(c *jsonscan.Cursor) (typ jsonscan.Word, blocks, failur
 func (d *decoder) edited(managed []byte) {
 	if list := wire.Member(managed, "applied_edits"); inside(list) != nil {
 		d.cleared = bytes.Clone(list)
+	}
+}
+
+// missed stores why the server could not use its cache, if it says so. It compares only if the
+// request's options name an earlier reply (diagnostics.previous_message_id).
+// https://platform.claude.com/docs/en/build-with-claude/cache-diagnostics
+func (d *decoder) missed(diagnostics []byte) {
+	if reason := wire.Member(diagnostics, "cache_miss_reason"); jsonscan.IsObject(reason) {
+		d.miss = bytes.Clone(reason)
 	}
 }
 
@@ -237,6 +249,9 @@ func (d *decoder) finish() error {
 	if n != nil && !d.Yield(llm.Delta{Notice: n}, nil) {
 		return wire.ErrStopped
 	}
+	if err := d.NoteCacheMiss(wire.MemberText(d.miss, "type"), d.miss); err != nil {
+		return err
+	}
 	return d.FinishAs(ending, d.stop)
 }
 
@@ -279,6 +294,7 @@ func container(tag string, messages []llm.Message) string {
 // totals.
 type figures struct {
 	input, output, thinking, read, write int
+	hour                                 int // the part of write with a lifetime of an hour
 	raw                                  json.RawMessage
 }
 
@@ -287,20 +303,34 @@ type figures struct {
 // another model, an advisor, and has another price; it is only in raw.
 func (f *figures) add(raw []byte) {
 	const unstated = -1
-	next := figures{unstated, unstated, unstated, unstated, unstated, nil}
+	next := figures{
+		input:    unstated,
+		output:   unstated,
+		thinking: unstated,
+		read:     unstated,
+		write:    unstated,
+		hour:     unstated,
+	}
 	sum := figures{}
-	var details, iterations, model []byte
+	var details, iterations, model, lifetimes []byte
 	c := jsonscan.New(raw)
 	c.Fields("input_tokens", &next.input, "output_tokens", &next.output, "cache_read_input_tokens", &next.read,
-		"cache_creation_input_tokens", &next.write, "output_tokens_details", &details, "iterations", &iterations)
+		"cache_creation_input_tokens", &next.write, "output_tokens_details", &details, "iterations", &iterations,
+		"cache_creation", &lifetimes)
 	inner := jsonscan.New(details)
 	inner.Fields("thinking_tokens", &next.thinking)
+	inner = jsonscan.New(lifetimes)
+	inner.Fields("ephemeral_1h_input_tokens", &next.hour)
 	list := jsonscan.New(iterations)
 	for list.Array(); list.More(); model = nil {
 		var one figures
+		lifetimes = nil
 		list.Fields("input_tokens", &one.input, "output_tokens", &one.output, "cache_read_input_tokens", &one.read,
-			"cache_creation_input_tokens", &one.write, "model", &model)
+			"cache_creation_input_tokens", &one.write, "model", &model, "cache_creation", &lifetimes)
+		inner = jsonscan.New(lifetimes)
+		inner.Fields("ephemeral_1h_input_tokens", &one.hour)
 		if model == nil {
+			sum.hour += one.hour
 			sum.input, sum.output = sum.input+one.input, sum.output+one.output
 			sum.read, sum.write = sum.read+one.read, sum.write+one.write
 		}
@@ -310,6 +340,7 @@ func (f *figures) add(raw []byte) {
 	}
 	if sum.input+sum.output > 0 {
 		next.input, next.output, next.read, next.write = sum.input, sum.output, sum.read, sum.write
+		next.hour = sum.hour
 	}
 	// A last event with zeros states nothing. One with an input replaces the cache's figures too.
 	set := func(n *int, v int, zero bool) {
@@ -322,6 +353,7 @@ func (f *figures) add(raw []byte) {
 	set(&f.thinking, next.thinking, false)
 	set(&f.read, next.read, next.input > 0)
 	set(&f.write, next.write, next.input > 0)
+	set(&f.hour, next.hour, next.input > 0)
 }
 
 // toUsage normalizes the figures: Anthropic's input does not include the cache.
@@ -330,5 +362,5 @@ func (f *figures) toUsage() *llm.Usage {
 		return nil
 	}
 	return &llm.Usage{Input: f.input + f.read + f.write, Output: f.output, Reasoning: f.thinking, CacheRead: f.read,
-		CacheWrite: f.write, Raw: f.raw}
+		CacheWrite: f.write, CacheWriteLong: f.hour, Raw: f.raw}
 }

@@ -61,6 +61,7 @@ func fromChatRequest(e *encoder, req *llm.Request) {
 		e.schema()
 		e.Raw(`}}`)
 	}
+	e.PromptCache(e.cache)
 	if !req.Whole {
 		if e.Key("stream") {
 			e.Raw("true")

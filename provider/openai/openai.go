@@ -108,6 +108,15 @@ type Options struct {
 	// grows to 15 times its length. 0 means 2 s.
 	Poll time.Duration
 
+	// CacheKey groups requests with a common beginning, so that OpenAI finds it in its prompt
+	// cache (prompt_cache_key). Empty means none.
+	CacheKey string
+
+	// CacheTTL is the lifetime of entries of the prompt cache. 0 means the API's default. From
+	// gpt-5.6 on it is a least lifetime of 30 minutes or, over Responses, 12 hours; earlier models
+	// have 24 hours. Servers other than OpenAI's have neither CacheTTL nor CacheKey.
+	CacheTTL time.Duration
+
 	// The timeouts limit how long a request waits without a sign of life, not how long a reply
 	// takes. 0 means the default; negative means none. A timeout is a failed request with
 	// CodeTimeout.
@@ -210,9 +219,10 @@ func newModel(a *api, model string, o *Options) *Model {
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
 		Decoder:  m.decode, ToError: m.toError}
 	m.jsonObject = server.JSONObject
+	m.cache = wire.PromptCache{Key: o.CacheKey, TTL: o.CacheTTL}
 	m.tools.Form = m.form(o.Strict)
 	m.output.Form = outputForm
-	m.err = wire.CheckKey(m.provider, key)
+	m.err = cmp.Or(m.cache.Check(m.provider, !m.compatible, a == chatAPI), wire.CheckKey(m.provider, key))
 	if m.err != nil {
 		return m
 	}
@@ -255,7 +265,8 @@ type dialect struct {
 	mistral    bool   // accepts only call ids of nine letters and digits
 	jsonObject bool   // accepts no schemas for replies
 	background bool   // the server computes replies in the background
-	thinks     bool   // requires reasoning_content in every reply of the history
+	cache      wire.PromptCache
+	thinks     bool // requires reasoning_content in every reply of the history
 	catalog    *catalog.Catalog
 	own        facts // of the Model's own model
 }

@@ -37,6 +37,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 		e.Raw(`}}`)
 	}
 
+	e.PromptCache(e.cache)
 	background := e.inBackground(req)
 	if background && e.Key("background") {
 		e.Raw("true")

@@ -128,9 +128,10 @@ func (d *responseDecoder) End() error {
 // type of the event that it ends a stream with; "" means that it is a whole reply.
 func (d *responseDecoder) response(c *jsonscan.Cursor, typ string, items bool) error {
 	var status, object string
-	var output, usage, failure, incomplete []byte
+	var output, usage, failure, incomplete, diagnostics []byte
 	c.Fields("status", &status, "output", &output, "object", &object, "id", &d.ID, "model", &d.Model,
-		"usage", &usage, "error", &failure, "incomplete_details", &incomplete)
+		"usage", &usage, "error", &failure, "incomplete_details", &incomplete,
+		"prompt_cache_diagnostics", &diagnostics)
 	if len(usage) > 0 && usage[0] == '{' {
 		d.Usage = toUsage(usage)
 	}
@@ -167,6 +168,9 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, typ string, items bool) e
 	if d.partial && ending == wire.Answered {
 		ending = wire.Cut
 		word = "incomplete"
+	}
+	if err := d.NoteCacheMiss(wire.MemberText(diagnostics, "reason"), diagnostics); err != nil {
+		return err
 	}
 	return d.FinishAs(ending, word)
 }
@@ -381,7 +385,7 @@ func toUsage(raw []byte) *llm.Usage {
 	}
 	u := new(llm.Usage)
 	var total, hits int
-	var in, out []byte
+	var in, out, lifetimes []byte
 	c.Fields("input_tokens", &u.Input, "prompt_tokens", &u.Input, "output_tokens", &u.Output,
 		"completion_tokens", &u.Output, "total_tokens", &total, "input_tokens_details", &in,
 		"prompt_tokens_details", &in, "output_tokens_details", &out, "completion_tokens_details", &out,
@@ -391,7 +395,10 @@ func toUsage(raw []byte) *llm.Usage {
 		return nil
 	}
 	c = jsonscan.New(in)
-	c.Fields("cached_tokens", &u.CacheRead, "cache_write_tokens", &u.CacheWrite, "cache_creation_tokens", &u.CacheWrite)
+	c.Fields("cached_tokens", &u.CacheRead, "cache_write_tokens", &u.CacheWrite, "cache_creation_tokens", &u.CacheWrite,
+		"cache_write_tokens_details", &lifetimes)
+	c = jsonscan.New(lifetimes)
+	c.Fields("ttl_12h_tokens", &u.CacheWriteLong)
 	c = jsonscan.New(out)
 	c.Fields("reasoning_tokens", &u.Reasoning)
 	u.CacheRead = cmp.Or(u.CacheRead, hits)

@@ -20,7 +20,7 @@ func TestAgentFileKeys(t *testing.T) {
 			Dir: filepath.Join(root, "internal/agentfile"),
 			Tag: "yaml",
 			Types: []string{
-				"Agent", "Model", "Tool", "React", "Limits", "SandboxLimits", "Approve", "Settings",
+				"Agent", "Model", "PromptCache", "Tool", "React", "Limits", "SandboxLimits", "Approve", "Settings",
 				"History", "Window", "Memory", "Store", "Embed", "Rate", "Breaker", "Cache", "Guard",
 				"Team", "Worker", "Rule", "Schedule", "ScheduledCall",
 			},

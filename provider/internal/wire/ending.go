@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
@@ -68,6 +70,17 @@ func (o *Emitter) FinishAs(e Ending, word string) error {
 		}
 	}
 	return o.Finish(o.finish(e))
+}
+
+// NoteCacheMiss emits a notice that the provider could not use its cache, with its reason. Reasons
+// end with _changed, or say context_compacted; other words say that the provider did not compare,
+// and emit nothing.
+func (o *Emitter) NoteCacheMiss(reason string, data []byte) error {
+	if !strings.HasSuffix(reason, "_changed") && reason != "context_compacted" {
+		return nil
+	}
+	text := o.Provider + ": the prompt cache was not used: " + reason
+	return o.Send(llm.Delta{Notice: &llm.Notice{Code: "cache_miss", Text: text, Data: bytes.Clone(data)}})
 }
 
 // NoteEnd emits a notice about the word with which the reply ends.
