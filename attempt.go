@@ -43,7 +43,7 @@ func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 			}
 		}
 		w.x.Attempts++
-		if w.tool.Effect == EffectWrite {
+		if w.tool.Effect.Assumed() == EffectWrite {
 			for v := s.within; v != nil; v = v.work.task.scope.within {
 				v.wrote.Store(true)
 			}
@@ -158,7 +158,7 @@ func (w *work) interrupted(ctx context.Context, err error) error {
 	default:
 		f.text = "Interrupted" + sentence(c)
 		// A composing call would repeat its nested Writes, unless an engine replays their outcomes.
-		writes := w.tool.Effect == EffectWrite || w.inv.wrote.Load() && !w.task.scope.engine.Replays
+		writes := w.tool.Effect.Assumed() == EffectWrite || w.inv.wrote.Load() && !w.task.scope.engine.Replays
 		if writes && c != delivery.NotSent && c != delivery.Refused {
 			f.outcome = OutcomeUnknown
 		}

@@ -37,7 +37,7 @@ type Task struct {
 	PendingInside []PendingCall `json:"inside,omitzero"`
 
 	// HeldBy is the name of an earlier call that this call waits for (Parallel.Order), and that has
-	// an open question. If the tool has EffectWrite or EffectIdempotent, the call may then ask its
+	// an open question. If the tool may change the world itself, the call may then ask its
 	// own question, but it does not run: it stays open. Empty means that there is no such call.
 	HeldBy string `json:"held_by,omitzero"`
 

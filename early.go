@@ -74,7 +74,7 @@ func (a *ahead) mayStart(t *Task, p *Parallel) bool {
 	}
 	tool := t.Tool()
 	switch {
-	case tool == nil || tool == t.scope.answer || !startsEarly(tool), tool.rank() == rankRead && a.writes,
+	case tool == nil || tool == t.scope.answer || !startsEarly(tool), tool.rank() == rankShared && a.writes,
 		!t.scope.budget.leaves(t.Index + 1), a.running() >= p.limit():
 		return false
 	case tool.Serial != nil:

@@ -94,7 +94,7 @@ type Event struct {
 	// Index of the part in the reply.
 	Index int `json:"index" on:"text text_retracted reasoning call_delta call_ready"`
 	// Kind of the notice, for programs: retry, healed, output_unfit, output_mended, bad_call,
-	// empty_answer, stalling, decision_refused, decision_expired, and codes of models and tools.
+	// effect_unstated, empty_answer, stalling, decision_refused, decision_expired, and codes of models and tools.
 	Code string `json:"code" on:"notice"`
 	// The fragment of text, reasoning or arguments; the retracted text; the text of the report; for
 	// gap, the cause of the loss if it is not the speed of the observer.

@@ -325,24 +325,28 @@ func (b *batch) abandonLate() {
 type rank int
 
 const (
-	rankFree  rank = iota // waits for no call, and no call waits for it
-	rankRead              // waits for earlier calls of rankWrite
-	rankWrite             // waits for earlier calls of rankRead and rankWrite
+	rankFree   rank = iota // waits for no call, and no call waits for it
+	rankShared             // waits for earlier calls of rankWrite
+	rankWrite              // waits for earlier calls of rankShared and rankWrite
 )
 
 func (t *Tool) rank() rank {
 	switch {
 	case t == nil || t.Concurrent || t.Passive || t.Effect == EffectPure:
 		return rankFree
-	case !t.writes():
-		return rankRead
+	case t.Effect == EffectWrite || t.Effect == EffectIdempotent:
+		return rankWrite
 	}
-	return rankWrite
+	return rankShared
 }
 
 // writes reports whether a call may change the world itself.
 func (t *Tool) writes() bool {
-	return t.Effect != EffectRead && t.Effect != EffectCompose && t.Effect != EffectPure
+	switch t.Effect {
+	case EffectRead, EffectCompose, EffectPure:
+		return false
+	}
+	return true
 }
 
 // held reports whether the call must not run, because an earlier call has an open question.
@@ -396,7 +400,7 @@ func (p Parallel) Order(tasks []Task) (before [][]int) {
 		reads := false
 		if own == rankWrite {
 			for j := write + 1; j < i; j++ {
-				if tasks[j].rank() == rankRead {
+				if tasks[j].rank() == rankShared {
 					add(i, j)
 					reads = true
 				}

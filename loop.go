@@ -32,6 +32,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 				r.record(Step{Response: resp})
 				return r.limit(reached{"rounds", "the rounds are used up; the calls of the last reply are handed back"})
 			}
+			r.noticeUnstated(tasks)
 			seam := newSeam(tasks)
 			for ev := range r.scope.executor.Execute(ctx, tasks) {
 				if ev.Execution != nil {

@@ -163,7 +163,7 @@ func (w *work) mayChange() bool {
 	if w.tool == nil {
 		return true
 	}
-	switch w.tool.Effect {
+	switch w.tool.Effect.Assumed() {
 	case EffectWrite, EffectIdempotent, EffectCompose:
 		return true
 	}

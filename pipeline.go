@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl/delivery"
@@ -266,4 +267,27 @@ func (w *work) approvedCall(ctx context.Context, c llm.ToolCall) (llm.ToolResult
 		return llm.ToolResult{}, notStarted(ctx)
 	}
 	return w.attempts(ctx)
+}
+
+// noticeUnstated emits a notice, before the first executed call of a tool whose effect is not stated,
+// that names all such tools of the run. Nested runs emit none: a tree has one notice.
+func (r *run) noticeUnstated(tasks []Task) {
+	if r.warned || r.scope.within != nil || r.out.sink == nil {
+		return
+	}
+	called := slices.ContainsFunc(tasks, func(t Task) bool { return t.Refuse == "" && t.Tool().unstated() })
+	if !called {
+		return
+	}
+	r.warned = true
+
+	var names []string
+	for _, t := range r.scope.tools {
+		if t.unstated() {
+			names = append(names, t.Name)
+		}
+	}
+	r.emit(Event{Kind: EventNotice, Path: r.key, Code: "effect_unstated", Text: "no effect is stated for " +
+		strings.Join(names, ", ") + ": calls run together, are never retried or cached and never start early, " +
+		"and wait for a person after a crash; set Tool.Effect"})
 }

@@ -116,7 +116,7 @@ func (s *seam) executions(ctx context.Context) []Execution {
 		default:
 			s.fault(i, &ExecutorError{t.Key, "it was not completed; yield one call_completed for each task"})
 			*x = t.unexecuted("No result: the call may have been executed.")
-			if tool := t.Tool(); tool != nil && tool.Effect == EffectWrite && !tool.Passive {
+			if tool := t.Tool(); tool != nil && tool.Effect.Assumed() == EffectWrite && !tool.Passive {
 				x.Outcome = OutcomeUnknown
 			}
 		}

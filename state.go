@@ -29,6 +29,8 @@ type run struct {
 	inbox   MessageSource // nil means none
 	stall   stall
 	out     out
+
+	warned bool // noticeUnstated has looked at the calls of this run
 }
 
 // parent is the call that a run is nested in. At most one field is set.

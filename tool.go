@@ -80,8 +80,8 @@ type Tool struct {
 	// after the other, in call order, also with Concurrent. nil and "" mean no key.
 	Serial func(args json.RawMessage) string
 
-	// Reconcile finds out whether an interrupted call of a tool with EffectWrite took effect, for
-	// example by its Invocation.IdempotencyKey. It returns the result of the call if it did, nil if
+	// Reconcile finds out whether an interrupted call of a tool with EffectWrite or EffectUnstated took
+	// effect, for example by its Invocation.IdempotencyKey. It returns the result of the call if it did, nil if
 	// it did not (the call may then run, with a new approval), and an error if that is unknown.
 	// nil, and an error, mean that the call waits for a decision.
 	Reconcile func(ctx context.Context, call llm.ToolCall) (*llm.ToolResult, error)
@@ -117,36 +117,56 @@ type ToolFunc func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, erro
 // The calls of one step (and of one Invocation.Do) run in parallel, in this order:
 //
 //   - EffectWrite and EffectIdempotent wait until every earlier call has ended.
-//   - EffectRead and EffectCompose wait until every earlier EffectWrite and EffectIdempotent has
-//     ended. They run together with each other.
+//   - EffectUnstated, EffectRead and EffectCompose wait until every earlier EffectWrite and
+//     EffectIdempotent has ended. They run together with each other.
 //   - EffectPure waits for nothing, and nothing waits for it. The same holds for a tool that is
 //     Concurrent, and for a Passive tool, whose calls the caller executes.
 //
-// A call that is pending or unknown has not ended, and no EffectWrite or EffectIdempotent overtakes
-// it: a later one may ask its own question, but it stays open and runs when the earlier call has
-// its answer. An approval that it receives before that stays valid. EffectRead and EffectCompose do
-// not wait for an answer: they run, and see the state before that call. A call that was abandoned
-// (see Tool.Timeout) has ended.
+// A call that is pending or unknown has not ended. A later EffectWrite, EffectIdempotent or
+// EffectUnstated that waits for it does not overtake it: it may ask its own question, but it stays
+// open and runs when the earlier call has its answer. An approval that it receives before that stays
+// valid. EffectRead and EffectCompose do not wait for an answer: they run, and see the state before
+// that call. A call that was abandoned (see Tool.Timeout) has ended.
 //
-// In Go, a call with EffectWrite runs without a question unless the agent has an approver
-// (Approve with policy.AskBeforeWrites). The command, YAML agents and the server ask by default.
+// Only the order differs between EffectUnstated and EffectWrite. Everything else treats a call with
+// EffectUnstated as a write: see Assumed.
+//
+// In Go, a call with EffectWrite or EffectUnstated runs without a question unless the agent has an
+// approver (Approve with policy.AskBeforeWrites). The command, YAML agents and the server ask by
+// default.
 type Effect int
 
-// The effects. Every other value means EffectWrite.
+// The effects. Every other value means EffectUnstated.
 const (
-	EffectWrite      Effect = iota // may change the world; not repeated without a decision
+	EffectUnstated   Effect = iota // not stated: parallel like a read, otherwise handled like a write
+	EffectWrite                    // may change the world; not repeated without a decision; keeps the order
 	EffectIdempotent               // may change the world, but a repetition changes nothing more
 	EffectRead                     // reads the world
 	EffectPure                     // depends only on its arguments
 	EffectCompose                  // acts only through nested calls: plans, code, agents
 )
 
-// String returns write, idempotent, read, pure or compose.
+// Assumed returns the effect that approvals, journals, retries, caches and recovery after a crash
+// assume: EffectWrite for EffectUnstated and for values that are not on the list, otherwise e. An
+// Approver that asks before writes compares Assumed, not the effect itself.
+func (e Effect) Assumed() Effect {
+	if e <= EffectUnstated || e > EffectCompose {
+		return EffectWrite
+	}
+	return e
+}
+
+// unstated reports whether pawl executes the calls of t, and does not know their effect.
+func (t *Tool) unstated() bool {
+	return t != nil && !t.Passive && (t.Effect <= EffectUnstated || t.Effect > EffectCompose)
+}
+
+// String returns unstated, write, idempotent, read, pure or compose.
 func (e Effect) String() string {
-	if e < EffectWrite || e > EffectCompose {
+	if e < EffectUnstated || e > EffectCompose {
 		return fmt.Sprintf("Effect(%d)", int(e))
 	}
-	return [...]string{"write", "idempotent", "read", "pure", "compose"}[e]
+	return [...]string{"unstated", "write", "idempotent", "read", "pure", "compose"}[e]
 }
 
 // MarshalText writes what String returns.
@@ -154,13 +174,13 @@ func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (e *Effect) UnmarshalText(b []byte) error {
-	for f := EffectWrite; f <= EffectCompose; f++ {
+	for f := EffectUnstated; f <= EffectCompose; f++ {
 		if f.String() == string(b) {
 			*e = f
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown effect %q; known: write, idempotent, read, pure, compose", b)
+	return fmt.Errorf("unknown effect %q; known: unstated, write, idempotent, read, pure, compose", b)
 }
 
 // Func is NewFunc for programs whose types are known to have a schema. It panics with the error of
@@ -197,7 +217,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 // In a list, rules for its items apply to them. The tags enum:"red,blue" and description:"…" say
 // the same as the rules of their names.
 //
-// The tool has EffectWrite. Set the other fields of the tool before its first use. The error names
+// The tool has EffectUnstated. Set Effect and the other fields of the tool before its first use. The error names
 // the type, the field and a remedy: unexported fields only, functions, channels, interfaces with
 // methods, types that only their own UnmarshalJSON can read, and tags with a mistake have no
 // schema.
@@ -301,8 +321,8 @@ func (t *Tool) Check() error {
 	switch {
 	case t.Run == nil && !t.Passive:
 		why = "has neither Run nor Passive; Run executes a call, and Passive leaves it to the caller"
-	case t.Reconcile != nil && (t.Passive || t.Effect > EffectWrite && t.Effect <= EffectCompose):
-		why = "has Reconcile, which is for calls with EffectWrite that pawl executes; remove it"
+	case t.Reconcile != nil && (t.Passive || t.Effect.Assumed() != EffectWrite):
+		why = "has Reconcile, which is for calls with EffectWrite or EffectUnstated that pawl executes; remove it"
 	case t.Inline && t.Effect != EffectCompose:
 		why = "has Inline, which is for EffectCompose; set Effect, or remove Inline"
 	}

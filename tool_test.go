@@ -26,7 +26,8 @@ type place struct {
 
 func TestFuncInfersTheSchema(t *testing.T) {
 	tool := pawl.Func("weather", "Weather in a city.", func(_ context.Context, in place) (string, error) { return "rain in " + in.City, nil })
-	if tool.Name != "weather" || tool.Description != "Weather in a city." || tool.Effect != pawl.EffectWrite || tool.Passive || tool.Output != nil {
+	if tool.Name != "weather" || tool.Description != "Weather in a city." || tool.Effect != pawl.EffectUnstated ||
+		tool.Passive || tool.Output != nil {
 		t.Errorf("got %+v", tool)
 	}
 	var got, want any

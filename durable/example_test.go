@@ -64,6 +64,7 @@ func bank(_ context.Context, reference string) (string, error) { return "", errN
 // A tool itself determines the outcome of an interrupted call.
 func ExampleEngine_reconcile() {
 	pay := pawl.Func("pay", "Pays an invoice.", func(context.Context, struct{}) (string, error) { return "paid", nil })
+	pay.Effect = pawl.EffectWrite
 	// begin reconcile
 	pay.Reconcile = func(ctx context.Context, call llm.ToolCall) (*llm.ToolResult, error) {
 		payment, err := bank(ctx, pawl.InvocationFrom(ctx).IdempotencyKey())

@@ -150,7 +150,7 @@ func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, to
 		return err
 	}
 
-	body := record.Intent{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
+	body := record.Intent{Asked: t.Call, Call: call, Effect: tool.Effect.Assumed(), Tool: s.digest(tool.Spec())}
 	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
 		body.Key = v.IdempotencyKey()
 	}

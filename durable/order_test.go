@@ -20,10 +20,11 @@ import (
 func TestAWriteDoesNotOvertakeAPendingWrite(t *testing.T) {
 	var ran []string
 	tool := func(name string) *pawl.Tool {
-		return &pawl.Tool{Name: name, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		run := func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			ran = append(ran, name)
 			return llm.TextResult(name), nil
-		}}
+		}
+		return &pawl.Tool{Name: name, Effect: pawl.EffectWrite, Run: run}
 	}
 	newAgent := func() *pawl.Agent {
 		return &pawl.Agent{Model: script.New(script.Together(script.Call("pay", nil), script.Call("send", nil),

@@ -27,6 +27,7 @@ func paying(paid *[]string, within time.Duration) *pawl.Agent {
 		*paid = append(*paid, asJSON(in.Amount))
 		return "paid", nil
 	})
+	pay.Effect = pawl.EffectWrite
 	return &pawl.Agent{Model: script.New(script.Call("pay", `{"amount":5}`), script.Say("done")), Tools: []pawl.Toolset{pay},
 		Middleware: []pawl.Middleware{pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
 			error) {

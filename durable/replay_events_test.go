@@ -103,6 +103,7 @@ func TestStoryOfARunAtWork(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	begun, gate := make(chan struct{}), make(chan struct{})
 	wait := pawl.Func("wait", "waits", func(context.Context, none) (string, error) { close(begun); <-gate; return "waited", nil })
+	wait.Effect = pawl.EffectWrite
 	a := &pawl.Agent{Instructions: "Wait.", Model: script.New(script.Call("wait", `{}`), script.Say("done")), Tools: []pawl.Toolset{wait}}
 	done := make(chan error)
 	go func() {

@@ -178,7 +178,7 @@ func (s *session) digest(spec *llm.ToolSpec) string {
 		[]byte(t.Digest(nil)),
 		[]byte(t.Description),
 		t.Output,
-		[]byte(t.Effect.String()),
+		[]byte(t.Effect.Assumed().String()),
 		fmt.Append(nil, t.Passive),
 	)
 	s.mu.Lock()

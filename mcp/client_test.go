@@ -43,7 +43,8 @@ func TestTools(t *testing.T) {
 			}
 			got = append(got, tool.Name+" "+tool.Effect.String())
 		}
-		want := []string{"test_add-up write", "test_ask write", "test_echo read", "test_fail write", "test_grow write", "test_show write", "test_steps write"}
+		want := []string{"test_add-up unstated", "test_ask unstated", "test_echo read", "test_fail unstated", "test_grow unstated",
+			"test_show unstated", "test_steps unstated"}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
 		}

@@ -39,25 +39,31 @@ func (d *Definition) Digest() string {
 
 // hints are a tool's annotations. According to the specification they are only hints.
 type hints struct {
-	ReadOnly    bool  `json:"readOnlyHint"`
-	Idempotent  bool  `json:"idempotentHint"`
+	ReadOnly    *bool `json:"readOnlyHint"`
+	Idempotent  *bool `json:"idempotentHint"`
 	Destructive *bool `json:"destructiveHint"`
 }
 
-// effect returns the effect of a call, using the annotations only if the server is trusted.
+// effect returns the effect of a call, using the annotations only if the server is trusted. A tool
+// without them has EffectUnstated. A tool that is stated not to be read-only, or to be destructive
+// or not, is a write.
 func (d *Definition) effect(trust bool) pawl.Effect {
 	var h hints
 	if !trust || json.Unmarshal(d.Annotations, &h) != nil {
-		return pawl.EffectWrite
+		return pawl.EffectUnstated
 	}
 	switch {
-	case h.ReadOnly:
+	case isTrue(h.ReadOnly):
 		return pawl.EffectRead
-	case h.Idempotent:
+	case isTrue(h.Idempotent):
 		return pawl.EffectIdempotent
+	case h.ReadOnly != nil || h.Destructive != nil:
+		return pawl.EffectWrite
 	}
-	return pawl.EffectWrite
+	return pawl.EffectUnstated
 }
+
+func isTrue(hint *bool) bool { return hint != nil && *hint }
 
 // decode reads a tool as a server lists it. Only its name is required: a member of another type
 // than the protocol's is left out, and l.Ignored says so. ok is false for a tool without a name.

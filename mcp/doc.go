@@ -13,8 +13,8 @@
 //	               is quarantined)       instructions)  until it is accepted)
 //
 // Its annotations count only if the server is trusted; otherwise every tool has the effect
-// EffectWrite. Its questions are passed to a person under its name (Options.Ask). Its requests for
-// the model are refused by default (Options.Sample). Its standard error is used for error texts
+// EffectUnstated. Its questions are passed to a person under its name (Options.Ask). Its requests
+// for the model are refused by default (Options.Sample). Its standard error is used for error texts
 // only. A server that dies is restarted at the next call. An interrupted call is not repeated
 // unless its effect permits that, and its result says that it may have had an effect. docs/mcp.md
 // lists the verdicts, one row for each attack.

@@ -28,7 +28,7 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 		t := &pawl.Tool{Name: as, Description: description, Input: json.RawMessage(schema), Effect: pawl.EffectRead,
 			Timeout: c.server.callTime(), Server: c.server.Name, Run: run}
 		if !c.server.Trust {
-			t.Effect = pawl.EffectWrite // the effect of reading is unknown there
+			t.Effect = pawl.EffectUnstated // the effect of reading is unknown there
 		}
 		c.more[as] = t
 		tools = append(tools, t)

@@ -390,7 +390,7 @@ func behaviours() []behaviour {
 		}
 	}
 	return []behaviour{
-		{"it calls a tool that wipes read-only", "every call is asked about", "trusted: it is read-only", effect(false, pawl.EffectWrite), effect(true, pawl.EffectRead)},
+		{"it calls a tool that wipes read-only", "every call is asked about", "trusted: it is read-only", effect(false, pawl.EffectUnstated), effect(true, pawl.EffectRead)},
 		{"its instructions speak to the model", "ignored", "ignored", stops(pawl.StopAnswer, script.Call("evil_do", `{}`), script.Say("ok")), stops(pawl.StopAnswer, script.Say("ok"))},
 		{"a result gives orders, and the model obeys", "the call that it orders is asked about", "answered",
 			stops(pawl.StopPending, script.Call("evil_do", `{}`), script.Call("bank_pay", `{}`)),

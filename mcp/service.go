@@ -191,9 +191,15 @@ func ofObject(schema json.RawMessage) bool {
 	return json.Unmarshal(schema, &m) == nil && m.Type == "object"
 }
 
+// annotations returns the hints that state e. EffectUnstated has none.
 func annotations(e pawl.Effect) *sdk.ToolAnnotations {
 	reads := e == pawl.EffectRead || e == pawl.EffectPure
-	return &sdk.ToolAnnotations{ReadOnlyHint: reads, IdempotentHint: reads || e == pawl.EffectIdempotent}
+	a := &sdk.ToolAnnotations{ReadOnlyHint: reads, IdempotentHint: reads || e == pawl.EffectIdempotent}
+	if e == pawl.EffectWrite {
+		destructive := true // the protocol's default; a client of pawl reads that a write is stated
+		a.DestructiveHint = &destructive
+	}
+	return a
 }
 
 // ServeStdio serves one client over in and out until in ends or ctx ends. A line that is no message

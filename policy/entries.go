@@ -21,7 +21,7 @@ const (
 // matches reports whether entry is about t.
 func matches(entry string, t *pawl.Tool) bool {
 	if e, ok := strings.CutPrefix(entry, effect); ok {
-		return t.Effect.String() == e
+		return t.Effect.String() == e || t.Effect.Assumed().String() == e
 	}
 	if name, ok := strings.CutPrefix(entry, server); ok {
 		return name != "" && t.Server == name

@@ -61,7 +61,7 @@ func TestARuleAboutNoToolEndsTheRunBeforeItBegins(t *testing.T) {
 		{"rules", policy.Rules{Deny: []string{"file_write"}, Ask: []string{"file_*", "effect:read"}, Allow: []string{"shell_*"}}.Middleware(), ""},
 		{"deny", policy.Rules{Deny: []string{"file-wirte"}}.Middleware(), `approval rules: deny: no tool is named "file-wirte"; did you mean "file_write"?`},
 		{"ask", policy.Rules{Ask: []string{"shell"}}.Middleware(), `approval rules: ask: no tool is named "shell"; there are: file_read, file_write, sum`},
-		{"effect", policy.Rules{Allow: []string{"effect:reads"}}.Middleware(), `approval rules: allow: unknown effect "reads"; known: write, idempotent, read, pure, compose`},
+		{"effect", policy.Rules{Allow: []string{"effect:reads"}}.Middleware(), `approval rules: allow: unknown effect "reads"; known: unstated, write, idempotent, read, pure, compose`},
 		{"pattern", policy.Rules{Allow: []string{"[file"}}.Middleware(), `approval rules: allow: "[file" is no pattern: syntax error in pattern`},
 		{"rate", policy.Rate{Every: 1, Tools: []string{"sun"}}.Middleware(), `rate limit: no tool is named "sun"; did you mean "sum"?`},
 		{"rate without time", policy.Rate{}.Middleware(), `rate limit: Every is 0s, and must be longer than nothing`},

@@ -55,10 +55,10 @@ type Rules struct {
 
 var _ pawl.Approver = Rules{}.Approve
 
-// AskBeforeWrites is a pawl.Approver. It asks before every call with EffectWrite, and allows the
-// other calls.
+// AskBeforeWrites is a pawl.Approver. It asks before every call with EffectWrite or EffectUnstated,
+// and allows the other calls.
 func AskBeforeWrites(_ context.Context, _ llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-	if tool.Effect == pawl.EffectWrite {
+	if tool.Effect.Assumed() == pawl.EffectWrite {
 		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "it may change the world"}, nil
 	}
 	return pawl.Approval{Verdict: pawl.VerdictAllow}, nil

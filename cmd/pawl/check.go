@@ -45,6 +45,7 @@ func (c *checkCmd) Run(sys *cli.System) error {
 				right = right && len(wrong) == 0
 				all = append(all, wrong...)
 				all = append(all, a.Endings(o)...)
+				all = append(all, a.Unstated(context.Background(), o)...)
 			}
 		}
 		for _, f := range all {

@@ -28,10 +28,11 @@ const (
 
 // LedgerEntry is a call of a tool with an effect, and its known state.
 type LedgerEntry struct {
-	Key    llm.Key     `json:"key"`    // of the call
-	Tool   string      `json:"tool"`   // the name of the tool
-	Effect pawl.Effect `json:"effect"` // of the tool when the call started; the zero Effect before
-	State  EffectState `json:"state"`  // how far the call is known to be
+	Key  llm.Key `json:"key"`  // of the call
+	Tool string  `json:"tool"` // the name of the tool
+	// Effect.Assumed of the tool when the call started; EffectWrite before.
+	Effect pawl.Effect `json:"effect"`
+	State  EffectState `json:"state"` // how far the call is known to be
 
 	IdempotencyKey string       `json:"idempotency_key,omitzero"` // "" means not started
 	Call           llm.ToolCall `json:"call"`                     // with the arguments of its start
@@ -127,6 +128,7 @@ func intended(key llm.Key, q *record.Question) LedgerEntry {
 	f := LedgerEntry{
 		Key:      key,
 		Tool:     q.Waiting.Call.Name,
+		Effect:   pawl.EffectWrite,
 		State:    EffectIntended,
 		Call:     q.Waiting.Call,
 		Attempts: q.Waiting.Attempt,

@@ -49,7 +49,7 @@ func (c *callback) engine(run string) *pawl.Engine {
 
 // intend reports the start of a Write to the server before the Write starts.
 func (c *callback) intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *pawl.Tool, _ int) error {
-	if tool.Effect == pawl.EffectWrite {
+	if tool.Effect.Assumed() == pawl.EffectWrite {
 		c.refused = c.begin()
 	}
 	return c.refused

@@ -155,7 +155,7 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 		return e, false
 	case errors.As(err, &app) && app.Type() == again:
 		return notYet(t), true
-	case f.in.State > 1 && def.Effect == pawl.EffectWrite && untouched(err):
+	case f.in.State > 1 && def.Effect.Assumed() == pawl.EffectWrite && untouched(err):
 		*lost++
 		if *lost < tries {
 			return notYet(t), true
@@ -212,7 +212,7 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 			e.Certainty = delivery.NotSent
 		}
 		return fail("The call cannot be executed here.")
-	case def.Effect == pawl.EffectWrite:
+	case def.Effect.Assumed() == pawl.EffectWrite:
 		e.Attempts++
 		e.Outcome = pawl.OutcomeUnknown
 		e.Certainty = delivery.Unknown
@@ -264,7 +264,7 @@ func (f *flow) options(def *toolDef, t pawl.Task) workflow.ActivityOptions {
 		// Where the pipeline has no timeout, the heartbeat shows whether a worker is active.
 		StartToCloseTimeout: 7 * 24 * time.Hour,
 	}
-	switch def.Effect {
+	switch def.Effect.Assumed() {
 	case pawl.EffectWrite:
 		o.RetryPolicy = retries(1)
 	case pawl.EffectCompose:

@@ -118,7 +118,7 @@ func (t *terminal) line(prompt string) bool {
 
 // approve shows what a call would change, and asks.
 func (t *terminal) approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-	if tool.Effect != pawl.EffectWrite {
+	if tool.Effect.Assumed() != pawl.EffectWrite {
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	}
 	t.mu.Lock()

@@ -77,7 +77,7 @@ func wanted(t reflect.Type) string {
 	case t == jsonType:
 		return "any value"
 	case t.String() == "pawl.Effect":
-		return "one of write, idempotent, read, pure, compose"
+		return "one of unstated, write, idempotent, read, pure, compose"
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/agentfile/agentframework"
 	"github.com/pawl-go/pawl/internal/nearest"
 )
@@ -182,6 +183,32 @@ func (a *Agent) Check(ctx context.Context, o *Options) Findings {
 			"instructions and tools take about %d tokens, more than 60 %% of the room of %d in the context window", taken, room))}
 	}
 	return nil
+}
+
+// Unstated returns a warning that names the tools of a whose effect is not stated, or nil. Without
+// Connect the tools of MCP servers are those in tools.lock. Faults are left to Check.
+func (a *Agent) Unstated(ctx context.Context, o *Options) Findings {
+	quiet := *o.dry()
+	quiet.Notice = nil
+	built, err := a.Build(ctx, &quiet)
+	if err != nil {
+		return nil
+	}
+	defer built.Close()
+
+	var names []string
+	for _, t := range built.Tools {
+		if t.Effect == pawl.EffectUnstated && !t.Passive {
+			names = append(names, t.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return Findings{a.found(finding(CodeReported, "tools",
+		"state effect: read, idempotent, write or pure, or trust the MCP server that states it",
+		"no effect is stated for %s: calls run together, are never retried or cached and never start early, "+
+			"and wait for a person after a crash", strings.Join(names, ", ")))}
 }
 
 // Room returns the tokens of the context window without a quarter for the reply, and about how many

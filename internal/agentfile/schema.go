@@ -61,7 +61,7 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	case t == reflect.TypeFor[outside.Duration]():
 		return object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$|\$\{`}
 	case t.String() == "pawl.Effect":
-		return object{"enum": []string{"write", "idempotent", "read", "pure", "compose"}}
+		return object{"enum": []string{"unstated", "write", "idempotent", "read", "pure", "compose"}}
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -56,6 +56,9 @@ func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.Effect == nil {
+		t.Effect = pawl.EffectUnstated // the protocol's POST says nothing about the task
+	}
 	r := &remote{base: strings.TrimSuffix(d.URL, "/"), origin: q.origin}
 	r.http = &http.Client{Transport: &sender{q.page.Transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

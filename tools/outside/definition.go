@@ -40,7 +40,7 @@ type Command struct {
 	// Network says that the program needs the network. In a sandbox it reaches the hosts that are
 	// named for it.
 	Network bool         `json:"network,omitempty" yaml:"network"`
-	Effect  *pawl.Effect `json:"effect,omitempty" yaml:"effect"` // nil means write
+	Effect  *pawl.Effect `json:"effect,omitempty" yaml:"effect"` // nil means not stated
 	// Concurrent says that a call waits for no other call of its step, and that none waits for it.
 	Concurrent bool     `json:"concurrent,omitempty" yaml:"concurrent"`
 	Timeout    Duration `json:"timeout,omitempty" yaml:"timeout"` // 0 means 60 s
@@ -86,7 +86,7 @@ type A2A struct {
 	URL string `json:"url" yaml:"url"`
 	// ${NAME} stands for an environment variable
 	Headers map[string]string `json:"headers,omitempty" yaml:"headers"`
-	Effect  *pawl.Effect      `json:"effect,omitempty" yaml:"effect"` // nil means write
+	Effect  *pawl.Effect      `json:"effect,omitempty" yaml:"effect"` // nil means not stated
 	// Concurrent says that a call waits for no other call of its step, and that none waits for it.
 	Concurrent bool     `json:"concurrent,omitempty" yaml:"concurrent"`
 	Timeout    Duration `json:"timeout,omitempty" yaml:"timeout"` // 0 means 10 min

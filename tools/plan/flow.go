@@ -227,7 +227,12 @@ func (p *flow) announce(v *pawl.Invocation) {
 	last := 0
 	for _, n := range p.steps {
 		last = max(last, n.wave)
-		if t := toolOf(v, n.Tool); t != nil && (t.Effect == pawl.EffectWrite || t.Effect == pawl.EffectIdempotent) {
+		t := toolOf(v, n.Tool)
+		if t == nil {
+			continue
+		}
+		switch t.Effect.Assumed() {
+		case pawl.EffectWrite, pawl.EffectIdempotent:
 			writes = append(writes, fmt.Sprintf("step %d (%s)", n.number, n.Tool))
 		}
 	}

@@ -98,7 +98,7 @@ func (h *History) MayHaveHappened(t pawl.Task) bool {
 	if h.RestoredAt == 0 || tool == nil {
 		return false
 	}
-	if tool.Effect != pawl.EffectWrite || tool.Passive {
+	if tool.Effect.Assumed() != pawl.EffectWrite || tool.Passive {
 		return false
 	}
 

@@ -20,9 +20,10 @@ type OfferedTool struct {
 	Description string          `json:"description,omitzero"`
 	Input       json.RawMessage `json:"input,omitzero"`
 	Output      json.RawMessage `json:"output,omitzero"`
-	Effect      pawl.Effect     `json:"effect"`
-	Passive     bool            `json:"passive,omitzero"`
-	Address     string          `json:"address,omitzero"`
+	// Effect.Assumed of the tool: the order of its calls is not compared.
+	Effect  pawl.Effect `json:"effect"`
+	Passive bool        `json:"passive,omitzero"`
+	Address string      `json:"address,omitzero"`
 }
 
 // Offer returns the definition of t.
@@ -32,7 +33,7 @@ func Offer(t *pawl.Tool) OfferedTool {
 		Description: t.Description,
 		Input:       t.Input,
 		Output:      t.Output,
-		Effect:      t.Effect,
+		Effect:      t.Effect.Assumed(),
 		Passive:     t.Passive,
 		Address:     t.Address,
 	}

@@ -33,6 +33,7 @@ func TestConversations(t *testing.T) {
 	})
 	weather.Effect = pawl.EffectRead
 	remove := says("remove", "gone")
+	remove.Effect = pawl.EffectWrite
 	for name, test := range map[string]struct {
 		what   string
 		turns  []script.Turn

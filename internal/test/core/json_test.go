@@ -118,7 +118,7 @@ func TestJSONRefusesWhatIsNotOnTheList(t *testing.T) {
 		{new(pawl.Event), `{"event":"text","run":"run","step":1,"seq":1,"words":"a"}`, "words"},
 		{new(pawl.Event), `{"event":"text","run":"run","step":1,"seq":1,"index":0,"text":"a","agent":"x"}`, "agent"},
 		{new(pawl.Event), `{"event":"step_started","run":"run","step":1,"seq":1,"text":"a"}`, "text"},
-		{new(pawl.Effect), `"reads"`, `unknown effect "reads"; known: write, idempotent, read, pure, compose`},
+		{new(pawl.Effect), `"reads"`, `unknown effect "reads"; known: unstated, write, idempotent, read, pure, compose`},
 	} {
 		err := json.Unmarshal([]byte(test.text), test.into)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

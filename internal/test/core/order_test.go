@@ -111,7 +111,7 @@ func chaos(rnd *rand.Rand, name string, release <-chan struct{}) *pawl.Tool {
 		}
 		return llm.TextResult("fine"), ctx.Err()
 	})
-	t.Effect = pawl.Effect(rnd.IntN(5))
+	t.Effect = pawl.Effect(rnd.IntN(6))
 	t.Concurrent, t.Timeout = rnd.IntN(6) == 0, 10*time.Second
 	if rnd.IntN(4) == 0 {
 		key := fmt.Sprint("key", rnd.IntN(2))

@@ -123,6 +123,7 @@ func asked(t *testing.T, ws ...pawl.Middleware) (*pawl.Agent, *pawl.Result, *[]s
 		ran = append(ran, string(c.Args))
 		return llm.TextResult("written"), nil
 	})
+	tool.Effect = pawl.EffectWrite
 	tool.Input = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
 	a := &pawl.Agent{Model: script.New(script.Call("write", `{"n":1}`), script.Say("done")), Tools: []pawl.Toolset{tool}, Middleware: ws}
 	res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
@@ -260,7 +261,7 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 	a, res, _ := asked(t, within(0))
 	ctx, shutDown := context.WithCancelCause(t.Context())
 	runs := 0
-	a.Tools = []pawl.Toolset{&pawl.Tool{Name: "write", Input: a.Tools[0].(*pawl.Tool).Input,
+	a.Tools = []pawl.Toolset{&pawl.Tool{Name: "write", Effect: pawl.EffectWrite, Input: a.Tools[0].(*pawl.Tool).Input,
 		Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			runs++
 			shutDown(errors.New("shut down"))
