@@ -113,7 +113,7 @@ function ToolForm({ tool }) {
       ? html`<p class="muted">It is passive: the caller of the agent carries it out, so it cannot be tried here.</p>`
       : html`<${Args} schema=${tool.input} text=${text} onText=${setText} label="Arguments" />
           <div class="actions"><button class="primary" type="submit" id="call" disabled=${busy || !good}><${Icon} name="play" /> ${busy ? "Calling…" : "Call"}</button>
-            ${tool.effect === "write" && html`<span class="muted">It acts: what it does is done.</span>`}</div>`}
+            ${["write", "unstated"].includes(tool.effect) && html`<span class="muted">It acts: what it does is done.</span>`}</div>`}
     <${Trouble} fault=${fault} />
     <div class="result" ref=${result} aria-live="polite">
       ${out && html`<div class="resulthead"><${Badge} state=${out.outcome} /> <span class="muted">${span(took)}</span> <a href=${runLink(out.run)}>its run</a></div>
