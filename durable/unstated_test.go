@@ -15,9 +15,9 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// A crash in a call whose effect is not stated asks, as in a stated write: the call is not repeated.
-// The run resumes after the author states write, because that changes the order alone. Control: a
-// read is repeated without a question.
+// A crash in a call whose effect is not stated asks, as in a stated write: the call is not
+// repeated. The run resumes after the author states write, because that changes the order alone.
+// Control: a read is repeated without a question.
 func TestACrashInAnUnstatedCallAsks(t *testing.T) {
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "runs.db"), &sqlite.Options{NoSync: true})
 	if err != nil {
@@ -48,7 +48,8 @@ func TestACrashInAnUnstatedCallAsks(t *testing.T) {
 					return &pawl.Agent{Model: script.New(script.Call("f", `{}`), script.Say("done")), Tools: []pawl.Toolset{f}}
 				}
 				eng := &durable.Engine{Journal: &severed{Journal: journal, ctx: ctx}}
-				if _, err := runtest.Ended(eng.Runner(row.id, agent(row.first)).Run(ctx, llm.User("go"))); err == nil || ran != 1 {
+				_, err := runtest.Ended(eng.Runner(row.id, agent(row.first)).Run(ctx, llm.User("go")))
+				if err == nil || ran != 1 {
 					t.Fatalf("the first process ended with %v after %d calls", err, ran)
 				}
 

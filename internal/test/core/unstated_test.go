@@ -152,7 +152,10 @@ func TestUnstatedCallsRunTogether(t *testing.T) {
 					}
 					met := 0
 					for _, e := range events {
-						if e.Kind == pawl.EventCallCompleted && e.Execution.Call.Name == "meet" && e.Execution.Outcome == pawl.OutcomeOK {
+						if e.Kind != pawl.EventCallCompleted || e.Execution.Call.Name != "meet" {
+							continue
+						}
+						if e.Execution.Outcome == pawl.OutcomeOK {
 							met++
 						}
 					}
@@ -241,8 +244,8 @@ func TestUnstatedCallsAreWrites(t *testing.T) {
 	})
 }
 
-// An unstated call waits for an earlier stated write, and a later stated write waits for it. It does
-// not overtake a write that has an open question.
+// An unstated call waits for an earlier stated write, and a later stated write waits for it. It
+// does not overtake a write that has an open question.
 func TestUnstatedCallsKeepTheOrderOfWrites(t *testing.T) {
 	var order []string
 	tool := func(name string, effect pawl.Effect) *pawl.Tool {
