@@ -26,12 +26,14 @@ type city struct {
 }
 
 func weather() *pawl.Tool {
-	return pawl.Func("weather", "Current weather in a city.", func(_ context.Context, c city) (string, error) {
+	t := pawl.Func("weather", "Current weather in a city.", func(_ context.Context, c city) (string, error) {
 		if c.City == "Atlantis" {
 			return "", errors.New("no such city")
 		}
 		return "rain in " + c.City, nil
 	})
+	t.Effect = pawl.EffectRead
+	return t
 }
 
 const answer = `{"thought":"I know it.","type":"final_answer","answer":"Take an umbrella."}`
