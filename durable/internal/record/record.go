@@ -79,7 +79,7 @@ type Intent struct {
 	Asked    llm.ToolCall  `json:"asked"` // as made by the model, or by the call around it
 	Call     llm.ToolCall  `json:"call"`
 	Effect   pawl.Effect   `json:"effect"` // Effect.Assumed of the tool
-	Tool     string        `json:"tool"` // digest
+	Tool     string        `json:"tool"`   // digest
 	Key      string        `json:"idempotency_key"`
 	Decision *llm.Decision `json:"decision,omitzero"`
 }
