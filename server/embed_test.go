@@ -231,3 +231,55 @@ func TestAuthenticateApprovesAll(t *testing.T) {
 	do("manager", "POST", "/v1/runs/c/approve?user=carl", decision, 404, nil)
 	do("manager", "POST", "/v1/runs/a/approve?user=ann", decision, 200, nil)
 }
+
+// group:NAME in Approves means the users of that group in an application with its own sessions too:
+// of the approver's tenant, and as the user's last request says.
+func TestAuthenticateApprovesGroups(t *testing.T) {
+	both := []api.Scope{api.ScopeRun, api.ScopeRead}
+	decide := []api.Scope{api.ScopeRead, api.ScopeDecide}
+	payments := []string{"payments"}
+	users := map[string]api.Token{
+		"ann":     {Name: "ann", User: "ann", Tenant: "acme", Groups: payments, Scopes: both},
+		"left":    {Name: "left", User: "ann", Tenant: "acme", Scopes: both},
+		"ben":     {Name: "ben", User: "ben", Tenant: "acme", Groups: []string{"sales"}, Scopes: both},
+		"carl":    {Name: "carl", User: "carl", Tenant: "other", Groups: payments, Scopes: both},
+		"literal": {Name: "literal", User: "group:payments", Tenant: "acme", Scopes: both},
+		"manager": {Name: "manager", User: "manager", Tenant: "acme", Approves: []string{"group:payments"}, Scopes: decide},
+	}
+	v := serve(t, func(o *options) {
+		o.Access.Authenticate = func(r *http.Request) (api.Token, error) {
+			name, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			return users[name], nil
+		}
+	})
+	runs := map[string]api.Run{}
+	for _, user := range []string{"ann", "ben", "carl", "literal"} {
+		var run api.Run
+		v.token = user
+		v.do("POST", "/v1/runs", `{"id":"`+user+`","input":"pay 1","wait":true}`, 201, &run)
+		runs[user] = run
+	}
+	approve := func(user string, want int) {
+		t.Helper()
+		v.token = "manager"
+		decision := `{"key":"run/1/0","digest":"` + runs[user].Pending[0].Digest + `"}`
+		v.do("POST", "/v1/runs/"+user+"/approve?user="+users[user].User, decision, want, nil)
+	}
+
+	var inbox api.Inbox
+	v.token = "manager"
+	v.do("GET", "/v1/pending", "", 200, &inbox)
+	if len(inbox.Waiting) != 1 || inbox.Waiting[0].Run.User != "ann" {
+		t.Fatalf("the approver sees %+v, want the call of ann", inbox.Waiting)
+	}
+	approve("ben", 404)
+	approve("carl", 404)
+	approve("literal", 404)
+
+	v.token = "left"
+	v.do("GET", "/v1/runs", "", 200, nil)
+	approve("ann", 404)
+	v.token = "ann"
+	v.do("GET", "/v1/runs", "", 200, nil)
+	approve("ann", 200)
+}

@@ -58,8 +58,9 @@ type Access struct {
 	Tokens []api.Token
 	// Authenticate returns the client of a request, in place of Tokens, for a server within an
 	// application that has sessions: the name, scopes, tenant, user, groups and limits. Token and
-	// SHA256 are ignored. Approves names users, or * for every user of the tenant. An *api.Error is
-	// sent unchanged; any other error is the answer 401. Nil means Tokens.
+	// SHA256 are ignored. Approves names users, groups of users who have sent a request to this
+	// process, or * for every user of the tenant. An *api.Error is sent unchanged; any other error
+	// is the answer 401. Nil means Tokens.
 	Authenticate func(*http.Request) (api.Token, error)
 	// Hosts are valid names in the Host header, in addition to this machine's own.
 	Hosts []string

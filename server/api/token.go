@@ -50,8 +50,9 @@ type Token struct {
 	Groups []string `json:"groups,omitzero"`
 	// Approves names users of the tenant whose pending calls the client may list (ScopeRead) and
 	// decide (ScopeDecide): a user, group:NAME for the users of the tokens with that group, or *
-	// for every user with a token. A server with its own authentication takes users and *, which
-	// is then every user of the tenant. Nil means only User.
+	// for every user with a token. With Access.Authenticate, * is every user of the tenant, and the
+	// groups of a user are those of the user's last request to this process; a user without such a
+	// request has none. Nil means only User.
 	Approves []string `json:"approves,omitzero"`
 
 	// Upstream is the credential with which tools act in the name of the client: ${caller.token} in

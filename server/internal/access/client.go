@@ -15,6 +15,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ type Client struct {
 
 	token      api.Token
 	secret     [sha256.Size]byte // SHA-256 of its token
-	others     []string          // users other than its own whose calls it may decide
+	clients    *Clients          // they know the groups of users; nil means that there are no groups
 	everyone   bool              // it may decide the calls of every user of its tenant
 	approves   *Client           // the client that decides for a user; nil means no approver
 	mu         sync.Mutex
@@ -99,8 +100,7 @@ func (c *Client) Identity() string {
 // For returns the client as an approver of the calls of another user, or nil if it may not decide
 // them. It has no other permission there.
 func (c *Client) For(user string) *Client {
-	listed := c.everyone || slices.Contains(c.others, user)
-	if !listed || user == c.Scope.User || !c.May(api.ScopeDecide) {
+	if !c.mayDecideFor(user) || !c.May(api.ScopeDecide) {
 		return nil
 	}
 	return &Client{
@@ -111,12 +111,49 @@ func (c *Client) For(user string) *Client {
 	}
 }
 
+// isPattern reports whether an entry of Approves is not the name of a user.
+func isPattern(entry string) bool { return entry == "*" || strings.HasPrefix(entry, "group:") }
+
+// mayDecideFor reports whether Approves includes another user: by name, by a group of the user, or
+// by *.
+func (c *Client) mayDecideFor(user string) bool {
+	if user == c.Scope.User {
+		return false
+	}
+	named := slices.Contains(c.token.Approves, user) && !isPattern(user)
+	if c.everyone || named {
+		return true
+	}
+	if c.clients == nil {
+		return false
+	}
+
+	groups, known := c.clients.groupsOf(store.Scope{Tenant: c.Scope.Tenant, User: user})
+	return known && slices.ContainsFunc(c.token.Approves, func(entry string) bool {
+		group, isGroup := strings.CutPrefix(entry, "group:")
+		return entry == "*" || isGroup && slices.Contains(groups, group)
+	})
+}
+
 // IsApprover reports whether For returned the client.
 func (c *Client) IsApprover() bool { return c.approves != nil }
 
 // Others returns the other users whose calls the client may decide, if they can be listed. all
 // means every user of the tenant, and then there is no list.
-func (c *Client) Others() (users []string, all bool) { return c.others, c.everyone }
+func (c *Client) Others() (users []string, all bool) {
+	if c.everyone {
+		return nil, true
+	}
+
+	named := slices.DeleteFunc(slices.Clone(c.token.Approves), isPattern)
+	users = named
+	if c.clients != nil && len(named) < len(c.token.Approves) {
+		users = append(users, c.clients.users(c.Scope.Tenant)...)
+	}
+	users = slices.DeleteFunc(users, func(user string) bool { return !c.mayDecideFor(user) })
+	slices.Sort(users)
+	return slices.Compact(users), false
+}
 
 // CountRequest counts a request. wait is the number of seconds until the request is permitted; 0
 // means now.

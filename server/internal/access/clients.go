@@ -9,54 +9,59 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/store"
 )
 
 // Clients are the clients of a server: of a list of tokens, or of another authentication.
 type Clients struct {
 	list []*Client
 
-	mu    sync.Mutex
-	known map[string]*Client // clients of SignedIn, by the JSON of the token, with its permissions
+	mu     sync.Mutex
+	known  map[string]*Client       // clients of SignedIn, by the JSON of the token, with its permissions
+	groups map[store.Scope][]string // the groups of users, for Approves of others
 }
 
 // New returns the clients of tokens. The error names the token that is not valid.
 func New(tokens []api.Token) (*Clients, error) {
-	c := &Clients{known: map[string]*Client{}}
+	c := &Clients{
+		known:  map[string]*Client{},
+		groups: map[store.Scope][]string{},
+	}
 	for i := range tokens {
 		if err := tokens[i].Check(); err != nil {
 			return nil, fmt.Errorf("token %q: %w", tokens[i].Name, err)
 		}
-		c.list = append(c.list, NewClient(tokens[i]))
-	}
-	for _, one := range c.list {
-		one.others = one.approved(c.list)
+		one := NewClient(tokens[i])
+		one.clients = c
+		c.list = append(c.list, one)
+		c.groups[one.Scope] = append(c.groups[one.Scope], tokens[i].Groups...)
 	}
 	return c, nil
 }
 
-// approved returns the users other than the client's own whose calls it may decide.
-func (c *Client) approved(all []*Client) []string {
+// groupsOf returns the groups of a user. ok is false if the user is unknown.
+func (c *Clients) groupsOf(user store.Scope) (groups []string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	groups, ok = c.groups[user]
+	return groups, ok
+}
+
+// users returns the known users of a tenant.
+func (c *Clients) users(tenant string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
 	var users []string
-	for _, entry := range c.token.Approves {
-		group, isGroup := strings.CutPrefix(entry, "group:")
-		if entry != "*" && !isGroup {
-			users = append(users, entry)
-			continue
-		}
-		for _, o := range all {
-			included := entry == "*" || slices.Contains(o.token.Groups, group)
-			if o.Scope.Tenant == c.Scope.Tenant && included {
-				users = append(users, o.Scope.User)
-			}
+	for scope := range c.groups {
+		if scope.Tenant == tenant {
+			users = append(users, scope.User)
 		}
 	}
-	slices.Sort(users)
-	users = slices.Compact(users)
-	return slices.DeleteFunc(users, func(user string) bool { return user == c.Scope.User })
+	return users
 }
 
 // Any reports whether there is a list of tokens.
@@ -88,7 +93,8 @@ func (c *Clients) Find(token string) (found *Client) {
 const mostSignedIn = 10_000
 
 // SignedIn returns the client that another authentication has admitted: the same one for an equal
-// token, so that its limits hold. The secret of the token is ignored.
+// token, so that its limits hold. The secret of the token is ignored. The groups of the user are
+// those of its last call, so that a user who has left a group is no longer a member.
 func (c *Clients) SignedIn(t api.Token) (*Client, error) {
 	t.Token = ""
 	t.SHA256 = ""
@@ -99,6 +105,13 @@ func (c *Clients) SignedIn(t api.Token) (*Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
+	user := store.Scope{Tenant: t.Tenant, User: t.User}
+	if len(t.Groups) > 0 {
+		c.groups[user] = slices.Clone(t.Groups)
+	} else {
+		delete(c.groups, user)
+	}
+
 	if one := c.known[string(id)]; one != nil {
 		return one, nil
 	}
@@ -107,7 +120,7 @@ func (c *Clients) SignedIn(t api.Token) (*Client, error) {
 	}
 	one := NewClient(t)
 	one.everyone = slices.Contains(t.Approves, "*")
-	one.others = slices.DeleteFunc(slices.Clone(t.Approves), func(u string) bool { return u == t.User || u == "*" })
+	one.clients = c
 	c.known[string(id)] = one
 	return one, nil
 }
