@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
@@ -87,6 +89,59 @@ func TestAChatGoesOnBehindARestart(t *testing.T) {
 	}
 	if n := w.paid.Load(); n != 1 {
 		t.Errorf("%d payments, want 1", n)
+	}
+}
+
+// A page may send only the newest message: the chat keeps the earlier ones. A repeated request, a
+// second answer to a message, and another chat add nothing to them.
+func TestAChatOfWhichThePageSendsTheNewestMessage(t *testing.T) {
+	v := serve(t, func(o *options) {
+		model := &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *llm.Request) script.Turn {
+			var said []string
+			for _, m := range req.Messages {
+				if m.Role == llm.RoleUser {
+					said = append(said, m.Text())
+				}
+			}
+			if said[len(said)-1] == "break" {
+				return script.Fail(&llm.ProviderError{Provider: "test", Code: llm.CodeInvalidRequest, Message: "no"})
+			}
+			return script.Say("You said: " + strings.Join(said, ", "))
+		}))}}
+		o.Agents = []*pawl.Agent{{Name: "clerk", Model: model}}
+		o.Access.Tokens = []api.Token{{Name: "all", Token: uiAdmin, Scopes: []api.Scope{api.ScopeAll}}}
+	})
+	for _, test := range []struct{ chat, trigger, id, text, want string }{
+		{"c", "submit-message", "u1", "one", "one"},
+		{"c", "submit-message", "u2", "two", "one, two"},
+		{"c", "submit-message", "u2", "two", "one, two"},
+		{"c", "regenerate-message", "u2", "two", "one, two"},
+		{"c", "submit-message", "u3", "two", "one, two, two"},
+		{"c", "submit-message", "u2", "edited", "one, edited"},
+		{"c", "submit-message", "u4", "break", ""},
+		{"c", "submit-message", "u5", "three", "one, edited, break, three"},
+		{"c", "regenerate-message", "u1", "one", "one"},
+		{"d", "submit-message", "u1", "other", "other"},
+	} {
+		got := v.chat(uiAdmin, `{"id":"`+test.chat+`","trigger":"`+test.trigger+`","messages":[`+
+			`{"id":"`+test.id+`","role":"user","parts":[{"type":"text","text":"`+test.text+`"}]}]}`)
+		deltas := regexp.MustCompile(`"delta":"(.*?)"`).FindAllStringSubmatch(got, -1)
+		answer := ""
+		for _, d := range deltas {
+			answer += d[1]
+		}
+		if answer != strings.Repeat("You said: ", min(1, len(test.want)))+test.want {
+			t.Errorf("%s %s %q: the answer is %q, want one to %q", test.chat, test.trigger, test.text, answer, test.want)
+		}
+	}
+
+	var history struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	v.token = uiAdmin
+	v.do("GET", "/v1/ui/clerk/c", "", 200, &history)
+	if len(history.Messages) != 2 { // its first message is answered again
+		t.Errorf("the chat has %d messages, want 2: %s", len(history.Messages), history.Messages)
 	}
 }
 

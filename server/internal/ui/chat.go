@@ -69,7 +69,37 @@ func (c *call) chat() error {
 	if err := c.AddHistory(in, items); err != nil {
 		return err
 	}
+	if err := c.followNewest(in, n); err != nil {
+		return err
+	}
 	return c.Respond(in)
+}
+
+// followNewest lets a request of which the page sends only the newest message follow the newest run
+// of its chat. A message that the chat has, because it is repeated, edited or answered again,
+// follows the run that it followed before.
+func (c *call) followNewest(in *conversation.Request, sent int) error {
+	if sent != 1 || in.Extras.Before != "" {
+		return nil
+	}
+	head, err := c.Newest(in.Prefix, "")
+	if err != nil || head == nil {
+		return err
+	}
+
+	in.Extras.Before = head.ID
+	for id := head.ID; id != ""; {
+		_, extras, err := c.Runs.Stored(c.Context(), c.Caller(), id)
+		if err != nil {
+			return err
+		}
+		if extras.Message == in.Extras.Message {
+			in.Extras.Before = extras.Before
+			return nil
+		}
+		id = extras.Before
+	}
+	return nil
 }
 
 // newestRun returns the newest run of the conversation in the path. Nil means that there is none.
