@@ -51,6 +51,11 @@ type Options struct {
 	// Inner, with AG-UI 1.0, adds the runs that are nested in calls to the stream.
 	Inner bool
 
+	// ErrorText returns the text that the client of Write gets in place of the error of a failed
+	// run. Nil means "the run failed", with the code of a *llm.ProviderError: an error may contain
+	// addresses and paths.
+	ErrorText func(error) string
+
 	Beat time.Duration // Write: interval of comments in a silent stream; 0 means 10 s
 	Wait time.Duration // Write: time for a client to receive data; 0 means no limit
 }

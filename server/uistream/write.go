@@ -8,10 +8,12 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // sender writes a stream from two goroutines: events, and comments while there are none.
@@ -41,9 +43,13 @@ func (s *sender) send(b []byte) error {
 }
 
 // Write sends the events of a run as the response to a request of a front end. Empty Options serve
-// useChat, and RunInput.Options an AG-UI client. It returns the first error of the connection,
-// after which no event is read. An error of the run is sent to the client, except
-// http.ErrAbortHandler: Write then panics with it.
+// useChat, and RunInput.Options an AG-UI client. It reads events to their end, or to the first error
+// of the connection.
+//
+// Write returns the first error of the connection and the error of the run, joined: nil means that
+// the client has the whole stream and the run a plain answer, and a *pawl.StopError that the run
+// waits, for example. The client gets Options.ErrorText in place of the error of a failed run. Write
+// panics with http.ErrAbortHandler if the run has this error.
 func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -63,30 +69,75 @@ func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options
 	beats.Go(func() { s.beat(cmp.Or(o.Beat, 10*time.Second), stop) })
 
 	e := New(o)
-	err := s.send(append([]byte(":\n\n"), lines(e.Begin())...))
-	text := "the run has ended without a result"
+	failed, fault, err := s.sendEvents(e, events)
+	if err != nil {
+		return errors.Join(err, fault)
+	}
 
-	for ev, fault := range events {
-		if errors.Is(fault, http.ErrAbortHandler) {
+	text := o.errorText(fault)
+	var last [][]byte
+	if failed != nil {
+		failed.Error = text
+		last = e.Event(*failed)
+	}
+	last = append(last, e.Fail(text)...)
+	err = s.send(append(lines(last), done...))
+	return errors.Join(err, fault)
+}
+
+// sendEvents sends events until they end or the connection fails with err. The end of a run that
+// failed is returned instead, since its text may be a secret of the program. fault is the error of
+// the run.
+func (s *sender) sendEvents(e *Encoder, events iter.Seq2[pawl.Event, error]) (failed *pawl.Event, fault, err error) {
+	err = s.send(append([]byte(":\n\n"), lines(e.Begin())...))
+	for ev, broken := range events {
+		if errors.Is(broken, http.ErrAbortHandler) {
 			panic(http.ErrAbortHandler) // the response breaks off
 		}
-		if fault != nil {
-			text = fault.Error()
-			break
+		if broken != nil {
+			return failed, broken, err
 		}
 
+		isFailure := ev.Kind == pawl.EventRunEnded && ev.Result != nil && ev.Result.Stop.Class() == pawl.ClassFailed
+		nested := strings.Contains(string(ev.Run), "/")
+		switch {
+		case e.Ended() || failed != nil:
+			continue // only the error of the run follows
+		case isFailure && !nested:
+			failed = &ev
+			continue
+		case isFailure:
+			ev.Error = failedText
+		}
 		if b := lines(e.Event(ev)); err == nil && len(b) > 0 {
 			err = s.send(b)
 		}
-		if err != nil || e.Ended() {
-			break
+		if err != nil {
+			return failed, nil, err
 		}
 	}
 
-	if err != nil {
-		return err
+	switch {
+	case failed != nil:
+		fault = errors.New(cmp.Or(failed.Error, failed.Result.Cause, failedText))
+	case !e.Ended():
+		fault = errors.New("the run has ended without a result")
 	}
-	return s.send(append(lines(e.Fail(text)), done...))
+	return failed, fault, err
+}
+
+// failedText is the text of a failed run that has no code.
+const failedText = "the run failed"
+
+// errorText returns the text for a client of an error of a run.
+func (o *Options) errorText(err error) string {
+	if o.ErrorText != nil && err != nil {
+		return o.ErrorText(err)
+	}
+	if p, ok := errors.AsType[*llm.ProviderError](err); ok && p.Code != "" {
+		return failedText + " (" + string(p.Code) + ")"
+	}
+	return failedText
 }
 
 // beat sends comments until stop is closed.

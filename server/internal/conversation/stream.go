@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/server/internal/runs"
@@ -47,7 +48,7 @@ func (c *Call) Send(l *runs.Live, o uistream.Options) {
 		}
 	}()
 
-	// an error means that the client has disconnected
+	// the client has disconnected, or the journal has the error of the run
 	_ = uistream.Write(c.Writer, events(ctx, l), c.Options(l, o))
 }
 
@@ -58,6 +59,8 @@ func (c *Call) Options(l *runs.Live, o uistream.Options) uistream.Options {
 		c.Log.Warn("listing the tools of a run", "run", l.ID(), "error", err)
 	}
 	o.Run = l.ID()
+	// what GET /v1/runs/{id} says, without secrets
+	o.ErrorText = func(err error) string { return c.Secrets.String(runs.ToError(err).Message) }
 	o.Agent = l.Agent()
 	o.Passive = func(name string) bool {
 		return slices.ContainsFunc(list, func(t *pawl.Tool) bool { return t.Name == name && t.Passive })
@@ -65,7 +68,7 @@ func (c *Call) Options(l *runs.Live, o uistream.Options) uistream.Options {
 	return o
 }
 
-// events yields the events of a run, and http.ErrAbortHandler in place of runs.ErrElsewhere: the
+// events yields the events of a run until it ends, and http.ErrAbortHandler in place of runs.ErrElsewhere: the
 // response must break off, since clients take its plain end for success.
 func events(ctx context.Context, l *runs.Live) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
@@ -73,7 +76,8 @@ func events(ctx context.Context, l *runs.Live) iter.Seq2[pawl.Event, error] {
 			if err == runs.ErrElsewhere {
 				err = http.ErrAbortHandler
 			}
-			if !yield(e, err) {
+			ends := e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/")
+			if !yield(e, err) || ends {
 				return
 			}
 		}
