@@ -28,7 +28,7 @@ func ExampleWrite() {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		// an error means that the page was closed
+		// the error of the run or of the connection: an application logs it
 		_ = uistream.Write(w, agent.Stream(r.Context(), msg), uistream.Options{})
 	})
 	// end write
