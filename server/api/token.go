@@ -51,7 +51,7 @@ type Token struct {
 	// Approves names users of the tenant whose pending calls the client may list (ScopeRead) and
 	// decide (ScopeDecide): a user, group:NAME for the users of the tokens with that group, or *
 	// for every user with a token. With Access.Authenticate, * is every user of the tenant, and the
-	// groups of a user are those of the user's last request to this process; a user without such a
+	// last request of a user to this process says the groups of the user; a user without such a
 	// request has none. Nil means only User.
 	Approves []string `json:"approves,omitzero"`
 

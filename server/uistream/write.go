@@ -43,13 +43,14 @@ func (s *sender) send(b []byte) error {
 }
 
 // Write sends the events of a run as the response to a request of a front end. Empty Options serve
-// useChat, and RunInput.Options an AG-UI client. It reads events to their end, or to the first error
-// of the connection.
+// useChat, and RunInput.Options an AG-UI client. It reads the events to their end, or to the first
+// error of the connection.
 //
-// Write returns the first error of the connection and the error of the run, joined: nil means that
-// the client has the whole stream and the run a plain answer, and a *pawl.StopError that the run
-// waits, for example. The client gets Options.ErrorText in place of the error of a failed run. Write
-// panics with http.ErrAbortHandler if the run has this error.
+// Write returns the first error of the connection and the error of the run, joined. Nil means that
+// the client has the whole stream and the run a plain answer. A *pawl.StopError means that the run
+// stopped without a plain answer, because it waits for example. The client gets
+// Options.ErrorText in place of the error of a failed run. Write panics with http.ErrAbortHandler
+// if the run has this error.
 func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")

@@ -40,7 +40,7 @@ type Client struct {
 
 	token      api.Token
 	secret     [sha256.Size]byte // SHA-256 of its token
-	clients    *Clients          // they know the groups of users; nil means that there are no groups
+	clients    *Clients          // they know the groups of users; nil means no groups
 	everyone   bool              // it may decide the calls of every user of its tenant
 	approves   *Client           // the client that decides for a user; nil means no approver
 	mu         sync.Mutex

@@ -20,7 +20,7 @@ type Clients struct {
 	list []*Client
 
 	mu     sync.Mutex
-	known  map[string]*Client       // clients of SignedIn, by the JSON of the token, with its permissions
+	known  map[string]*Client       // clients of SignedIn, by the JSON of the token
 	groups map[store.Scope][]string // the groups of users, for Approves of others
 }
 
@@ -93,8 +93,8 @@ func (c *Clients) Find(token string) (found *Client) {
 const mostSignedIn = 10_000
 
 // SignedIn returns the client that another authentication has admitted: the same one for an equal
-// token, so that its limits hold. The secret of the token is ignored. The groups of the user are
-// those of its last call, so that a user who has left a group is no longer a member.
+// token, so that its limits hold. The secret of the token is ignored. The token
+// replaces the groups of its user, so that a user who has left a group is no longer a member.
 func (c *Clients) SignedIn(t api.Token) (*Client, error) {
 	t.Token = ""
 	t.SHA256 = ""

@@ -68,8 +68,8 @@ func (c *Call) Options(l *runs.Live, o uistream.Options) uistream.Options {
 	return o
 }
 
-// events yields the events of a run until it ends, and http.ErrAbortHandler in place of runs.ErrElsewhere: the
-// response must break off, since clients take its plain end for success.
+// events yields the events of a run until it ends, and http.ErrAbortHandler in place of
+// runs.ErrElsewhere: the response must break off, since clients take its plain end for success.
 func events(ctx context.Context, l *runs.Live) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		for e, err := range l.Events(ctx, runs.Reading{}) {

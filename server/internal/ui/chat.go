@@ -4,6 +4,7 @@ package ui
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -90,6 +91,9 @@ func (c *call) followNewest(in *conversation.Request, sent int) error {
 	in.Extras.Before = head.ID
 	for id := head.ID; id != ""; {
 		_, extras, err := c.Runs.Stored(c.Context(), c.Caller(), id)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil // an earlier part of the chat was deleted
+		}
 		if err != nil {
 			return err
 		}
