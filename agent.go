@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pawl-go/pawl/llm"
 )
@@ -81,7 +82,8 @@ func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) (*Result, error) {
 }
 
 // Stream is Run with events. Replies are streamed. The error of Run follows run_ended. A notice
-// names each open call of msgs that got an error result.
+// names each open call of msgs that got an error result. The events are those of one run: to range
+// over them a second time is an error, and starts nothing.
 func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return a.stream(ctx, nil, msgs)
 }
@@ -102,7 +104,7 @@ func (a *Agent) Resume(ctx context.Context, from *Result, msgs ...llm.Message) (
 	return a.run(ctx, from, msgs, runOptions{whole: true})
 }
 
-// ResumeStream is Resume with events. Replies are streamed.
+// ResumeStream is Resume with events, as Stream is Run with events.
 func (a *Agent) ResumeStream(ctx context.Context, from *Result, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return a.stream(ctx, from, msgs)
 }
@@ -111,6 +113,10 @@ func (a *Agent) ResumeStream(ctx context.Context, from *Result, msgs ...llm.Mess
 // (Result.Calls) with a *StopError whose Reason is StopLimit. Limits.Rounds and Limits.AtLimit
 // replace these defaults.
 func (a *Agent) Once(ctx context.Context, msgs ...llm.Message) (*Result, error) {
+	if err := a.startable(ctx); err != nil {
+		return nil, err
+	}
+
 	b := *a
 	if b.Limits.Rounds == 0 {
 		b.Limits.Rounds = 1
@@ -121,14 +127,38 @@ func (a *Agent) Once(ctx context.Context, msgs ...llm.Message) (*Result, error) 
 	return b.Run(ctx, msgs...)
 }
 
-var errBroken = errors.New("the caller stopped reading the events")
+var (
+	errBroken    = errors.New("the caller stopped reading the events")
+	errReadTwice = errors.New("the events of this run were read before; call Stream or ResumeStream for another run")
+)
+
+// startable returns the error of a program that starts a run with a nil agent or a nil context.
+func (a *Agent) startable(ctx context.Context) error {
+	switch {
+	case a == nil:
+		return errors.New("the *pawl.Agent is nil; an agent needs at least a Model")
+	case ctx == nil:
+		return errors.New("the context is nil; use context.Background() or the context of the request")
+	}
+	return nil
+}
 
 func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) iter.Seq2[Event, error] {
+	var read atomic.Bool
 	return func(yield func(Event, error) bool) {
+		err := a.startable(ctx)
+		if err == nil && read.Swap(true) {
+			err = errReadTwice
+		}
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		more := true
-		_, err := a.run(ctx, from, msgs, runOptions{emit: func(e Event) {
+		_, err = a.run(ctx, from, msgs, runOptions{emit: func(e Event) {
 			if more && !yield(e, nil) {
 				more = false
 				cancel(errBroken)
@@ -143,8 +173,12 @@ func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) it
 // Collect reads the events of a run to its end, and returns its Result and its error as Agent.Run
 // does. each receives the events in their order; nil means none. The Result is nil if the run did
 // not start, or if its events end without run_ended, which is an error. A second run_ended is one
-// too.
+// too, and a nil stream.
 func Collect(stream iter.Seq2[Event, error], each func(Event)) (res *Result, err error) {
+	if stream == nil {
+		return nil, errors.New("the stream is nil; pass what Stream returned")
+	}
+
 	for e, err := range stream {
 		if err != nil {
 			return res, err
@@ -171,6 +205,10 @@ func Collect(stream iter.Seq2[Event, error], each func(Event)) (res *Result, err
 
 // run starts a run, executes the loop, and ends the run.
 func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*Result, error) {
+	if err := a.startable(ctx); err != nil {
+		return nil, err
+	}
+
 	// A run that a tool starts itself is part of the effect of the tool: it has no engine.
 	if o.inside != nil || InvocationFrom(ctx) == nil {
 		o.engine = engineIn(ctx)

@@ -69,6 +69,9 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 // model. It asks each Toolset for its tools, once, within ctx; a run asks again when it starts,
 // because tools may change.
 func (a *Agent) Check(ctx context.Context) error {
+	if err := a.startable(ctx); err != nil {
+		return err
+	}
 	return errors.Join(a.inspect(ctx, &inspection{seen: map[*Agent]bool{}})...)
 }
 

@@ -52,6 +52,13 @@ type unsettled struct {
 // the result may have been executed: they ask whether they took effect (pawl.OutcomeUnknown), and a
 // decision about their first question does not count any more.
 func Load(ctx context.Context, db store.Threads, s store.Scope, id string) (*Thread, *pawl.Result, error) {
+	switch {
+	case ctx == nil:
+		return nil, nil, errors.New("the context is nil; use context.Background() or the context of the request")
+	case db == nil:
+		return nil, nil, errors.New("a conversation needs a store (DB), such as one of store/sqlite")
+	}
+
 	t := &Thread{db, s, store.Thread{ID: id}}
 	from := new(pawl.Result)
 	stored, err := db.Thread(ctx, s, id)
@@ -206,6 +213,10 @@ var _ pawl.Runner = (*Runner)(nil)
 // same decision, one executes the call, and the other yields store.ErrConflict.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
+		if r.Agent == nil {
+			yield(pawl.Event{}, errors.New("the Agent of the thread.Runner is nil"))
+			return
+		}
 		t, from, err := Load(ctx, r.DB, r.Scope, r.ID)
 		if err != nil {
 			yield(pawl.Event{}, err)
