@@ -39,8 +39,8 @@ type Agent struct {
 	// Executor of the calls. nil means Parallel{}.
 	Executor Executor
 	// Middleware around model requests and calls. The first is the outermost. Without an approver
-	// among them (see Approve), calls with EffectWrite or EffectUnstated run without
-	// a question.
+	// among them (see Approve), calls with EffectWrite or EffectUnstated run without a
+	// question.
 	Middleware []Middleware
 	// Settings of each request.
 	Settings llm.Settings

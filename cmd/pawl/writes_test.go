@@ -65,7 +65,7 @@ func TestPagesSayWhoAsks(t *testing.T) {
 		"README.md":         "The command, YAML agents and the server ask by default.",
 		"docs/approvals.md": "The command, YAML agents and the server ask by default.",
 		"docs/yaml.md":      "The command, YAML agents and the server ask by default.",
-		"agent.go":          "calls with EffectWrite run without a question.",
+		"agent.go":          "calls with EffectWrite or EffectUnstated run without a question.",
 	} {
 		text, err := os.ReadFile(filepath.Join("..", "..", path))
 		if err != nil {
