@@ -82,7 +82,7 @@ func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) (*Result, error) {
 }
 
 // Stream is Run with events. Replies are streamed. The error of Run follows run_ended. A notice
-// names each open call of msgs that got an error result. The events are those of one run: to range
+// names each open call of msgs that got an error result. They are the events of one run: to range
 // over them a second time is an error, and starts nothing.
 func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return a.stream(ctx, nil, msgs)

@@ -44,8 +44,8 @@ var (
 	formMessage = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{formText, formReasoning, formMediaURL,
 		formMediaData, formCall, formBroken, formAnswer, formDecision}}
 
-	formUsage = llm.Usage{Input: 1, Output: 2, Reasoning: 3, CacheRead: 4, CacheWrite: 5, CacheWriteLong: 4, Cost: 0.5, Priced: 3,
-		Raw: formData}
+	formUsage = llm.Usage{Input: 1, Output: 2, Reasoning: 3, CacheRead: 4, CacheWrite: 5, CacheWriteLong: 4,
+		Cost: 0.5, Priced: 3, Raw: formData}
 	formSpent    = pawl.Spent{Rounds: 1, Requests: 2, Calls: 3, Usage: formUsage, Corrections: 4}
 	formChoice   = llm.ToolChoice{Mode: llm.ToolNamed, Names: []string{"pay", "look"}}
 	formSettings = llm.Settings{MaxTokens: 1, Temperature: &formFloat, TopP: &formFloat,
