@@ -342,11 +342,8 @@ func (t *Tool) rank() rank {
 
 // writes reports whether a call may change the world itself.
 func (t *Tool) writes() bool {
-	switch t.Effect {
-	case EffectRead, EffectCompose, EffectPure:
-		return false
-	}
-	return true
+	e := t.Effect.Assumed()
+	return e == EffectWrite || e == EffectIdempotent
 }
 
 // held reports whether the call must not run, because an earlier call has an open question.

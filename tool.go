@@ -150,15 +150,17 @@ const (
 // assume: EffectWrite for EffectUnstated and for values that are not on the list, otherwise e. An
 // Approver that asks before writes compares Assumed, not the effect itself.
 func (e Effect) Assumed() Effect {
-	if e <= EffectUnstated || e > EffectCompose {
+	if !e.stated() {
 		return EffectWrite
 	}
 	return e
 }
 
+func (e Effect) stated() bool { return e > EffectUnstated && e <= EffectCompose }
+
 // unstated reports whether pawl executes the calls of t, and does not know their effect.
 func (t *Tool) unstated() bool {
-	return t != nil && !t.Passive && (t.Effect <= EffectUnstated || t.Effect > EffectCompose)
+	return t != nil && !t.Passive && !t.Effect.stated()
 }
 
 // String returns unstated, write, idempotent, read, pure or compose.

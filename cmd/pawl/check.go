@@ -41,11 +41,11 @@ func (c *checkCmd) Run(sys *cli.System) error {
 		for _, a := range file.Agents {
 			all = append(all, a.Warnings()...)
 			if err == nil {
-				wrong := a.Check(context.Background(), o)
+				wrong, unstated := a.CheckEffects(context.Background(), o)
 				right = right && len(wrong) == 0
 				all = append(all, wrong...)
 				all = append(all, a.Endings(o)...)
-				all = append(all, a.Unstated(context.Background(), o)...)
+				all = append(all, unstated...)
 			}
 		}
 		for _, f := range all {

@@ -170,34 +170,34 @@ func (f *File) leads() (out []*Agent) {
 // show, such as unknown tools in rules. A machine that lacks something is no fault of the agent.
 // Getenv, Connect, Notice and Catalog of o are used; o may be nil. Nil means no faults.
 func (a *Agent) Check(ctx context.Context, o *Options) Findings {
+	faults, _ := a.CheckEffects(ctx, o)
+	return faults
+}
+
+// CheckEffects is Check with a warning that names the tools whose effect is not stated; nil means
+// none, or faults that hide the tools. Without Connect the tools of MCP servers are those in
+// tools.lock.
+func (a *Agent) CheckEffects(ctx context.Context, o *Options) (faults, unstated Findings) {
 	built, err := a.Build(ctx, o.dry())
 	if err != nil {
 		if f := FindingsOf(err); f != nil {
-			return f
+			return f, nil
 		}
-		return Findings{a.found(finding(CodeBadTool, "tools", "", "%v", err))}
+		return Findings{a.found(finding(CodeBadTool, "tools", "", "%v", err))}, nil
 	}
 	defer built.Close()
+
 	if room, taken := built.Room(); taken*10 > room*6 && room > 0 {
-		return Findings{a.found(finding(CodeBadValue, "tools", "let the model find tools: tool_search: on",
+		faults = Findings{a.found(finding(CodeBadValue, "tools", "let the model find tools: tool_search: on",
 			"instructions and tools take about %d tokens, more than 60 %% of the room of %d in the context window", taken, room))}
 	}
-	return nil
+	return faults, a.unstated(built.Tools)
 }
 
-// Unstated returns a warning that names the tools of a whose effect is not stated, or nil. Without
-// Connect the tools of MCP servers are those in tools.lock. Faults are left to Check.
-func (a *Agent) Unstated(ctx context.Context, o *Options) Findings {
-	quiet := *o.dry()
-	quiet.Notice = nil
-	built, err := a.Build(ctx, &quiet)
-	if err != nil {
-		return nil
-	}
-	defer built.Close()
-
+// unstated returns a warning that names the tools whose effect is not stated, or nil.
+func (a *Agent) unstated(tools []*pawl.Tool) Findings {
 	var names []string
-	for _, t := range built.Tools {
+	for _, t := range tools {
 		if t.Effect == pawl.EffectUnstated && !t.Passive {
 			names = append(names, t.Name)
 		}
