@@ -1,14 +1,14 @@
 package agentfile
 
-// agent.go: the keys of an agent's file, each as a field of a struct. The comment of a field is the
-// meaning of its key in docs/yaml.md, in the JSON Schema and in keys.txt, which make docs writes.
+// agent.go: the keys of an agent's file, each as a field of a struct; the structs of keys with keys of
+// their own are in keys_*.go. The comment of a field is the meaning of its key in docs/yaml.md, in the
+// JSON Schema and in keys.txt, which make docs writes.
 
 import (
-	"encoding/json"
+	"bytes"
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -236,43 +236,6 @@ type Agent struct {
 	linked   bool     // the agents of its team are known already
 }
 
-// Models are models in order: the first is asked, and the others are its fallbacks.
-type Models []Model
-
-// Model names a model.
-type Model struct {
-	// PROVIDER:NAME.
-	Name string `yaml:"name" required:"true"`
-
-	// The address of the provider's API. Default: the provider's variable (OPENAI_BASE_URL,
-	// ANTHROPIC_BASE_URL, GEMINI_BASE_URL), then its own address.
-	BaseURL string `yaml:"base_url" form:"address"`
-
-	// The environment variable that holds the API key; the key itself has no place in a file.
-	// Default: the provider's own variable.
-	KeyEnv string `yaml:"key_env"`
-
-	// The server computes replies in the background, and the request survives a broken connection
-	// and a restart (only for openai:). Default: false.
-	Background bool `yaml:"background"`
-
-	// Settings of the provider's prompt cache (openai: and anthropic:); docs/providers.md lists
-	// what each API has. Default: the provider's own.
-	Cache PromptCache `yaml:"cache"`
-
-	made llm.Model // the model of a planner without a provider; nil means that Name is opened
-}
-
-// PromptCache has settings of a provider's prompt cache.
-type PromptCache struct {
-	// The lifetime of entries: 5m or 1h at Anthropic; 30m, 12h or 24h at OpenAI. Default: the
-	// provider's own.
-	TTL outside.Duration `yaml:"ttl"`
-
-	// Groups requests with a common beginning (openai: and openai-chat:). Default: none.
-	Key string `yaml:"key"`
-}
-
 // Tool is an entry of a list of tools: one of its fields is set.
 type Tool struct {
 	Set string `yaml:"-"`
@@ -292,276 +255,6 @@ type Tool struct {
 	// The tools of the server of this name in mcp_servers.
 	MCP string `yaml:"mcp"`
 }
-
-// React tunes driver react.
-type React struct {
-	// The format of decisions. Default: json.
-	Format string `yaml:"format" enum:"json,text,xml,plain"`
-
-	// One decision may have several calls.
-	Parallel bool `yaml:"parallel"`
-
-	// Unknown tools and wrong arguments give calls whose result is an error; without it, the model
-	// is asked again.
-	Lenient bool `yaml:"lenient"`
-
-	// How often the model is asked again after a bad decision. Default: 2.
-	Retries *int `yaml:"retries" min:"0"`
-}
-
-// Choice is a tool choice as written: a word, or the names of tools.
-type Choice []string
-
-// Limits bound a run. The comments of the keys of pawl.LimitInfos are their texts there.
-type Limits struct {
-	// Maximum number of rounds of calls; 0 executes no call and returns the calls. Default: 20.
-	Rounds *int `yaml:"rounds" min:"0"`
-
-	// Maximum number of executed calls; later calls are rejected, and the model is asked for an
-	// answer.
-	Calls *int `yaml:"calls" min:"1"`
-
-	// Maximum number of executed calls in one reply; later calls are rejected with a result that
-	// says so.
-	CallsPerStep *int `yaml:"calls_per_step" min:"1"`
-
-	// Maximum number of concurrent calls. Default: 10.
-	Parallel *int `yaml:"parallel" min:"1"`
-
-	// Maximum number of tokens of all requests and replies, approximately: a request that could
-	// exceed it is the last.
-	Tokens *int `yaml:"tokens" min:"1"`
-
-	// Maximum cost of the run in US dollars, approximately: a request that could exceed it is the
-	// last. Only for models with a price in the catalogue.
-	Cost *float64 `yaml:"cost" above:"0"`
-
-	// Maximum time of the run, such as 90s or 10m. It cancels requests and calls in progress.
-	Time *outside.Duration `yaml:"time" above:"0"`
-
-	// Maximum number of replies that are sent back: answers that do not fit the output, and calls
-	// that the provider could not read. Default: 2.
-	Corrections *int `yaml:"corrections" min:"0"`
-
-	// The number of identical calls with identical results before the model is warned. Default: 3.
-	Repeats *int `yaml:"repeats" min:"1" max:"50"`
-
-	// The last request at a limit: answer (the model is asked for an answer) or return (its calls
-	// are returned). Default: answer.
-	AtLimit string `yaml:"at_limit" enum:"answer,return"`
-}
-
-// SandboxLimits bound each shell command. Sizes are in MiB.
-type SandboxLimits struct {
-	// Maximum time of a command whose call names none, at most 5m. Default: 30s, with toolchains
-	// 5m.
-	Time *outside.Duration `yaml:"time" above:"0"`
-
-	// MiB of memory of all processes together. Default: 2048, with toolchains 4096.
-	Memory *int `yaml:"memory" min:"1"`
-
-	// Maximum number of processes and threads. Default: 64, with toolchains 1024.
-	Processes *int `yaml:"processes" min:"1"`
-}
-
-// Approve says which calls may run.
-type Approve struct {
-	// These never run; the model receives a denial.
-	Deny []string `yaml:"deny"`
-
-	// These wait for a decision.
-	Ask []string `yaml:"ask"`
-
-	// These run.
-	Allow []string `yaml:"allow"`
-
-	// The decision on all other calls. Default: calls that may change the world wait, others run.
-	Else string `yaml:"else" enum:"allow,ask,deny"`
-
-	// The time from an approval to the start of the call; after it the question is asked again. 0s
-	// means no limit. Default: 0s.
-	Within *outside.Duration `yaml:"within"`
-}
-
-// Output is what an answer must fit.
-type Output struct {
-	File   string
-	Schema json.RawMessage
-}
-
-// Settings tune a request.
-type Settings struct {
-	// Maximum number of tokens of a reply. Default: the provider's.
-	MaxTokens *int `yaml:"max_tokens" min:"1"`
-
-	// Default: the provider's.
-	Temperature *float64 `yaml:"temperature" min:"0"`
-
-	// Default: the provider's.
-	TopP *float64 `yaml:"top_p" min:"0" max:"1"`
-
-	// Sequences that end a reply.
-	Stop []string `yaml:"stop"`
-
-	// Reasoning effort, in the provider's words. Default: the provider's.
-	Effort string `yaml:"effort"`
-
-	// Whether one reply may have several calls. Default: the provider's.
-	Parallel *bool `yaml:"parallel_calls"`
-
-	// By provider (openai, openai-chat, anthropic, gemini, or a server's name): an object that is
-	// merged into the body of each request.
-	Options map[string]outside.JSON `yaml:"options"`
-}
-
-// History chooses the part of a conversation that is sent. One of its fields is set.
-type History struct {
-	Word string `yaml:"-"`
-
-	// The last turns.
-	Turns *int `yaml:"turns" min:"1"`
-
-	// As window, with this number of tokens as the bound.
-	Tokens *int `yaml:"tokens" min:"1"`
-
-	// The same, with notes by the model.
-	Summary *int `yaml:"summary" min:"1"`
-
-	// Settings of window. {} means the defaults.
-	Window *Window `yaml:"window"`
-}
-
-// Window keeps requests within the context window.
-type Window struct {
-	// The context window in tokens. Default: what the catalogue says of the model; if it does not
-	// know it, the first refusal teaches it.
-	Tokens int `yaml:"tokens" min:"1000"`
-
-	// The share of the room (the window without a reserve for the reply) above which old results
-	// are put away. Default: 0.8.
-	High float64 `yaml:"high" above:"0" max:"1"`
-
-	// The share of the room down to which they are. Default: 0.4.
-	Low float64 `yaml:"low" above:"0" max:"1"`
-
-	// Rounds at the end that stay whole if they fit. Default: 3.
-	Keep int `yaml:"keep" min:"1"`
-
-	// The model writes notes of steps before they leave its sight. Each time costs a request.
-	// Default: false.
-	Notes bool `yaml:"notes"`
-
-	// The provider shortens the conversation itself, if it can (OpenAI's Responses, Claude): a
-	// summary costs about what its request costs. Default: false.
-	Native bool `yaml:"native"`
-}
-
-// Memory sets how memories of the user are recalled and written.
-type Memory struct {
-	// Whether the memories that fit a message of the user are recalled before the model is asked.
-	// Default: auto.
-	Recall string `yaml:"recall" enum:"auto,off"`
-
-	// Who writes: the tool remember (tool), in addition a request after each answer (end), or the
-	// same, and a person confirms every memory (ask). Default: tool.
-	Write string `yaml:"write" enum:"tool,end,ask"`
-
-	// Who sees what this agent stores: all agents of the user (user), or this agent alone, by its
-	// name (agent). Default: user.
-	Scope string `yaml:"scope" enum:"user,agent"`
-}
-
-// Store names the database with the data between runs, and the owner of the data.
-type Store struct {
-	// The database: a file, or postgres://USER@HOST/DATABASE, whose password belongs in
-	// PGPASSWORD. Default: pawl/pawl.db in the folder for user data (XDG_DATA_HOME, else
-	// ~/.local/share).
-	DB string `yaml:"db"`
-
-	// The tenant that owns the data. Default: none.
-	Tenant string `yaml:"tenant"`
-
-	// The user who owns the data. Default: none.
-	User string `yaml:"user"`
-
-	// Search the documents that the tenant shares, too.
-	Shared bool `yaml:"shared"`
-}
-
-// Embed names an embedding model.
-type Embed struct {
-	// PROVIDER:MODEL, such as openai:text-embedding-3-small or ollama:nomic-embed-text. Use the
-	// same model for adding and searching.
-	Model string `yaml:"model"`
-
-	// The address of the model's API. Default: the provider's own.
-	URL string `yaml:"base_url" form:"address"`
-}
-
-// Rate bounds how often calls begin.
-type Rate struct {
-	// Names of tools, patterns and effects. Default: every tool.
-	Tools []string `yaml:"tools"`
-
-	// One call each, such as 1s.
-	Every outside.Duration `yaml:"every" above:"0" required:"true"`
-
-	// Calls that may begin at once. Default: 1.
-	Burst *int `yaml:"burst" min:"1"`
-
-	// The longest wait for a turn; a call that would wait longer is blocked. Default: none.
-	Wait outside.Duration `yaml:"wait"`
-}
-
-// Breaker stops calling a tool that fails.
-type Breaker struct {
-	// Default: every tool, each by itself.
-	Tools []string `yaml:"tools"`
-
-	// Failures in a row. Default: 5.
-	Failures *int `yaml:"failures" min:"1"`
-
-	// How long the tool is not called. Default: 30s.
-	Pause outside.Duration `yaml:"pause"`
-}
-
-// Cache stores results of pure tools.
-type Cache struct {
-	// Default: every pure tool.
-	Tools []string `yaml:"tools"`
-
-	// The size of the stored results. Default: 64 MiB.
-	Bytes *int `yaml:"bytes" min:"1"`
-
-	// The validity of a result. Default: no limit of its own.
-	Age outside.Duration `yaml:"age"`
-}
-
-// Guard checks texts, by a model or by a moderation endpoint.
-type Guard struct {
-	// Its name, in events and errors. Default: guard.
-	Name string `yaml:"name"`
-
-	// What it checks: input (the user's messages), output (replies, which then do not stream) and
-	// result (of tools). Default: all.
-	Check []string `yaml:"check" enum:"input,output,result"`
-
-	// The model that rules on each text, by rules.
-	Model *Model `yaml:"model"`
-
-	// The rules, in plain language: what to stop, and what to replace.
-	Rules string `yaml:"rules"`
-
-	// The moderation model in place of model and rules, such as openai:omni-moderation-latest. A
-	// flagged text is stopped.
-	Moderation *Model `yaml:"moderation"`
-
-	// A text whose check fails: stop, or allow. Default: stop, and a result is withheld.
-	OnError string `yaml:"on_error" enum:"stop,allow"`
-}
-
-// place is where something was said.
-type place struct{ line, column int }
 
 // Override records that the value at a path, and all below it, now comes from a flag. Findings
 // about it have no place in the file.
@@ -602,20 +295,20 @@ func (a *Agent) found(f *Finding) *Finding {
 // said returns the place of a path. Line 0 means that the value comes from elsewhere than the file.
 func (a *Agent) said(path string) (place, bool) { return a.at.of(path) }
 
-// places are the places of paths in a file.
-type places map[string]place
-
-// of returns the place of a path, or of the nearest path above it that has one.
-func (p places) of(path string) (place, bool) {
-	for {
-		if at, ok := p[path]; ok || path == "" {
-			return at, ok
+// hide replaces secret values by ${NAME}.
+func (a *Agent) hide(b []byte) []byte {
+	for _, s := range a.secrets {
+		if s.value != "" {
+			b = bytes.ReplaceAll(b, []byte(s.value), []byte("${"+s.name+"}"))
 		}
-		path = above(path)
 	}
+	return b
 }
 
-// above returns the path of what path is part of.
-func above(path string) string {
-	return path[:max(0, strings.LastIndexAny(path, ".["))]
+func (a *Agent) hidden() []string {
+	var values []string
+	for _, s := range a.secrets {
+		values = append(values, s.value)
+	}
+	return values
 }

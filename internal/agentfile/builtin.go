@@ -15,7 +15,6 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
-	"github.com/pawl-go/pawl/sandbox/proxy"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/code"
 	"github.com/pawl-go/pawl/tools/data"
@@ -217,47 +216,6 @@ func (b *builtin) http() (pawl.Toolset, error) {
 	return fetch, nil
 }
 
-// searchVariables are the variables that search.Open reads.
-const searchVariables = "BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL"
-
-// needsSearch reports that this machine has no search service for the agent. That is no fault of
-// the agent, because another machine may have one.
-func (b *builder) needsSearch() {
-	if !slices.ContainsFunc(b.agent.Tools, func(t Tool) bool { return t.Set == "search" }) {
-		return
-	}
-	if _, err := search.Open(b.env); err != nil {
-		b.tell("search: no search service is set up on this machine; a run needs one of " + searchVariables)
-	}
-}
-
-// needsSandbox reports that this machine cannot enforce the sandbox of the agent's programs. That
-// is no fault of the agent, because another machine may.
-func (b *builder) needsSandbox() {
-	if !slices.ContainsFunc(b.agent.Tools, b.sandboxed) {
-		return
-	}
-	level, err := b.agent.level()
-	if err != nil {
-		return // a fault, which is reported as such
-	}
-	if err := sandbox.Check(level); err != nil {
-		b.tell(err.Error() + "; on this machine the agent's commands and code are refused")
-	}
-}
-
-// sandboxed reports whether a tool starts programs in the sandbox.
-func (b *builder) sandboxed(t Tool) bool {
-	switch {
-	case t.Command != nil:
-		return b.opts.Commands == nil
-	case t.Set == "code":
-		return b.agent.Code != "embedded"
-	default:
-		return t.Set == "shell"
-	}
-}
-
 func (b *builtin) search() (pawl.Toolset, error) {
 	// without an engine, each call returns an error that says what is missing
 	engine, err := search.Open(b.env)
@@ -428,30 +386,4 @@ func (a *Agent) store() Store {
 		s.DB = a.relative("store.db", s.DB)
 	}
 	return s
-}
-
-// hosts is the way of programs to the hosts that are named; nil where none are.
-func (a *Agent) hosts(level sandbox.Level) (*proxy.Hosts, error) {
-	if len(a.SandboxHosts) == 0 {
-		return nil, nil
-	}
-	if level != sandbox.Strict {
-		return nil, finding(CodeConflict, "sandbox_hosts", "", "level %s of the sandbox cannot hold a program to some hosts; strict can", level)
-	}
-	h, err := proxy.New(proxy.Options{Allow: a.SandboxHosts})
-	if err != nil {
-		return nil, finding(CodeBadValue, "sandbox_hosts", "", "%s", strings.TrimPrefix(err.Error(), "sandbox proxy: allow: "))
-	}
-	return h, nil
-}
-
-// level is how hard programs are held.
-func (a *Agent) level() (l sandbox.Level, err error) {
-	if a.Sandbox == "" {
-		return sandbox.Strict, nil
-	}
-	if err = l.UnmarshalText([]byte(a.Sandbox)); err != nil {
-		return l, finding(CodeBadValue, "sandbox", "strict, standard or none", "%v", err)
-	}
-	return l, nil
 }

@@ -1,6 +1,6 @@
 package agentfile
 
-// fields.go: reflection over the structs of agent.go: fields by key, their meaning in keys.txt,
+// fields.go: reflection over the structs of keys: fields by key, their meaning in keys.txt,
 // examples and kinds of values.
 
 import (
@@ -54,6 +54,9 @@ func example(f reflect.StructField) string {
 	}
 	return "…"
 }
+
+// jsonType is the type of a key that takes any value.
+var jsonType = reflect.TypeFor[outside.JSON]()
 
 // wanter is a type with a form of its own in a file. wanted describes the form.
 type wanter interface {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	messages "github.com/pawl-go/pawl/internal/text"
 )
 
 // Code says what kind of thing a Finding is. The list is closed: Codes has all of them.
@@ -151,3 +153,6 @@ func FindingsOf(err error) Findings {
 func finding(code Code, path, hint, format string, args ...any) *Finding {
 	return &Finding{Code: code, Path: path, Hint: hint, Message: fmt.Sprintf(format, args...)}
 }
+
+// cut shortens a text that is shown.
+func cut(s string) string { return messages.Clip(s, 40) }

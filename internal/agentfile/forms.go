@@ -22,6 +22,7 @@ var (
 	_ form = (*Choice)(nil)
 	_ form = (*Output)(nil)
 	_ form = (*History)(nil)
+	_ form = (*Worker)(nil)
 )
 
 func (m *Models) wanted() string { return "the name of a model, or a list of them" }

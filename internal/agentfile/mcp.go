@@ -72,11 +72,6 @@ func (a *Agent) wrongServers() (all Findings) {
 	return all
 }
 
-// handedOn reports whether the value at a path goes to an MCP server and must be hidden.
-func handedOn(path string) bool {
-	return strings.HasPrefix(path, "mcp_servers.") && (strings.Contains(path, ".headers.") || strings.Contains(path, ".env["))
-}
-
 // served is the tools of an MCP server.
 type served struct{ pawl.Toolset }
 

@@ -312,6 +312,3 @@ func (t *telling) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		t.Model.Stream(ctx, req)(yield)
 	}
 }
-
-// index is the path of the i-th entry of a list.
-func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

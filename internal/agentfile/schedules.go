@@ -12,45 +12,8 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/outside"
 	"github.com/pawl-go/pawl/tools/schedule"
 )
-
-// Schedule is something that is to be done at times.
-type Schedule struct {
-	// Its name among the agent's schedules. Letters, digits, _ and -.
-	Name string `yaml:"name" required:"true"`
-
-	// When: daily 08:00, weekdays 08:00, weekly mon,thu 08:00, monthly last 08:00, a time such as
-	// 2026-03-01T08:00:00+01:00, or cron's five fields.
-	When string `yaml:"when" required:"true"`
-
-	// The zone of these times, such as Europe/Oslo. Default: the agent's zone.
-	Zone string `yaml:"zone"`
-
-	// The agent's task; with calls, together with their results.
-	Prompt string `yaml:"prompt"`
-
-	// Calls that are made, in this order. Calls or a prompt are required.
-	Calls []ScheduledCall `yaml:"calls"`
-
-	// The reaction to missed times: the last of them, none, or all. Default: once.
-	Misfire string `yaml:"misfire" enum:"once,skip,all"`
-
-	// Calls that deliver the report after the task, such as file_write, an http tool that is a
-	// webhook, or a command tool that sends mail. {report} in a text of their args is the answer,
-	// or the error. They need the same permission as calls.
-	Deliver []ScheduledCall `yaml:"deliver"`
-}
-
-// ScheduledCall is a call of a tool of the agent's.
-type ScheduledCall struct {
-	// The tool.
-	Tool string `yaml:"tool" required:"true"`
-
-	// Its arguments. Default: none.
-	Args outside.JSON `yaml:"args"`
-}
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 

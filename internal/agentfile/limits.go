@@ -1,0 +1,104 @@
+package agentfile
+
+// limits.go: makes the limits of a run of the key limits.
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// value returns what n points to; 0 for nil.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// limits returns the limits of the agent. The runtime takes 0 as no limit; in a file 0 is an error,
+// except for the limits that have a value for none.
+func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
+	from := &b.agent.Limits
+	stated := reflect.ValueOf(from).Elem()
+	fields := fieldsOf(stated.Type())
+	for _, info := range pawl.LimitInfos() {
+		i := fieldNamed(fields, string(info.Name))
+		if i < 0 || stated.FieldByIndex(fields[i].Index).IsNil() {
+			continue
+		}
+		value := stated.FieldByIndex(fields[i].Index).Elem()
+		into := reflect.ValueOf(&l).Elem().FieldByName(strings.TrimPrefix(info.Setting, "Limits."))
+		switch {
+		case value.IsZero() && info.None != 0:
+			into.SetInt(int64(info.None))
+		case isPositive(value):
+			into.Set(value.Convert(into.Type()))
+		default:
+			return l, badLimit(info, value)
+		}
+	}
+
+	if n := from.Parallel; n != nil && *n <= 0 {
+		return l, finding(CodeBadValue, "limits.parallel", "without it there are 10", "%d is not more than 0", *n)
+	}
+	if l.Rounds == pawl.NoRounds {
+		l.AtLimit = pawl.AtLimitReturn
+	}
+	switch from.AtLimit {
+	case "answer":
+		l.AtLimit = pawl.AtLimitAnswer
+	case "return":
+		l.AtLimit = pawl.AtLimitReturn
+	}
+	return l, b.priced(model)
+}
+
+// isPositive reports whether a number is more than 0, and finite.
+func isPositive(v reflect.Value) bool {
+	if v.CanInt() {
+		return v.Int() > 0
+	}
+	return v.Float() > 0 && !math.IsInf(v.Float(), 0)
+}
+
+// badLimit returns the finding for a limit that is too small.
+func badLimit(info pawl.LimitInfo, v reflect.Value) error {
+	shown := v.Interface()
+	hint := "without it there is no such limit; 0 rounds execute no call"
+	switch info.Unit {
+	case "TIME":
+		shown = time.Duration(v.Int())
+		hint = "a time such as 90s or 10m; without it there is no limit"
+	case "USD":
+		hint = "a number of US dollars, such as 0.50; without it there is no limit"
+	}
+
+	path := "limits." + string(info.Name)
+	if info.None != 0 {
+		return finding(CodeBadValue, path, info.Help, "%v is less than 0", shown)
+	}
+	return finding(CodeBadValue, path, hint, "%v is not more than 0", shown)
+}
+
+// priced returns an error for a limit on cost without a known price, before anything is sent.
+func (b *builder) priced(model llm.Model) error {
+	if b.agent.Limits.Cost == nil {
+		return nil
+	}
+	if p, ok := llm.As[llm.Pricer](model); ok {
+		if _, known := p.MaxCost(new(llm.Request)); known {
+			return nil
+		}
+	}
+	named := b.agent.Model[0].Name
+	name, id, _ := strings.Cut(named, ":")
+	hint := fmt.Sprintf(`give it one in a catalogue of your own: `+
+		`[{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`, name, id)
+	return finding(CodeUnavailable, "limits.cost", hint, "it cannot be enforced: the price of %s is not known", named)
+}
