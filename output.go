@@ -413,26 +413,40 @@ func (t *typed) ask(ctx context.Context, msgs []llm.Message) (*Result, error) {
 			return res, unusable(res, wrong)
 		}
 
-		words := llm.User("The answer cannot be used:" + gotype.FaultText(wrong) + answerAgain)
-		next := append(res.Messages[:len(res.Messages):len(res.Messages)], words)
-		stored := false
-		if f, ok := t.run.(followedRunner); ok {
-			after, known, err := f.FollowUp(ctx, res)
-			if err != nil {
-				return res, err
-			}
-			if after != nil {
-				t.run = after
-				stored = known
-				next = []llm.Message{words}
-			}
+		next, stored, failed := t.correction(ctx, res, wrong)
+		if failed != nil {
+			return res, failed
 		}
-		if !stored { // what a journal or a cluster has already costs no correction
+		if !stored { // a stored correction costs no request
 			n++
 		}
 		res, err = t.result(ctx, next)
 	}
 	return res, err
+}
+
+// correction makes t the run that continues res, and returns its messages. stored reports that the
+// run exists: it has the words of the check as they were then.
+func (t *typed) correction(ctx context.Context, res *Result, wrong error) (msgs []llm.Message, stored bool, err error) {
+	words := llm.User("The answer cannot be used:" + gotype.FaultText(wrong) + answerAgain)
+	whole := append(slices.Clip(res.Messages), words)
+	f, ok := t.run.(followedRunner)
+	if !ok {
+		return whole, false, nil
+	}
+
+	next, stored, err := f.FollowUp(ctx, res)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case next == nil:
+		return whole, false, nil
+	}
+	t.run = next
+	if stored {
+		return nil, true, nil
+	}
+	return []llm.Message{words}, false, nil
 }
 
 // result runs the task once.

@@ -5,7 +5,9 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -32,16 +34,48 @@ type RunnerOptions struct {
 // Runner is a run of the server, for code in the same process: see Server.Runner. It is safe for
 // concurrent use.
 type Runner struct {
-	server  *Server
-	options RunnerOptions
+	server   *Server
+	options  RunnerOptions
+	output   json.RawMessage // nil means the agent's
+	previous string          // the run whose conversation this run continues; "" means none
+	follows  int             // number of runs of the chain before this run: see FollowUp
+	first    string          // ID of the first run of the chain; "" means this run
 }
 
-var _ pawl.Runner = (*Runner)(nil)
+var _ pawl.OutputRunner = (*Runner)(nil)
 
 // Runner returns a run. It serves code in the server's process, such as an MCP server or a
 // scheduler. The run is in the journal, and clients can list, watch and answer it like their own
 // runs. It belongs to the scope in Stream's context (store.WithScope); without one it has no owner.
 func (s *Server) Runner(o RunnerOptions) *Runner { return &Runner{server: s, options: o} }
+
+// WithOutput returns a copy of r whose answer fits schema, for pawl.Into, as server/client.Runner
+// does.
+func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
+	c := *r
+	c.output = schema
+	return &c
+}
+
+// FollowUp returns the run that continues r with a new message, for pawl.Into: a run of the server
+// has the schema of the answer and not the check. The run has the ID of the first run of the chain,
+// with "-again-" and a number at its end.
+func (r *Runner) FollowUp(ctx context.Context, _ *pawl.Result) (next pawl.Runner, stored bool, err error) {
+	c := *r
+	c.first = cmp.Or(r.first, r.options.ID)
+	c.follows++
+	c.options.ID = fmt.Sprintf("%s-again-%d", c.first, c.follows)
+	c.previous = r.options.ID
+
+	_, err = r.server.runs.Head(ctx, r.caller(ctx), c.options.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return &c, false, nil
+	case err != nil:
+		return nil, false, toError(err)
+	}
+	return &c, true, nil
+}
 
 // Stream starts or resumes the run and yields its events, as server/client.Runner does. It ends
 // when the run has stopped. If the caller breaks out of the range or cancels ctx, the run
@@ -109,7 +143,13 @@ func (r *Runner) errorOf(err, cause error, end *pawl.Result) error {
 // begin starts or resumes the run, or finds it.
 func (r *Runner) begin(ctx context.Context, msgs []llm.Message) (*runs.Live, error) {
 	c := r.caller(ctx)
-	l, _, err := r.server.runs.Start(ctx, c, runs.Request{ID: r.options.ID, Agent: r.options.Agent, Messages: msgs})
+	l, _, err := r.server.runs.Start(ctx, c, runs.Request{
+		ID:       r.options.ID,
+		Agent:    r.options.Agent,
+		Messages: msgs,
+		Output:   r.output,
+		Previous: r.previous,
+	})
 	if err == nil && l == nil {
 		l, err = r.server.runs.Attach(ctx, c, r.options.ID)
 	}

@@ -38,7 +38,13 @@ func (c *call) start() error {
 		return runs.BadRequest(err.Error(), "")
 	}
 
-	l, created, err := c.Runs.Start(c.Context(), c.Caller(), runs.Request{ID: in.ID, Agent: in.Agent, Messages: msgs})
+	l, created, err := c.Runs.Start(c.Context(), c.Caller(), runs.Request{
+		ID:       in.ID,
+		Agent:    in.Agent,
+		Messages: msgs,
+		Output:   in.Output,
+		Previous: in.Previous,
+	})
 	if err != nil {
 		return err
 	}

@@ -203,7 +203,31 @@ type Runner struct {
 	ID    string      // of the conversation
 }
 
-var _ pawl.Runner = (*Runner)(nil)
+var _ pawl.OutputRunner = (*Runner)(nil)
+
+// WithOutput returns a copy of r whose answer fits schema, for pawl.Into. The conversation is the
+// same.
+func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
+	c := *r
+	if r.Agent != nil {
+		held := *r.Agent
+		held.Output = schema
+		held.OutputCheck = nil
+		c.Agent = &held
+	}
+	return &c
+}
+
+// WithCheck returns a copy of r whose answers check must accept too, for pawl.Into.
+func (r *Runner) WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool) {
+	c := *r
+	if r.Agent != nil {
+		checked := *r.Agent
+		checked.OutputCheck = check
+		c.Agent = &checked
+	}
+	return &c, true
+}
 
 // Stream resumes the conversation with msgs and yields the events of the run. The result is stored
 // before the event EventRunEnded is yielded; an error of the store comes in its place. A break

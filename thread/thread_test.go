@@ -267,3 +267,39 @@ func TestClaimWithoutSave(t *testing.T) {
 		t.Errorf("%+v, %v, %d payments", res, err, paid.Load())
 	}
 }
+
+// trip has a check of its own.
+type trip struct {
+	Days int `json:"days"`
+}
+
+func (t trip) Validate() error {
+	if t.Days < 1 {
+		return errors.New("days must be 1 or more")
+	}
+	return nil
+}
+
+// Into holds an answer of a conversation to a type. The conversation has the corrections, and
+// continues as text.
+func TestIntoOfAConversation(t *testing.T) {
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "chats.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	m := script.New(script.Say("Where to?"), script.Say(`{"days":"x"}`), script.Say(`{"days":0}`),
+		script.Say(`{"days":3}`), script.Say("Booked."))
+	chat := &thread.Runner{Agent: &pawl.Agent{Model: m}, DB: db, Scope: store.Scope{User: "ann"}, ID: "trip"}
+	if _, err := pawl.Collect(chat.Stream(t.Context(), llm.User("Plan a trip.")), nil); err != nil {
+		t.Fatal(err)
+	}
+	got, res, err := pawl.Into[trip](t.Context(), chat, llm.User("How long?"))
+	if err != nil || got.Days != 3 || res.Spent.Corrections != 2 {
+		t.Fatalf("%+v, %+v, %v", got, res, err)
+	}
+	res, err = pawl.Collect(chat.Stream(t.Context(), llm.User("Book it.")), nil)
+	if err != nil || res.Text() != "Booked." || len(res.Messages) != 10 || m.Requests()[4].Output != nil {
+		t.Errorf("%d messages, %q, %v", len(res.Messages), res.Text(), err)
+	}
+}

@@ -23,6 +23,12 @@ type Start struct {
 	// The conversation so far. For an existing run: decisions on its open calls and results of
 	// passive ones, or none to resume it.
 	Messages []llm.Message `json:"messages,omitzero"`
+	// JSON Schema of the answer, in place of the agent's; its value is in the output of the run. It
+	// is stored with the run. Default: the agent's own. For an existing run: the same, or none.
+	Output json.RawMessage `json:"output,omitzero"`
+	// ID of a run that is over. The new run continues its conversation, values and usage with
+	// messages. For an existing run: the same, or none.
+	Previous string `json:"previous,omitzero"`
 	// Respond when the run has stopped. The run continues if the client disconnects.
 	Wait bool `json:"wait,omitzero"`
 }

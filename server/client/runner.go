@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,15 +23,47 @@ type Runner struct {
 	// Agent is the name of its agent. Empty means the only agent of the server.
 	Agent string
 
-	client *Client
+	client   *Client
+	output   json.RawMessage // nil means the agent's
+	previous string          // the run whose conversation this run continues; "" means none
+	follows  int             // number of runs of the chain before this run: see FollowUp
+	first    string          // ID of the first run of the chain; "" means this run
 }
 
-var _ pawl.Runner = (*Runner)(nil)
+var _ pawl.OutputRunner = (*Runner)(nil)
 
 // Runner returns the run with that ID of an agent; an empty agent means the only one of the server.
 // The first Stream with messages starts the run. Each further Stream resumes it: without messages,
 // or with decisions on its open calls and results of passive ones. id must not be empty.
 func (c *Client) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent: agent, client: c} }
+
+// WithOutput returns a copy of r whose answer fits schema, for pawl.Into. The server stores the
+// schema with the run, and refuses it for a run that was started with another one.
+func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
+	c := *r
+	c.output = schema
+	return &c
+}
+
+// FollowUp returns the run that continues r with a new message, for pawl.Into: the program has the
+// check of the answer, and the server has not. The run has the ID of the first run of the chain,
+// with "-again-" and a number at its end.
+func (r *Runner) FollowUp(ctx context.Context, _ *pawl.Result) (next pawl.Runner, stored bool, err error) {
+	c := *r
+	c.first = cmp.Or(r.first, r.ID)
+	c.follows++
+	c.ID = fmt.Sprintf("%s-again-%d", c.first, c.follows)
+	c.previous = r.ID
+
+	res, err := r.client.send(ctx, http.MethodGet, c.path(), nil, "application/json", "")
+	if said, ok := errors.AsType[*Error](err); ok && said.Status == http.StatusNotFound {
+		return &c, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return &c, true, res.Body.Close()
+}
 
 // Stream starts or resumes the run and yields its events, including those from before the call. If
 // the server cannot continue at the last position (it was restarted, or the run was resumed), all
@@ -103,11 +136,19 @@ func (w *watch) start(msgs []llm.Message) (err error) {
 	if w.runner.ID == "" {
 		return errors.New("pawl server: the run has no id")
 	}
-	in := map[string]any{"id": w.runner.ID, "agent": w.runner.Agent, "messages": msgs}
-	if msgs == nil {
-		delete(in, "messages")
-	}
-	w.body, err = json.Marshal(in)
+	w.body, err = json.Marshal(struct {
+		ID       string          `json:"id"`
+		Agent    string          `json:"agent"`
+		Messages []llm.Message   `json:"messages,omitzero"`
+		Output   json.RawMessage `json:"output,omitzero"`
+		Previous string          `json:"previous,omitzero"`
+	}{
+		ID:       w.runner.ID,
+		Agent:    w.runner.Agent,
+		Messages: msgs,
+		Output:   w.runner.output,
+		Previous: w.runner.previous,
+	})
 	return err
 }
 

@@ -26,9 +26,10 @@ type Extras struct {
 	Forget   bool            `json:"forget,omitzero"` // the run is deleted when it has ended
 	Print    []byte          `json:"print,omitzero"`  // SHA-256 of the request's body
 	Thread   string          `json:"thread,omitzero"` // the client's conversation
-	// Of a run of a front end: the run that it follows, and the ID of the user's message. "" means
-	// none.
-	Before  string `json:"before,omitzero"`
+	// The run that this run follows: in the conversation of a front end, or as Request.Previous of
+	// Start. "" means none.
+	Before string `json:"before,omitzero"`
+	// The ID of the user's message, in the conversation of a front end. "" means none.
 	Message string `json:"message,omitzero"`
 }
 

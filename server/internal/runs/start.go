@@ -26,10 +26,17 @@ type Request struct {
 	// come from the client, and a client without the scope for tools may not call any.
 	Execute bool
 
+	// Output is the schema of the answer. Start alone reads it, and stores it as Extras. Of an
+	// existing run it is the same, or empty.
+	Output json.RawMessage
+
+	// Previous is the run whose conversation precedes Messages; "" means none. With Start, the run
+	// continues its values and its usage too.
+	Previous string
+
 	// Extras are what the client adds to the agent; they are stored with the run. Create alone
-	// reads them, and Previous.
-	Extras   Extras
-	Previous string // run whose conversation precedes Messages; "" means none
+	// reads them.
+	Extras Extras
 }
 
 // Append adds parts to the last message if it has that role: to the results or the items of the
@@ -64,6 +71,9 @@ func (s *Service) Start(ctx context.Context, c Caller, r Request) (l *Live, crea
 	if r.Agent != "" && r.Agent != head.Agent {
 		return nil, false, Fault("conflict", "run "+r.ID+" is one of agent "+head.Agent, "")
 	}
+	if err := s.checkSameExtras(ctx, c, r); err != nil {
+		return nil, false, err
+	}
 
 	// Answers go to a run that works, too: it may be about to stop with the questions.
 	if l := s.hub.find(place{c.Scope, r.ID}); l.works() {
@@ -91,7 +101,10 @@ func (s *Service) startNew(ctx context.Context, c Caller, r Request) (*Live, err
 		return nil, BadRequest("a new run has no calls to decide about", "send decisions to the run of the call")
 	}
 
-	j := job{agent: a}
+	j, err := s.newJob(ctx, c, r, a)
+	if err != nil {
+		return nil, err
+	}
 	msgs := r.Messages
 	if r.Execute {
 		j.from = &pawl.Result{Messages: msgs}
@@ -106,6 +119,35 @@ func (s *Service) startNew(ctx context.Context, c Caller, r Request) (*Live, err
 	}
 	return nil, err
 }
+
+// newJob returns the job of a run of Start: the agent with the output that the client wants, and
+// the run that it continues.
+func (s *Service) newJob(ctx context.Context, c Caller, r Request, a *pawl.Agent) (j job, err error) {
+	j = job{agent: a}
+	if isAbsent(r.Output) && r.Previous == "" {
+		return j, nil
+	}
+
+	x := Extras{Before: r.Previous}
+	if !isAbsent(r.Output) {
+		x.Output = r.Output
+	}
+	j.agent, err = x.apply(c.in(ctx), a)
+	if err != nil {
+		return j, err
+	}
+	j.meta, err = json.Marshal(x)
+	if err != nil {
+		return j, err
+	}
+	if r.Previous != "" {
+		j.from, err = s.endOf(ctx, c, r.Previous)
+	}
+	return j, err
+}
+
+// isAbsent reports whether a JSON value is not stated.
+func isAbsent(b json.RawMessage) bool { return len(b) == 0 || string(b) == "null" }
 
 // resumeWith answers an existing run and executes it if there is work to do.
 func (s *Service) resumeWith(ctx context.Context, c Caller, head store.JournalRun, r Request) (*Live, error) {
@@ -133,13 +175,47 @@ func (s *Service) resumeWith(ctx context.Context, c Caller, head store.JournalRu
 	return s.resume(ctx, c, head)
 }
 
+// checkSameExtras returns an error for a run that was started with another output or after another
+// run.
+func (s *Service) checkSameExtras(ctx context.Context, c Caller, r Request) error {
+	if isAbsent(r.Output) && r.Previous == "" {
+		return nil
+	}
+	x, err := s.Extras(ctx, c, r.ID)
+	if err != nil {
+		return err
+	}
+	if x == nil {
+		x = new(Extras)
+	}
+
+	if r.Previous != "" && r.Previous != x.Before {
+		return Fault("conflict", "run "+r.ID+" does not continue run "+r.Previous, "take another id")
+	}
+	if isAbsent(r.Output) {
+		return nil
+	}
+	is, err := json.Marshal(r.Output) // the form in which it would be stored
+	if err != nil {
+		return BadRequest("the schema of the answer: "+err.Error(), "")
+	}
+	if !bytes.Equal(is, x.Output) {
+		return Fault("conflict", "run "+r.ID+" was begun with another output", "take another id")
+	}
+	return nil
+}
+
 // checkSame returns an error for a run that was started with other messages.
 func (s *Service) checkSame(ctx context.Context, c Caller, r Request) error {
 	x, err := s.engine.Export(c.in(ctx), r.ID)
 	if err != nil {
 		return err
 	}
-	was, errWas := json.Marshal(x.Messages)
+	began := x.Messages
+	if r.Previous != "" { // they follow the messages of that run
+		began = began[max(0, len(began)-len(r.Messages)):]
+	}
+	was, errWas := json.Marshal(began)
 	is, errIs := json.Marshal(r.Messages)
 	if err := errors.Join(errWas, errIs); err != nil {
 		return err

@@ -5,6 +5,7 @@ package runs
 import (
 	"context"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
@@ -84,14 +85,23 @@ func (s *Service) Diff(ctx context.Context, c Caller, id, other string) ([]journ
 	return journal.Diff(a, b, hide)
 }
 
-// Transcript returns the conversation of a run that has ended.
+// Transcript returns the conversation of a run that is over.
 func (s *Service) Transcript(ctx context.Context, c Caller, id string) ([]llm.Message, error) {
+	res, err := s.endOf(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return res.Messages, nil
+}
+
+// endOf returns the Result of a run that is over.
+func (s *Service) endOf(ctx context.Context, c Caller, id string) (*pawl.Result, error) {
 	head, err := s.Head(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
 	if !isOver(head) {
-		return nil, Fault("conflict", "the response "+id+" is not over", "give its calls their results")
+		return nil, Fault("conflict", id+" is not over", "give its calls their results")
 	}
 	j, err := s.jobOf(c.in(ctx), place{c.Scope, id}, head.Agent)
 	if err != nil {
@@ -102,8 +112,8 @@ func (s *Service) Transcript(ctx context.Context, c Caller, id string) ([]llm.Me
 			return nil, err
 		}
 		if isEnd(e) && e.Result != nil {
-			return e.Result.Messages, nil
+			return e.Result, nil
 		}
 	}
-	return nil, Fault("conflict", "the response "+id+" has no end", "")
+	return nil, Fault("conflict", id+" has no end", "")
 }
