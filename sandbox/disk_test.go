@@ -21,7 +21,8 @@ func TestDiskAsUser(t *testing.T) {
 
 // The limit applies to all files of the folders together, each of which is small enough: in one
 // folder or many, with names or without, at any depth. Writing within the limit is permitted, also
-// while another program fills the disk, and existing files do not count.
+// while another program fills the disk, and existing files do not count. A process that ends just
+// when it is examined hides nothing.
 func TestDisk(t *testing.T) {
 	t.Parallel()
 	const mb = 1 << 20
@@ -47,6 +48,7 @@ func TestDisk(t *testing.T) {
 			{name: "too deep for a path", script: `n=$(printf %0200d 0); i=0; while [ $i -lt 30 ]; do mkdir $n && cd -P $n || exit; i=$((i+1)); done; for i in 1 2 3 4 5 6; do head -c 16000000 /dev/zero >f$i || exit; done; sleep 20`, want: sandbox.UsedDisk},
 			{name: "closed", script: `mkdir d; for i in 1 2 3 4 5 6; do head -c 16000000 /dev/zero >d/f$i || exit; done; chmod 0 d; sleep 20`, want: sandbox.UsedDisk},
 			{name: "within", script: `head -c 30000000 /dev/zero >f; sleep 0.6; rm f; head -c 30000000 /dev/zero >f; echo done`, want: sandbox.Exited},
+			{name: "processes end", script: `for n in 1 2 3 4 5 6; do while [ ! -e end ]; do rm -f none; done & done; i=0; while [ $i -lt 20 ]; do head -c 5000000 /dev/zero >f; rm f; i=$((i+1)); done; touch end; wait; echo done`, want: sandbox.Exited},
 			{name: "others", script: `head -c 1000000 /dev/zero >f; touch go; while ! [ -e went ]; do sleep 0.05; done; sleep 0.6; echo done`, want: sandbox.Exited, others: true},
 			{name: "others delete", script: `head -c 30000000 /dev/zero >f; touch go; while ! [ -e went ]; do sleep 0.05; done; sleep 0.6; for i in 1 2 3 4; do head -c 16000000 /dev/zero >f$i || exit; done; sleep 20`, want: sandbox.UsedDisk, others: true, delete: true},
 		} {

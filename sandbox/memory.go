@@ -121,11 +121,26 @@ func (p process) dir() string {
 	return dir
 }
 
-// running reports whether a process or thread runs: it exists, and has not ended.
+// ending is the flag of a process or thread that has begun to end (Linux: PF_EXITING). It has no
+// memory any more, so its files belong to root and only root can examine it, although it can still
+// be in the state of a process that runs.
+const ending = 0x4
+
+// running reports whether a process or thread runs: it exists, and has not begun to end.
 func running(dir string) bool {
 	b, err := os.ReadFile(dir + "/stat")
-	_, state, _ := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" "))
-	return err == nil && len(state) > 0 && state[0] != 'Z' && state[0] != 'X'
+	if err != nil {
+		return false
+	}
+
+	// The name can have any character. State, five numbers and the flags follow it.
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(fields) < 7 {
+		return false
+	}
+	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
+	ended := bytes.ContainsAny(fields[0], "ZX")
+	return err == nil && flags&ending == 0 && !ended
 }
 
 // resident returns the resident memory of a process.
