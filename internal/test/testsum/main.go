@@ -130,7 +130,9 @@ func (rs results) refuseSkips(out io.Writer) {
 	}
 }
 
-var atLine = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)`)
+// A test's messages stand at lines of its source. A script of package testscript has one message
+// for all of its output, in which the command that skipped it is a line.
+var message = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)|^\s+> .*\bskip '(.*)'`)
 
 // read reads one run. A skipped test's reason is its last message.
 func read(name string) (results, error) {
@@ -159,8 +161,8 @@ func read(name string) (results, error) {
 		test := [2]string{e.Package, e.Test}
 		switch {
 		case e.Action == "output":
-			if m := atLine.FindStringSubmatch(e.Output); m != nil {
-				messages[test] = m[1]
+			if m := message.FindStringSubmatch(e.Output); m != nil {
+				messages[test] = cmp.Or(m[1], m[2])
 			}
 		case e.Action != "pass" && e.Action != "fail" && e.Action != "skip":
 		case e.Test != "":
