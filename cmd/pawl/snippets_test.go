@@ -57,6 +57,7 @@ func TestSnippets(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimPrefix(name, "docs/"), func(t *testing.T) {
+			t.Parallel() // the commands of a page run in a folder of its own
 			if err := sandbox.Check(sandbox.Strict); err != nil && runsPrograms[name] {
 				t.Skip(err)
 			}
