@@ -58,7 +58,7 @@ func TestSnippets(t *testing.T) {
 	for _, name := range names {
 		t.Run(strings.TrimPrefix(name, "docs/"), func(t *testing.T) {
 			t.Parallel() // the commands of a page run in a folder of its own
-			if err := sandbox.Check(sandbox.Strict); err != nil && runsPrograms[name] {
+			if err := sandbox.Check(sandbox.Strict); err != nil && needSandbox[name] {
 				t.Skip(err)
 			}
 			b, err := os.ReadFile(filepath.Join("..", "..", name))
@@ -72,8 +72,8 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
-// runsPrograms are the pages whose commands run command tools, in the sandbox.
-var runsPrograms = map[string]bool{"docs/guide/tools.md": true}
+// needSandbox are the pages whose agents have programs of the sandbox, which `pawl check` looks for.
+var needSandbox = map[string]bool{"docs/guide/tools.md": true, "docs/guide/coding.md": true}
 
 // page is a page under check, with the folder in which its commands run.
 type page struct {
