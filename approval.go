@@ -283,6 +283,8 @@ func (w *work) reconciled(ctx context.Context, q PendingCall) (res llm.ToolResul
 		w.x.Decision = &llm.Decision{Key: q.Key, Digest: q.Digest, By: "reconcile", Result: happened}
 		return *happened, true, nil
 	}
+
+	w.isReconciled = true
 	a, err := w.judged(ctx, q.Call) // it did not happen: an approval covers one attempt
 	if err != nil || a.Verdict == VerdictAllow {
 		return res, err != nil, err

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pawl-go/pawl/delivery"
+	"github.com/pawl-go/pawl/internal/intent"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -34,20 +34,17 @@ func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 	case EffectPure, EffectRead, EffectIdempotent:
 		retries = maxRetries
 	}
-	s := w.task.scope
+	// Only of a write does it matter whether it happened.
+	if w.tool.StatesSending && w.tool.Effect.Assumed() == EffectWrite {
+		w.late = new(intent.Late)
+	}
 	for try := 0; ; try++ {
-		if s.engine.Intend != nil && w.tool.Effect != EffectCompose && w.tool != s.answer {
-			if err := s.engine.Intend(ctx, *w.task, w.x.Call, w.tool, w.x.Attempts+1); err != nil {
-				return llm.ToolResult{}, &failure{outcome: OutcomeCancelled, err: err,
-					text: "Not run: it could not be recorded."}
+		if w.late == nil {
+			if err := w.intend(ctx, w.x.Call, w.x.Attempts+1); err != nil {
+				return llm.ToolResult{}, notRecorded(err)
 			}
 		}
 		w.x.Attempts++
-		if w.tool.Effect.Assumed() == EffectWrite {
-			for v := s.within; v != nil; v = v.work.task.scope.within {
-				v.wrote.Store(true)
-			}
-		}
 		w.inv.Attempt, w.inv.Call = w.x.Attempts, w.x.Call
 		w.inv.Call.Args, w.inv.Call.Opaque = bytes.Clone(w.x.Call.Args), w.x.Call.Opaque.Clone()
 		started := w.x
@@ -58,6 +55,7 @@ func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 			return res, err
 		}
 		w.notice("retry", fmt.Sprintf("attempt %d failed: %v", w.x.Attempts, err))
+		w.retried(err)
 		if !wait(ctx, retryDelay<<try) {
 			return res, err
 		}
@@ -93,6 +91,9 @@ func (w *work) attempt(outer context.Context, started *Execution) (res llm.ToolR
 		}
 	}
 	res, err = w.call(ctx)
+	if _, refused := w.late.End(); refused != nil && ctx.Err() == nil {
+		return llm.ToolResult{}, notRecorded(refused)
+	}
 	if err == nil || ctx.Err() == nil {
 		return res, err
 	}
@@ -104,6 +105,32 @@ func (w *work) attempt(outer context.Context, started *Execution) (res llm.ToolR
 		return res, w.timedOut(err)
 	}
 	return res, w.interrupted(outer, err)
+}
+
+// intend stores the intent of an attempt of call. Nothing of the attempt has an effect before.
+func (w *work) intend(ctx context.Context, call llm.ToolCall, attempt int) error {
+	s := w.task.scope
+	if w.tool.Effect.Assumed() == EffectWrite {
+		for v := s.within; v != nil; v = v.work.task.scope.within {
+			v.wrote.Store(true)
+		}
+	}
+	if !w.isRecorded() {
+		return nil
+	}
+	return s.engine.Intend(ctx, *w.task, call, w.tool, attempt)
+}
+
+// isRecorded reports whether an engine stores the intents of the call. A composing call has the
+// intents of its nested calls.
+func (w *work) isRecorded() bool {
+	s := w.task.scope
+	return s.engine.Intend != nil && w.tool.Effect != EffectCompose && w.tool != s.answer
+}
+
+// notRecorded returns the error of a call whose intent the engine has not stored.
+func notRecorded(err error) error {
+	return &failure{outcome: OutcomeCancelled, err: err, text: "Not run: it could not be recorded."}
 }
 
 // overdue is called when the context of an attempt has ended. After a timeout it abandons the call
@@ -158,9 +185,16 @@ func (w *work) interrupted(ctx context.Context, err error) error {
 	default:
 		f.text = "Interrupted" + sentence(c)
 		// A composing call would repeat its nested Writes, unless an engine replays their outcomes.
-		writes := w.tool.Effect.Assumed() == EffectWrite || w.inv.wrote.Load() && !w.task.scope.engine.Replays
-		if writes && c != delivery.NotSent && c != delivery.Refused {
+		writes := w.tool.Effect.Assumed() == EffectWrite
+		composed := w.inv.wrote.Load() && !w.task.scope.engine.Replays
+		switch {
+		case (writes || composed) && !isCertain(c):
 			f.outcome = OutcomeUnknown
+
+		// The intent is stored, so that an open call would be unknown to the next process. The
+		// outcome is stored in its place.
+		case writes && w.isRecorded() && !w.isUnsent():
+			f.outcome = OutcomeError
 		}
 	}
 	return f
@@ -215,6 +249,9 @@ func (w *work) abandon(cause error) {
 		a.x.Values = w.inv.set
 		a.x.Spent = w.inv.spent // they do not change any more
 		a.inv.wrote.Store(w.inv.wrote.Load())
+		a.late = w.late
+		a.lost.Store(w.lost.Load())
+		a.isReconciled = w.isReconciled
 	}
 	f, ok := cause.(*failure)
 	switch {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/delivery"
+	"github.com/pawl-go/pawl/internal/intent"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -84,6 +85,10 @@ type work struct {
 	started atomic.Pointer[Execution] // x when the last attempt started; nil before the first
 	watched atomic.Pointer[Execution] // the attempt whose timer runs
 	slot    atomic.Bool               // whether it holds a slot
+
+	late         *intent.Late // the intent that the tool stores; nil means stored before each attempt
+	lost         atomic.Bool  // whether an attempt of this process before the last may have happened
+	isReconciled bool         // whether Reconcile found that no attempt before took effect
 
 	// holder holds the events of the call until its reply is complete. nil means that the call did
 	// not start early.

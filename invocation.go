@@ -79,6 +79,23 @@ func (v *Invocation) Since() time.Time {
 	return v.work.x.Started
 }
 
+// Sending states that the call may take effect from now on. A tool with StatesSending calls it
+// immediately before the first byte of the call leaves the process. It returns nil when the engine
+// of the run has stored the intent of the call. After an error nothing may be sent.
+//
+// Further calls of Sending return what the first one returned. For other tools, the intent is
+// stored before Run, and Sending returns nil. v may be nil: a tool may be called without a run.
+func (v *Invocation) Sending(ctx context.Context) error {
+	if v == nil || v.work.late == nil {
+		return nil
+	}
+	w := v.work
+	return w.late.Begin(func() error {
+		x := w.started.Load()
+		return w.intend(ctx, x.Call, x.Attempts)
+	})
+}
+
 // FromCache records that the result is the result of an earlier call: Execution.Cached.
 func (v *Invocation) FromCache() {
 	v.mu.Lock()

@@ -117,7 +117,12 @@ func (w *work) failed(err error) llm.ToolResult {
 	case errors.As(err, &b):
 		x.Outcome = OutcomeBlocked
 		x.Error = b.reason
-		return llm.ErrorResult("Blocked: " + b.reason)
+		x.Certainty = w.overall(w.certaintyOf(err))
+		why := "Blocked: " + b.reason
+		if x.Certainty != "" {
+			why = strings.TrimSuffix(why, ".") + sentence(x.Certainty)
+		}
+		return llm.ErrorResult(why)
 	case errors.As(err, &f):
 		x.Outcome, x.Error, x.Limited = f.outcome, f.Error(), f.limit
 		x.Certainty = f.certainty
@@ -134,7 +139,7 @@ func (w *work) failed(err error) llm.ToolResult {
 		return llm.ErrorResult(f.text)
 	case errors.As(err, &call):
 		x.Outcome, x.Error = OutcomeError, text.Clip(call.Error(), 500)
-		x.Certainty = w.certaintyOf(call)
+		x.Certainty = w.overall(w.certaintyOf(call))
 		return withCertainty(call.Result, x.Certainty)
 	}
 	x.Outcome, x.Error = OutcomeError, err.Error()
@@ -171,13 +176,46 @@ func (w *work) mayChange() bool {
 }
 
 // interruptedCertainty returns what is known about a call that ended with its context, or without
-// its tool: nothing but what err states, so that it may have happened if it can change something.
+// its tool: what err states, or that the tool has sent nothing. Otherwise it may have happened, if it
+// can change something.
 func (w *work) interruptedCertainty(err error) delivery.Certainty {
 	stated := w.certaintyOf(err)
-	if stated == "" && w.mayChange() {
+	switch {
+	case stated != "" || !w.mayChange():
+	case w.isUnsent():
+		stated = delivery.NotSent
+	default:
+		stated = delivery.Unknown
+	}
+	return w.overall(stated)
+}
+
+// isUnsent ends the attempt for a tool with StatesSending, and reports whether it has sent nothing.
+func (w *work) isUnsent() bool {
+	unsent, _ := w.late.End()
+	return unsent
+}
+
+// isCertain reports whether a call with c has had no effect.
+func isCertain(c delivery.Certainty) bool {
+	return c == delivery.NotSent || c == delivery.Refused
+}
+
+// overall returns what is known about the whole call, if c is known about its last attempt: an
+// earlier attempt may have taken effect.
+func (w *work) overall(c delivery.Certainty) delivery.Certainty {
+	earlier := w.task.Attempt > 0 && !w.isReconciled
+	if isCertain(c) && (earlier || w.lost.Load()) {
 		return delivery.Unknown
 	}
-	return stated
+	return c
+}
+
+// retried records that an attempt with the error err is followed by another one.
+func (w *work) retried(err error) {
+	if w.mayChange() && !isCertain(w.certaintyOf(err)) {
+		w.lost.Store(true)
+	}
 }
 
 // sentence returns the words of a certainty for the model, to follow a text without a full stop.

@@ -57,6 +57,12 @@ type Tool struct {
 	// runs, and what it returns is dropped. A call of EffectPure without a Timeout may wait for
 	// Run.
 	Timeout time.Duration
+	// StatesSending means that Run calls Invocation.Sending immediately before the call can take
+	// effect, such as after a connection was made. A call that ends or is interrupted before that,
+	// also by a crash, was certainly not sent, and a durable run executes it again without a
+	// question. Nothing that Run does before Sending may have an effect, also not in a function
+	// around Run. false means that a call may have taken effect from its start on.
+	StatesSending bool
 	// NoRepair rejects arguments that need a repair. Otherwise they are repaired if they have one
 	// reading.
 	NoRepair bool
@@ -301,7 +307,7 @@ func (t *Tool) Clone() *Tool {
 		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
 		MaxResult: t.MaxResult, Pin: t.Pin, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline,
 		Concurrent: t.Concurrent, Repair: t.Repair, Address: t.Address, Server: t.Server, agent: t.agent,
-		fits: t.fits}
+		fits: t.fits, StatesSending: t.StatesSending}
 }
 
 // Agent returns the agent of a tool that Agent.Tool returned, and nil for other tools. Do not

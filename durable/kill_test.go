@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 		if os.Getenv("PAWL_DURABLE_BACKGROUND") != "" {
 			run = backgroundChild
 		}
+		if os.Getenv(sendingVariable) != "" {
+			run = unsentChild
+		}
 		if err := run(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

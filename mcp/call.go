@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/mcp/internal/wire"
 )
 
 // runner returns the function that executes the calls of a tool.
@@ -26,7 +27,7 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 	digest := d.Digest()
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var res *sdk.CallToolResult
-		s, refusal, err := c.within(ctx, d.Name, digest, func(s *session) (err error) {
+		s, refusal, err := c.within(ctx, d.Name, digest, func(ctx context.Context, s *session) (err error) {
 			res, err = c.callTool(ctx, s, d.Name, call)
 			return err
 		})
@@ -61,20 +62,36 @@ func (c *Client) callTool(ctx context.Context, s *session, name string,
 // within calls do with a connection, and once more with a new one if the server no longer has the
 // session: it has then not processed the request. A nil session means that do was not called. See
 // ready for the refusal.
-func (c *Client) within(ctx context.Context, name, digest string, do func(s *session) error) (*session, string, error) {
+func (c *Client) within(ctx context.Context, name, digest string,
+	do func(ctx context.Context, s *session) error) (*session, string, error) {
 	for again := false; ; again = true {
 		s, refusal, err := c.ready(ctx, name, digest)
 		if err != nil || refusal != "" {
 			return nil, refusal, err
 		}
 
-		err = do(s)
+		err = c.send(ctx, s, do)
 		s.use.Done()
 		if again || certaintyOf(err) != expired || ctx.Err() != nil {
 			return s, "", err
 		}
 		c.drop(s)
 	}
+}
+
+// sendKey marks the contexts of the requests of a call. Requests that begin or list a session may
+// belong to a call too, and have no effect.
+type sendKey struct{}
+
+// send calls do, after the engine of the run has stored the intent of the call: before the first
+// byte to a program, and for HTTP when there is a connection (carrier.sendOnce).
+func (c *Client) send(ctx context.Context, s *session, do func(ctx context.Context, s *session) error) error {
+	if c.web == nil {
+		if err := pawl.InvocationFrom(ctx).Sending(ctx); err != nil {
+			return &wire.NotDone{Err: err}
+		}
+	}
+	return do(context.WithValue(ctx, sendKey{}, true), s)
 }
 
 // notMade returns the error of a call that was never sent to the server, or that the server refused

@@ -26,7 +26,7 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 			return
 		}
 		t := &pawl.Tool{Name: as, Description: description, Input: json.RawMessage(schema), Effect: pawl.EffectRead,
-			Timeout: c.server.callTime(), Server: c.server.Name, Run: run}
+			Timeout: c.server.callTime(), Server: c.server.Name, StatesSending: true, Run: run}
 		if !c.server.Trust {
 			t.Effect = pawl.EffectUnstated // the effect of reading is unknown there
 		}
@@ -149,7 +149,7 @@ func over[T any](c *Client, do func(context.Context, *session, T) (llm.ToolResul
 			return llm.ToolResult{}, err
 		}
 		var res llm.ToolResult
-		s, _, err := c.within(ctx, "", "", func(s *session) (err error) {
+		s, _, err := c.within(ctx, "", "", func(ctx context.Context, s *session) (err error) {
 			_, work := c.begin(ctx, "")
 			defer c.end(work)
 			res, err = do(ctx, s, args)

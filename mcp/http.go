@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -20,7 +19,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/internal/outgoing"
 	"github.com/pawl-go/pawl/mcp/internal/transport"
 	"github.com/pawl-go/pawl/mcp/internal/wire"
 )
@@ -164,13 +165,19 @@ func authorized(r *http.Request, token string) *http.Request {
 	return r
 }
 
-// sendOnce sends a request. An error of a request for which there was no connection is a
-// *wire.NotDone.
+// sendOnce sends a request. An error of a request of which nothing was sent is a *wire.NotDone. The
+// first byte of a call is sent after the engine of the run has stored its intent.
 func (c *carrier) sendOnce(r *http.Request) (*http.Response, error) {
-	var connected atomic.Bool
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
-	res, err := c.web.guard.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
-	if err != nil && !connected.Load() {
+	var begun atomic.Bool
+	ctx := outgoing.Before(r.Context(), func() (err error) {
+		if isCall, _ := r.Context().Value(sendKey{}).(bool); isCall {
+			err = pawl.InvocationFrom(r.Context()).Sending(r.Context())
+		}
+		begun.Store(err == nil)
+		return err
+	})
+	res, err := c.web.guard.RoundTrip(r.WithContext(ctx))
+	if err != nil && !begun.Load() {
 		return nil, &wire.NotDone{Err: err}
 	}
 	return res, err

@@ -113,6 +113,8 @@ func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definit
 		Concurrent:  s.Concurrent,
 		Address:     s.identity(),
 		Server:      s.Name,
+
+		StatesSending: true,
 	}
 
 	// A text is suspicious only if neither the lock nor the operator vouches for it.

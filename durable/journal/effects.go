@@ -59,6 +59,11 @@ func effects(h *record.History, alive bool) []LedgerEntry {
 	for key := range h.Attempts {
 		out = append(out, started(h, key, alive))
 	}
+	for key, done := range h.Outcomes {
+		if x := done.Execution; len(h.Attempts[key]) == 0 && x.Attempts > 0 && x.Certainty != "" {
+			out = append(out, unsent(key, done))
+		}
+	}
 	for key := range h.Questions {
 		q := h.OpenQuestion(key)
 		if q == nil || len(h.Attempts[key]) > 0 || q.Waiting.Passive {
@@ -99,6 +104,25 @@ func started(h *record.History, key llm.Key, alive bool) LedgerEntry {
 	}
 	f.setQuestion(h.OpenQuestion(key))
 	return f
+}
+
+// unsent returns the entry of a call whose tool was started and sent nothing: it has no intent
+// (pawl.Tool.StatesSending).
+func unsent(key llm.Key, done *record.Outcome) LedgerEntry {
+	x := done.Execution
+	return LedgerEntry{
+		Key:       key,
+		Tool:      x.Call.Name,
+		Effect:    pawl.EffectWrite,
+		State:     stateOf(x.Outcome, x.Certainty),
+		Call:      x.Call,
+		Attempts:  x.Attempts,
+		Began:     x.Started,
+		Ended:     x.Ended,
+		Outcome:   x.Outcome,
+		Error:     x.Error,
+		Certainty: x.Certainty,
+	}
 }
 
 // stateOf returns the state of a call that has ended.

@@ -10,6 +10,7 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -247,7 +248,7 @@ func unfinished(ctx context.Context, back *callback, t pawl.Task, x *pawl.Execut
 		return nil
 	case x.Outcome != pawl.OutcomeCancelled && x.Outcome != pawl.OutcomeUnknown:
 		return nil
-	case x.Attempts <= t.Attempt:
+	case x.Attempts <= t.Attempt, x.Certainty == delivery.NotSent:
 		return sdk.NewApplicationError("the worker was stopped before the call began", again)
 	}
 	return errors.New("the worker was stopped")

@@ -28,16 +28,18 @@ func TestToolDefHasEveryField(t *testing.T) {
 	full := pawl.Tool{Name: "n", Description: "d", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`),
 		Deferred: true, Passive: true, Effect: pawl.EffectCompose,
 		Inline: true, Timeout: time.Second, NoRepair: true, MaxResult: 1, Pin: true, Address: "a", Server: "s",
-		Concurrent: true, Repair: func(args json.RawMessage) (json.RawMessage, error) { return args, nil },
+		Concurrent: true, StatesSending: true,
+		Repair:    func(args json.RawMessage) (json.RawMessage, error) { return args, nil },
 		Serial:    func(json.RawMessage) string { return "" },
 		Run:       func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, nil },
 		Reconcile: func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }}
 	v := reflect.ValueOf(&full).Elem()
 	def := define(&full)
 	passive := def.tool()
-	notRecorded := []string{"Run", "Reconcile", "Repair"} // the activity executes it
+	// the activity executes it
+	notRecorded := []string{"Run", "Reconcile", "Repair", "StatesSending"}
 	// no function runs where a model is requested
-	notMade := []string{"Run", "Reconcile", "Repair", "Inline", "Serial"}
+	notMade := []string{"Run", "Reconcile", "Repair", "StatesSending", "Inline", "Serial"}
 	for _, name := range fieldNames(v.Type()) {
 		if v.FieldByName(name).IsZero() {
 			t.Errorf("the test gives pawl.Tool.%s no value", name)

@@ -84,7 +84,7 @@ func New(opts *Options) (*pawl.Tool, error) {
 	}
 	// MaxResult is -1 because max_chars bounds the result.
 	return toolrun.Define(definitions, "fetch", &pawl.Tool{Name: "http_fetch", Input: f.input(), Effect: f.effect(),
-		MaxResult: -1, Run: toolrun.Func(f.run)}), nil
+		MaxResult: -1, StatesSending: true, Run: toolrun.Func(f.run)}), nil
 }
 
 // withHeader adds the caller's headers to requests to the hosts that the caller named.

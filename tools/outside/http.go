@@ -60,7 +60,8 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, *request, error) {
 	}
 	address, _, _ := strings.Cut(d.URL, "?")
 	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: input, Effect: effectOf(r.method),
-		Concurrent: d.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run, Address: address}
+		Concurrent: d.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run, Address: address,
+		StatesSending: true}
 	if d.Effect != nil {
 		t.Effect = *d.Effect
 	}

@@ -293,7 +293,7 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	}
 	t := &pawl.Tool{Name: o.name, Description: o.description(), Input: input, Effect: effectOf(o.method),
 		Concurrent: s.def.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run,
-		Address: r.origin.String()}
+		Address: r.origin.String(), StatesSending: true}
 	return t, checked(t)
 }
 

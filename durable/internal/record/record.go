@@ -21,9 +21,10 @@ const (
 	KindReply = "reply" // KEY of the request: the model's reply
 	// KEY of the request/background/N: the reply that the provider computes in the background
 	KindBackground = "background"
-	KindIntent     = "intent"   // KEY/intent/N: the call at KEY is about to start attempt N
-	KindOutcome    = "outcome"  // KEY: the outcome of the call
-	KindQuestion   = "question" // KEY/question/N: the pending question of the call
+	// KEY/intent/N: attempt N of the call at KEY may have an effect from now on
+	KindIntent   = "intent"
+	KindOutcome  = "outcome"  // KEY: the outcome of the call
+	KindQuestion = "question" // KEY/question/N: the pending question of the call
 	// KEY/question/N/decision: the answer; after it KEY/question/N/decision/M, if the answer before
 	// expired
 	KindDecision = "decision"
@@ -74,7 +75,8 @@ type Background struct {
 	Sent       *SentRequest `json:"sent,omitzero"` // as in Reply
 }
 
-// Intent says that an attempt of a call is about to start.
+// Intent says that an attempt of a call may have an effect from now on: it is about to start, or to
+// send (pawl.Tool.StatesSending).
 type Intent struct {
 	Asked    llm.ToolCall  `json:"asked"` // as made by the model, or by the call around it
 	Call     llm.ToolCall  `json:"call"`

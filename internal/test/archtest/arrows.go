@@ -39,7 +39,7 @@ var planned = []string{}
 // loses "." as soon as no package of the line uses it.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: join(low, "delivery", "llm", "internal/conversation", "internal/schema", "internal/schema/gotype", "internal/text", "internal/jsonform", "internal/plantext"),
+	{from: ".", to: join(low, "delivery", "llm", "internal/conversation", "internal/intent", "internal/schema", "internal/schema/gotype", "internal/text", "internal/jsonform", "internal/plantext"),
 		modules: []string{jsonModule, schemaModule}},
 	{from: "delivery", to: []string{"llm"}},
 	{from: "internal/runtrace"},
@@ -64,6 +64,8 @@ var arrows = []arrow{
 	{from: "internal/dialect", to: []string{"internal/jsonscan", "internal/text"}},
 	{from: "internal/mediatype"},
 	{from: "internal/netguard", to: []string{"internal/text"}},
+	{from: "internal/outgoing"},
+	{from: "internal/intent"},
 	{from: "internal/protect"},
 	{from: "internal/guard"},
 	{from: "internal/gate"},
@@ -76,7 +78,7 @@ var arrows = []arrow{
 	// what the tools of all families share
 	{from: "internal/foreign", to: []string{"llm", "internal/jsonform", "internal/mediatype", "internal/text"}},
 	{from: "tools/internal/toolrun", to: []string{".", "llm", "internal/jsonform"}},
-	{from: "tools/internal/sending", to: []string{"delivery", "llm"}},
+	{from: "tools/internal/sending", to: []string{".", "delivery", "internal/outgoing", "llm"}},
 	{from: "tools/internal/webpage", to: []string{"delivery", "internal/mediatype", "internal/text", "tools/internal/sending"}, modules: []string{"codeberg.org/readeck/go-readability/v2",
 		"github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
 	{from: "tools/internal/document", to: []string{"tools/internal/webpage", "internal/jsonscan", "internal/text"},
@@ -146,7 +148,7 @@ var arrows = []arrow{
 	{from: "mcp/internal/wire"},
 	{from: "mcp/internal/transport", to: []string{"internal/guard", "mcp/internal/wire"},
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
-	{from: "mcp", to: join(low, ".", "delivery", "llm", "policy", "internal/foreign", "internal/jsonform", "redact", "internal/netguard", "internal/gate", "internal/schema",
+	{from: "mcp", to: join(low, ".", "delivery", "llm", "policy", "internal/foreign", "internal/jsonform", "redact", "internal/netguard", "internal/outgoing", "internal/gate", "internal/schema",
 		"mcp/internal/transport", "mcp/internal/wire"),
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{".", "llm", "internal/conversation", "internal/jsonform", "internal/nearest", "internal/text"}},

@@ -15,7 +15,9 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/delivery"
+	"github.com/pawl-go/pawl/internal/outgoing"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -29,11 +31,14 @@ type Request struct {
 
 type requestKey struct{}
 
-// Watch returns a context whose requests are watched.
+// Watch returns a context whose requests are watched. Their first byte is sent after the engine of
+// the run has stored the intent of the call: pawl.Invocation.Sending.
 func Watch(ctx context.Context) (context.Context, *Request) {
 	r := new(Request)
+	call := pawl.InvocationFrom(ctx)
+	watched := outgoing.Before(ctx, func() error { return call.Sending(ctx) })
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { r.sent.Store(true) }}
-	return context.WithValue(httptrace.WithClientTrace(ctx, trace), requestKey{}, r), r
+	return context.WithValue(httptrace.WithClientTrace(watched, trace), requestKey{}, r), r
 }
 
 // Answered records the response to a request whose context may be watched.
