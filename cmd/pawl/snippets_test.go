@@ -72,7 +72,7 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
-// needSandbox are the pages whose agents have programs of the sandbox, which `pawl check` looks for.
+// needSandbox are the pages whose agents have programs of the sandbox: `pawl check` looks for it.
 var needSandbox = map[string]bool{"docs/guide/tools.md": true, "docs/guide/coding.md": true}
 
 // page is a page under check, with the folder in which its commands run.
