@@ -292,7 +292,7 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		if w.p.res.End == TimedOut { // during the set-up: Wait reports it as at any other time
+		if w.p.res.End.Used() != "" { // during the set-up: Wait reports it as at any other time
 			return w.p, nil
 		}
 		return nil, err
@@ -348,8 +348,9 @@ func (l *launch) handshake(w *watcher) error {
 		return fmt.Errorf("sandbox: sending the order to the child: %w", err)
 	}
 
+	// A child that ended before it had read its order resets the connection.
 	said, err := l.hear(w)
-	if err != nil {
+	if err != nil && !errors.Is(err, unix.ECONNRESET) {
 		return fmt.Errorf("sandbox: reading from the child: %w", err)
 	}
 	last, ready := decodeReplies(json.NewDecoder(bytes.NewReader(said)))
