@@ -88,7 +88,7 @@ type sendKey struct{}
 func (c *Client) send(ctx context.Context, s *session, do func(ctx context.Context, s *session) error) error {
 	if c.web == nil {
 		if err := pawl.InvocationFrom(ctx).Sending(ctx); err != nil {
-			return &wire.NotDone{Err: err}
+			return &wire.NotDone{Err: err, Own: true}
 		}
 	}
 	return do(context.WithValue(ctx, sendKey{}, true), s)
@@ -98,10 +98,13 @@ func (c *Client) send(ctx context.Context, s *session, do func(ctx context.Conte
 // before any work.
 func notMade(ctx context.Context, server string, err error) error {
 	text := fmt.Sprintf("the call was not made: the MCP server %s cannot be reached: %v", server, err)
+	if !isDown(err) {
+		text = fmt.Sprintf("the call to the MCP server %s was not made: %v", server, err)
+	}
 	if ctx.Err() != nil {
 		return delivery.NewError(delivery.NotSent, text, context.Cause(ctx))
 	}
-	return delivery.NewError(delivery.NotSent, text, pawl.RetryableError(err))
+	return delivery.NewError(delivery.NotSent, text, retryable(err, err))
 }
 
 // lostCall returns the error of a call that was sent and got no result.
@@ -247,15 +250,17 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 	case answered:
 		return llm.ErrorResult(fmt.Sprintf("The MCP server %s refused the call: %s (code %d)", c.server.Name, text, said.Code)), nil
 	case notSent:
-		c.drop(s) // the next run learns whether the server is away
-		return llm.ToolResult{}, notMade(ctx, c.server.Name, errors.New(text))
+		if isDown(err) {
+			c.drop(s) // the next run learns whether the server is away
+		}
+		return llm.ToolResult{}, notMade(ctx, c.server.Name, &fault{text: text, cause: err})
 	case refused, expired:
 		said := fmt.Sprintf("the call was not made: the MCP server %s refused it: %s", c.server.Name, text)
-		return llm.ToolResult{}, delivery.NewError(delivery.Refused, said, pawl.RetryableError(errors.New(text)))
+		return llm.ToolResult{}, delivery.NewError(delivery.Refused, said, retryable(errors.New(text), err))
 	}
 	if !lost(err) && s.alive() {
 		text = fmt.Sprintf("The MCP server %s gave no result that can be read: %s", c.server.Name, text)
-		return llm.ToolResult{}, lostCall(text, err)
+		return llm.ToolResult{}, lostCall(text, retryable(err, err))
 	}
 	c.drop(s)
 	if words := s.proc.waitWords(ctx); words != "" {

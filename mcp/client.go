@@ -131,7 +131,9 @@ type session struct {
 	fresh    bool          // listed is up to date
 	gone     chan struct{} // closed when the connection is lost
 
-	cancels transport.Cancels // for HTTP
+	// For HTTP.
+	cancels transport.Cancels
+	denied  atomic.Bool // whether the server refused to begin the session
 }
 
 // New checks s and returns a Client for it without starting it. o may be nil.
@@ -415,7 +417,7 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 	s := &session{repairer: new(repairer), gone: make(chan struct{})}
 	var t sdk.Transport
 	if c.web != nil {
-		t = c.web.transport(s.repairer, &s.cancels)
+		t = c.web.transport(s)
 	} else {
 		proc, out, err := c.server.start(c.opts.getenv)
 		if err != nil {
@@ -439,7 +441,11 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 		if err == nil {
 			conn.Close()
 		}
-		return nil, c.startError(wait, s.proc, err)
+		err = c.startError(wait, s.proc, err)
+		if s.denied.Load() {
+			err = &fault{text: err.Error(), cause: errDenied}
+		}
+		return nil, err
 	}
 
 	s.conn = conn
@@ -471,7 +477,7 @@ func (c *Client) startError(ctx context.Context, proc *process, err error) error
 	case proc != nil:
 		return fmt.Errorf("it did not start: %s%s", clip(clean(err.Error()), 300), words)
 	}
-	return errors.New(clip(clean(err.Error()), 600))
+	return &fault{text: clip(clean(err.Error()), 600), cause: err}
 }
 
 // discovery limits the first request of the newest protocol. A server that does not know the

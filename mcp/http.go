@@ -62,8 +62,9 @@ func (s *Server) web(o *Options) (*web, error) {
 }
 
 // transport returns the SDK transport for the server.
-func (w *web) transport(m *repairer, sent *transport.Cancels) sdk.Transport {
-	client := &http.Client{Transport: &carrier{web: w, m: m, cancels: sent}, CheckRedirect: transport.Stay}
+func (w *web) transport(s *session) sdk.Transport {
+	c := &carrier{web: w, m: s.repairer, cancels: &s.cancels, denied: &s.denied}
+	client := &http.Client{Transport: c, CheckRedirect: transport.Stay}
 	if w.server.Transport == "sse" {
 		return &sdk.SSEClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage}
 	}
@@ -78,6 +79,7 @@ type carrier struct {
 	web     *web
 	m       *repairer
 	cancels *transport.Cancels
+	denied  *atomic.Bool // whether the server refused to begin the session
 }
 
 // RoundTrip sends one request.
@@ -85,7 +87,8 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	// A server that uses SSE names the address for messages. It must not be another host, which
 	// would then get the headers.
 	if r.URL.Host != c.web.home.Host || r.URL.Scheme != c.web.home.Scheme {
-		return nil, &wire.NotDone{Err: fmt.Errorf("the server names another host (%s), which is refused", r.URL.Host)}
+		err := fmt.Errorf("the server names another host (%s), which is refused", r.URL.Host)
+		return nil, &wire.NotDone{Err: err, Own: true}
 	}
 	if transport.IsCancel(r) {
 		defer c.cancels.Add(-1)
@@ -97,7 +100,7 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.web.header != nil {
 		own, err := c.web.header(r.Context())
 		if err != nil {
-			return nil, fmt.Errorf("nothing was sent: %w", err)
+			return nil, &wire.NotDone{Err: fmt.Errorf("nothing was sent: %w", err), Own: true}
 		}
 		for k, v := range own {
 			r.Header[http.CanonicalHeaderKey(k)] = v
@@ -134,7 +137,7 @@ func (c *carrier) send(r *http.Request) (*http.Response, error) {
 
 	token, err := t.Current(r.Context())
 	if err != nil {
-		return nil, &wire.NotDone{Err: err}
+		return nil, &wire.NotDone{Err: err, Own: true}
 	}
 	res, err := c.sendOnce(authorized(r, token))
 	if err != nil || res.StatusCode != http.StatusUnauthorized && res.StatusCode != http.StatusForbidden {
@@ -143,7 +146,7 @@ func (c *carrier) send(r *http.Request) (*http.Response, error) {
 
 	token, err = t.Renew(r, res, token)
 	if err != nil {
-		return nil, &wire.NotDone{Err: err}
+		return nil, &wire.NotDone{Err: err, Own: true}
 	}
 	again := authorized(r, token)
 	if r.GetBody != nil {
@@ -178,7 +181,8 @@ func (c *carrier) sendOnce(r *http.Request) (*http.Response, error) {
 	})
 	res, err := c.web.guard.RoundTrip(r.WithContext(ctx))
 	if err != nil && !begun.Load() {
-		return nil, &wire.NotDone{Err: err}
+		var own *netguard.Refused
+		return nil, &wire.NotDone{Err: err, Own: errors.As(err, &own)}
 	}
 	return res, err
 }
@@ -277,10 +281,13 @@ func (c *carrier) accepted(res *http.Response) (*http.Response, error) {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // it only helps to judge
 	_ = res.Body.Close()
 	err := errors.New(res.Status)
-	if transport.Verdict(res.StatusCode, false, body) == wire.CodeUnread {
+	switch transport.Verdict(res.StatusCode, false, body) {
+	case wire.CodeUnread, wire.CodeAway:
 		return nil, err
+	case wire.CodeBusy:
+		return nil, &wire.NotDone{Err: err}
 	}
-	return nil, &wire.NotDone{Err: err}
+	return nil, &wire.NotDone{Err: err, Own: true} // of this client
 }
 
 // begins are the requests whose status the SDK reads, to choose a version of the protocol.
@@ -300,6 +307,7 @@ func (c *carrier) reply(r *http.Request, res *http.Response, body []byte, head w
 	c.m.requests.Done(head.ID)
 	switch {
 	case slices.Contains(begins, head.Method) && (failed || reply == nil):
+		c.denied.Store(code == wire.CodeRefused)
 		return nil
 	case reply != nil:
 		return reply
@@ -337,13 +345,53 @@ func certaintyOf(err error) certainty {
 	switch said.Code {
 	case wire.CodeExpired:
 		return expired
-	case wire.CodeRefused:
+	case wire.CodeRefused, wire.CodeBusy:
 		return refused
-	case wire.CodeUnread:
+	case wire.CodeUnread, wire.CodeAway:
 		return unknown
 	}
 	return answered
 }
+
+// errDenied is part of the error of a session that the server did not begin for this client.
+var errDenied = errors.New("the server refused this client")
+
+// isDown reports whether err says that the server is away or busy, and not that it refuses this
+// client, or that this side refused the request.
+func isDown(err error) bool {
+	var undone *wire.NotDone
+	var said *jsonrpc.Error
+	switch {
+	case errors.Is(err, errDenied):
+		return false
+	case errors.As(err, &undone):
+		return !undone.Own
+	case errors.As(err, &said):
+		return said.Code == wire.CodeBusy || said.Code == wire.CodeAway || said.Code == wire.CodeExpired
+	}
+	return true
+}
+
+// retryable marks an error of a server that is down, so that the pipeline retries the call if its
+// effect allows it.
+func retryable(err, cause error) error {
+	if isDown(cause) {
+		return pawl.RetryableError(err)
+	}
+	return err
+}
+
+// fault is an error with a text for people.
+type fault struct {
+	text  string
+	cause error
+}
+
+// Error returns the text.
+func (f *fault) Error() string { return f.text }
+
+// Unwrap returns the cause.
+func (f *fault) Unwrap() error { return f.cause }
 
 // handler returns the handler that obtains tokens.
 func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, error) {

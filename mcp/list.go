@@ -91,7 +91,7 @@ func (c *Client) listError(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return fmt.Errorf("it did not list its tools within %v", c.server.startTime())
 	}
-	return fmt.Errorf("its list of tools: %s", clip(clean(err.Error()), 300))
+	return &fault{text: "its list of tools: " + clip(clean(err.Error()), 300), cause: err}
 }
 
 // keep replaces tools by equal ones created before, so that schemas are compiled once.

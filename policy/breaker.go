@@ -5,19 +5,26 @@ package policy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 )
 
 // Breaker blocks a tool whose infrastructure is down. After Failures in a row, its calls are
-// blocked for Pause; then one call is let through, and its outcome decides. Only errors for which
-// pawl.IsRetryable is true count as failures (timeouts, and errors that a tool marks as Retryable),
-// after the pipeline's own retries: a tool that reports an error in words is available. The zero
-// value is ready.
+// blocked for Pause; then one call is let through, and its outcome decides.
+//
+// Only errors for which pawl.IsRetryable is true count as failures, after the pipeline's own
+// retries: timeouts, no connection, a lost connection, and a service that is busy or away (429, 502,
+// 503, 504). A tool that reports an error in words, and a service that refuses a request (400, 401,
+// 403, 404), is available. A call that was refused here, such as one without the credential of its
+// caller, says nothing about the tool. The zero value is ready.
+//
+// A blocked call was certainly not sent, and is pawl.OutcomeBlocked.
 type Breaker struct {
 	// Tools are the tools that it counts, each by itself. Nil means every tool.
 	Tools []string
@@ -43,19 +50,26 @@ func (b Breaker) Middleware() pawl.Middleware {
 				}
 
 				if wait, ok := s.begin(t.Name); !ok {
-					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s failed %d times in a row "+
-						"and is not called for now. Try again in %v, or go on without it.",
-						t.Name, b.Failures, readable(wait)))
+					text := fmt.Sprintf("%s failed %d times in a row and is not called for now. "+
+						"Try again in %v, or go on without it.", t.Name, b.Failures, readable(wait))
+					return llm.ToolResult{}, delivery.NewError(delivery.NotSent, text, pawl.BlockError(text))
 				}
 				res, err := next(ctx, call)
 
 				// A call that ended before its tool started says nothing about the tool.
 				started := v.Attempt > 0
-				s.record(t.Name, err, started && ctx.Err() == nil)
+				s.record(t.Name, err, started && ctx.Err() == nil && !refusedHere(err))
 				return res, err
 			}
 		},
 	}
+}
+
+// refusedHere reports whether err is of a call that did not leave this process for a reason that is
+// not the state of its service.
+func refusedHere(err error) bool {
+	var e *delivery.Error
+	return errors.As(err, &e) && e.Certainty == delivery.NotSent && !pawl.IsRetryable(err)
 }
 
 // breakers has the health of all tools.

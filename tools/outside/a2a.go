@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/foreign"
+	"github.com/pawl-go/pawl/internal/netguard"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/sending"
 )
@@ -67,7 +68,7 @@ func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
 		h := http.Header{}
 		secrets, err := q.setHeaders(ctx, h, map[string]any{})
 		if err != nil {
-			return llm.ErrorResult(err.Error()), nil
+			return llm.ToolResult{}, delivery.NewError(delivery.NotSent, err.Error(), nil)
 		}
 		res, err := r.run(context.WithValue(ctx, headersKey{}, h), call)
 		return hide(res, secrets), err
@@ -134,7 +135,7 @@ func (r *remote) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, er
 	}
 	c, err := r.connect(ctx)
 	if err != nil {
-		return llm.ToolResult{}, delivery.NewError(delivery.NotSent, err.Error(), cmp.Or(context.Cause(ctx), err))
+		return llm.ToolResult{}, unreached(ctx, delivery.NotSent, err)
 	}
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(in.Message))
 	m.ContextID, m.TaskID = in.Context, a2a.TaskID(in.Task)
@@ -169,12 +170,22 @@ func (r *remote) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, er
 
 // unsent returns the result of a message to which the agent gave no task, and err.
 func unsent(ctx context.Context, sent *sending.Request, err error) (llm.ToolResult, error) {
-	status, _ := sent.Status()
+	status, empty := sent.Status()
 	broken := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || ctx.Err() != nil
-	if status != 0 && !broken && sending.OfStatus(sent.Status()) == "" {
-		return llm.ErrorResult(err.Error()), nil // the agent's own words
+	if status != 0 && !broken {
+		return stated(llm.ErrorResult(err.Error()), status, empty)
 	}
-	return llm.ToolResult{}, delivery.NewError(sent.Certainty(), err.Error(), cmp.Or(context.Cause(ctx), err))
+	return llm.ToolResult{}, unreached(ctx, sent.Certainty(), err)
+}
+
+// unreached returns the error of a message whose connection failed, or which was refused here.
+func unreached(ctx context.Context, c delivery.Certainty, err error) error {
+	e := delivery.NewError(c, err.Error(), cmp.Or(context.Cause(ctx), err))
+	var refused *netguard.Refused
+	if errors.As(err, &refused) {
+		return e
+	}
+	return sending.Down(e)
 }
 
 // end returns the end of a task, or its question. If ctx ends before, it cancels the task.

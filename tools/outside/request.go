@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/internal/netguard"
 	"github.com/pawl-go/pawl/llm"
@@ -178,7 +179,7 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	}
 	secrets, err := r.setHeaders(ctx, q.Header, args)
 	if err != nil {
-		return llm.ErrorResult(err.Error()), nil
+		return llm.ToolResult{}, delivery.NewError(delivery.NotSent, err.Error(), nil)
 	}
 	res, err := r.page.Fetch(ctx, q)
 	var failed *webpage.Error
@@ -186,11 +187,23 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	case errors.As(err, &failed):
 		own := *failed
 		own.Text = hide(llm.TextResult(own.Text), secrets).Text()
+		if own.Down {
+			return llm.ToolResult{}, sending.Down(own.Call())
+		}
 		return llm.ToolResult{}, own.Call()
 	case err != nil:
 		return llm.ToolResult{}, err
 	}
-	return sending.Stated(hide(r.answer(res), secrets), res.Status, len(res.Body) == 0)
+	return stated(hide(r.answer(res), secrets), res.Status, len(res.Body) == 0)
+}
+
+// stated returns the result of a call that a server answered with a status, or the error that the
+// status stands for.
+func stated(answer llm.ToolResult, status int, empty bool) (llm.ToolResult, error) {
+	if sending.IsDown(status) {
+		return llm.ToolResult{}, sending.Down(&delivery.Error{Certainty: sending.OfStatus(status, empty), Result: answer})
+	}
+	return sending.Stated(answer, status, empty)
 }
 
 // setHeaders sets the headers of the definition, then the headers of Options.Header. It returns the

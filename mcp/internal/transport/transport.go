@@ -41,8 +41,11 @@ func Verdict(status int, session bool, body []byte) int {
 	// The server, or a proxy, may have begun to work.
 	case status == http.StatusRequestTimeout || status == http.StatusConflict || status == 499:
 		return wire.CodeUnread
-	case status == http.StatusServiceUnavailable && len(bytes.TrimSpace(body)) == 0:
-		return wire.CodeRefused
+	case status == http.StatusTooManyRequests,
+		status == http.StatusServiceUnavailable && len(bytes.TrimSpace(body)) == 0:
+		return wire.CodeBusy
+	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
+		return wire.CodeAway
 	case status >= 300 && status < 500:
 		return wire.CodeRefused
 	}

@@ -28,6 +28,10 @@ const (
 	CodeRefused = -39002
 	// CodeUnread means that the server replied, and that the reply cannot be read.
 	CodeUnread = -39003
+	// CodeBusy is CodeRefused of a server that takes no requests for now.
+	CodeBusy = -39004
+	// CodeAway is CodeUnread of a gateway in front of a server that is away.
+	CodeAway = -39005
 )
 
 // The codes of JSON-RPC.
@@ -47,7 +51,11 @@ var (
 )
 
 // NotDone is the error of a request that the server has certainly not executed.
-type NotDone struct{ Err error }
+type NotDone struct {
+	Err error
+	// Own means that this side refused the request, which says nothing about the server.
+	Own bool
+}
 
 // Error returns the reason.
 func (e *NotDone) Error() string { return e.Err.Error() }

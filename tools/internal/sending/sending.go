@@ -11,6 +11,7 @@ package sending
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
@@ -82,6 +83,28 @@ func OfStatus(status int, empty bool) delivery.Certainty {
 		return delivery.Unknown
 	}
 	return ""
+}
+
+// IsDown reports whether a status says that the service is down or busy, and not that it refuses
+// this request.
+func IsDown(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// Down marks the error of a call that failed because the service is down or busy. The pipeline
+// retries the call if its effect allows it, and policy.Breaker counts it.
+func Down(e *delivery.Error) *delivery.Error {
+	cause := e.Err
+	if cause == nil {
+		cause = errors.New(e.Result.Text())
+	}
+	down := *e
+	down.Err = pawl.RetryableError(cause)
+	return &down
 }
 
 // Stated returns the result of a call that a server answered with a status, or the Error that

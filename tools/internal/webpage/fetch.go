@@ -81,10 +81,13 @@ type Error struct {
 	Err  error // the cause; may be nil
 	// Certainty says how far the request came. Empty means that it could not be made.
 	Certainty delivery.Certainty
+	// Down means that the host was away, or did not respond. It is not set for a request that was
+	// refused here.
+	Down bool
 }
 
 // Call returns the error of a call whose fetch failed.
-func (e *Error) Call() error {
+func (e *Error) Call() *delivery.Error {
 	c := delivery.NewError(cmp.Or(e.Certainty, delivery.NotSent), e.Text, e.Err)
 	if e.Err == nil {
 		c.Err = e
@@ -270,7 +273,7 @@ func explain(ctx, within context.Context, err error, target *url.URL, timeout ti
 		return failed(context.Cause(ctx), "the request to %s was cancelled", target.Host)
 	}
 	if within.Err() != nil {
-		return failed(err, "%s did not answer in full within %v", target.Host, timeout)
+		return away(err, "%s did not answer in full within %v", target.Host, timeout)
 	}
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -282,7 +285,14 @@ func explain(ctx, within context.Context, err error, target *url.URL, timeout ti
 	if errors.As(err, &refused) {
 		return failed(err, "%s", refused.Refusal())
 	}
-	return failed(err, "%s cannot be fetched: %s", target.Host, plain(err))
+	return away(err, "%s cannot be fetched: %s", target.Host, plain(err))
+}
+
+// away returns the error of a fetch from a host that is away.
+func away(err error, format string, args ...any) *Error {
+	e := failed(err, format, args...)
+	e.Down = true
+	return e
 }
 
 // plain describes the fault of a connection without network addresses.
