@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
@@ -158,7 +159,7 @@ func TestBreaker(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		before := ran
 		x := call()
-		if want := "Blocked: lookup failed 3 times in a row and is not called for now. Try again in 40s, or go on without it."; ran != before || x.Outcome != pawl.OutcomeBlocked || x.Result.Text() != want {
+		if want := "Blocked: lookup failed 3 times in a row and is not called for now. Try again in 40s, or go on without it. It was not sent."; ran != before || x.Outcome != pawl.OutcomeBlocked || x.Result.Text() != want {
 			t.Errorf("open: got %s, %q, want %q", x.Outcome, x.Result.Text(), want)
 		}
 		time.Sleep(40 * time.Second) // one may try, and fails
@@ -180,6 +181,35 @@ func TestBreaker(t *testing.T) {
 
 // While one call tries whether a tool is back, the others are blocked. A try that did not start has
 // no outcome.
+// A call that was refused here says nothing about its service, also not the one call after the pause.
+func TestBreakerIgnoresRefusalsHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fault error
+		tool := does("lookup", pawl.EffectWrite, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.TextResult("found"), fault
+		})
+		w := policy.Breaker{Failures: 3, Pause: time.Minute}.Middleware()
+		down := pawl.RetryableError(errors.New("connection refused"))
+		noCaller := delivery.NewError(delivery.NotSent, "there is no caller with a token", nil)
+		for _, fault = range []error{down, noCaller, down, noCaller, down} {
+			once(t, tool, `{}`, w)
+		}
+		if x := once(t, tool, `{}`, w); x.Outcome != pawl.OutcomeBlocked {
+			t.Errorf("after three failures with others between them: %s", x.Outcome)
+		}
+
+		time.Sleep(time.Minute)
+		for _, fault = range []error{noCaller, down} {
+			if x := once(t, tool, `{}`, w); x.Outcome != pawl.OutcomeError {
+				t.Errorf("after the pause: %s", x.Outcome)
+			}
+		}
+		if x := once(t, tool, `{}`, w); x.Outcome != pawl.OutcomeBlocked {
+			t.Errorf("the service is still down: %s", x.Outcome)
+		}
+	})
+}
+
 func TestBreakerLetsOneTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := true
