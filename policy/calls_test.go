@@ -181,7 +181,7 @@ func TestBreaker(t *testing.T) {
 
 // While one call tries whether a tool is back, the others are blocked. A try that did not start has
 // no outcome.
-// A call that was refused here says nothing about its service, also not the one call after the pause.
+// A call that was refused here says nothing about its service, also not the call after the pause.
 func TestBreakerIgnoresRefusalsHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fault error

@@ -12,7 +12,7 @@ var errEnded = errors.New("the call has ended, so that nothing of it may be sent
 // stored. It is safe for concurrent use.
 type Late struct {
 	mu     sync.Mutex
-	stored chan struct{} // closed when store has returned; nil means that it was not called
+	stored chan struct{} // closed when store has returned; nil means not called
 	err    error         // why nothing may be sent; written before stored is closed
 }
 

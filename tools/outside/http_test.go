@@ -247,8 +247,8 @@ func TestGuard(t *testing.T) {
 
 // A connection that ends after the request was sent, and an answer that is late, leave it open
 // whether a write has happened: the result says so, and the request is sent once, also over a
-// connection that served a call before. What may be repeated is sent three times. What was not sent,
-// and what reads, has only failed.
+// connection that served a call before. What may be repeated is sent three times. What was not
+// sent, and what reads, has only failed.
 func TestMayHaveHappened(t *testing.T) {
 	var asked atomic.Int64
 	host, _ := server(t, func(w http.ResponseWriter, r *http.Request) {

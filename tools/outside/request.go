@@ -201,7 +201,8 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 // status stands for.
 func stated(answer llm.ToolResult, status int, empty bool) (llm.ToolResult, error) {
 	if sending.IsDown(status) {
-		return llm.ToolResult{}, sending.Down(&delivery.Error{Certainty: sending.OfStatus(status, empty), Result: answer})
+		c := sending.OfStatus(status, empty)
+		return llm.ToolResult{}, sending.Down(&delivery.Error{Certainty: c, Result: answer})
 	}
 	return sending.Stated(answer, status, empty)
 }

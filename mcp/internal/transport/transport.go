@@ -44,7 +44,8 @@ func Verdict(status int, session bool, body []byte) int {
 	case status == http.StatusTooManyRequests,
 		status == http.StatusServiceUnavailable && len(bytes.TrimSpace(body)) == 0:
 		return wire.CodeBusy
-	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
+	case status == http.StatusBadGateway, status == http.StatusServiceUnavailable,
+		status == http.StatusGatewayTimeout:
 		return wire.CodeAway
 	case status >= 300 && status < 500:
 		return wire.CodeRefused
