@@ -20,9 +20,9 @@ import (
 //
 // Only errors for which pawl.IsRetryable is true count as failures, after the pipeline's own
 // retries: timeouts, no connection, a lost connection, and a service that is busy or away (429,
-// 502, 503, 504). A tool that reports an error in words, and a service that refuses a request (400, 401,
-// 403, 404), is available. A call that was refused here, such as one without the credential of its
-// caller, says nothing about the tool. The zero value is ready.
+// 502, 503, 504). A tool that reports an error in words is available, and so is a service that
+// refuses a request (400, 401, 403, 404). A call that was refused here, such as one without the
+// credential of its caller, says nothing about the tool. The zero value is ready.
 //
 // A blocked call was certainly not sent, and is pawl.OutcomeBlocked.
 type Breaker struct {
