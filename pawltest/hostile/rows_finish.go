@@ -1,7 +1,6 @@
 package hostile
 
 import (
-
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )

@@ -54,8 +54,12 @@ func ids() []Behaviour {
 	}
 	stream := "openai-chat/stream"
 	return []Behaviour{
-		row("id-missing", "gives its calls no ids", "D14 D16 IA-T69", setID("calls have no id", func(int, string) any { return nil })),
-		row("id-empty", "gives its calls empty ids", "D16 IA-T69", setID("calls have the id \"\"", func(int, string) any { return "" })),
+		row("id-missing", "gives its calls no ids", "D14 D16 IA-T69",
+			setID("calls have no id", func(int, string) any { return nil }),
+		),
+		row("id-empty", "gives its calls empty ids", "D16 IA-T69",
+			setID("calls have the id \"\"", func(int, string) any { return "" }),
+		),
 		row("id-null", "gives its calls null as ids", "D16", edited("calls have null as their id", func(a *answer) {
 			o := func(m map[string]any) {
 				eachCall(a.api, m, func(c map[string]any, _ bool) {
@@ -79,10 +83,19 @@ func ids() []Behaviour {
 			Only:  []string{chat, responses, anthropic, gemini},
 			Want:  Want{Results: both(), Loose: true, Stop: "answer|failed", Requests: [2]int{1, 4}},
 		},
-		row("id-long", "gives its calls ids of 1,000 letters", "D16", setID("ids are 1,000 letters long, and differ at the end", func(n int, _ string) any { return strings.Repeat("x", 1000) + fmt.Sprint(n) })),
-		row("id-odd", "gives its calls ids with odd characters", "D16", setID("ids are \"call:1/é 0\" and so on", func(n int, _ string) any { return fmt.Sprintf("call:1/é %d", n) })),
-		row("id-number", "gives its calls numbers as ids", "D16", setID("ids are numbers", func(n int, _ string) any { return n }), "openai-chat"),
-		row("id-is-name", "gives its calls the tool's name as their id", "D16 IA-T69", setID("both calls have the id \"weather\"", func(int, string) any { return "weather" })),
+		row("id-long", "gives its calls ids of 1,000 letters", "D16",
+			setID("ids are 1,000 letters long, and differ at the end", func(n int, _ string) any { return strings.Repeat("x", 1000) + fmt.Sprint(n) }),
+		),
+		row("id-odd", "gives its calls ids with odd characters", "D16",
+			setID("ids are \"call:1/é 0\" and so on", func(n int, _ string) any { return fmt.Sprintf("call:1/é %d", n) }),
+		),
+		row("id-number", "gives its calls numbers as ids", "D16",
+			setID("ids are numbers", func(n int, _ string) any { return n }),
+			"openai-chat",
+		),
+		row("id-is-name", "gives its calls the tool's name as their id", "D16 IA-T69",
+			setID("both calls have the id \"weather\"", func(int, string) any { return "weather" }),
+		),
 		{
 			ID:    "id-repeated-turns",
 			Title: "gives a call of each turn the same id",
@@ -95,14 +108,35 @@ func ids() []Behaviour {
 			}}},
 		},
 		row("id-late", "gives the ids only with the last fragment", "D14", chatLate(), stream),
-		row("id-every-chunk", "repeats the id with every fragment", "D14 IA-T69", chatRepeat("the id is repeated", "id"), stream),
-		row("name-every-chunk", "repeats the name with every fragment", "D14 IA-T67", chatRepeat("the name is repeated", "name"), stream),
+		row("id-every-chunk", "repeats the id with every fragment", "D14 IA-T69",
+			chatRepeat("the id is repeated", "id"),
+			stream,
+		),
+		row("name-every-chunk", "repeats the name with every fragment", "D14 IA-T67",
+			chatRepeat("the name is repeated", "name"),
+			stream,
+		),
 		row("id-new-every-chunk", "gives a new id with every fragment", "D14", chatFresh(), stream),
-		row("index-missing", "leaves out which call a fragment belongs to", "D14 IA-T69", chatChunks("fragments have no index", func(_ int, c map[string]any, _ bool) { delete(c, "index") }), stream),
-		row("index-same", "gives both calls the same place", "D14 IA-T69", chatChunks("both calls have the index 0", func(_ int, c map[string]any, _ bool) { c["index"] = 0 }), stream),
-		row("index-huge", "counts its calls from 1,000,000", "D14", chatChunks("indexes begin at 1,000,000", func(n int, c map[string]any, _ bool) { c["index"] = 1_000_000 + n }), stream),
-		row("index-reversed", "counts its calls backwards", "D14", chatChunks("the first call has the index 1, the second 0", func(n int, c map[string]any, _ bool) { c["index"] = 1 - n }), stream),
-		row("calls-interleaved", "writes two calls at the same time, a fragment of each in turn", "D14 IA-T69", edited("fragments of the two calls come in turn", interleave), stream),
+		row("index-missing", "leaves out which call a fragment belongs to", "D14 IA-T69",
+			chatChunks("fragments have no index", func(_ int, c map[string]any, _ bool) { delete(c, "index") }),
+			stream,
+		),
+		row("index-same", "gives both calls the same place", "D14 IA-T69",
+			chatChunks("both calls have the index 0", func(_ int, c map[string]any, _ bool) { c["index"] = 0 }),
+			stream,
+		),
+		row("index-huge", "counts its calls from 1,000,000", "D14",
+			chatChunks("indexes begin at 1,000,000", func(n int, c map[string]any, _ bool) { c["index"] = 1_000_000 + n }),
+			stream,
+		),
+		row("index-reversed", "counts its calls backwards", "D14",
+			chatChunks("the first call has the index 1, the second 0", func(n int, c map[string]any, _ bool) { c["index"] = 1 - n }),
+			stream,
+		),
+		row("calls-interleaved", "writes two calls at the same time, a fragment of each in turn", "D14 IA-T69",
+			edited("fragments of the two calls come in turn", interleave),
+			stream,
+		),
 		{
 			ID:    "args-whole-then-again",
 			Title: "writes all arguments, and then all of them again",
@@ -111,11 +145,14 @@ func ids() []Behaviour {
 			Only:  []string{stream},
 			Want:  Want{Loose: true, Results: both(), Stop: "answer|failed", Requests: [2]int{1, 4}},
 		},
-		row("args-as-object", "sends the arguments as an object in place of a string", "D14", callObjects("arguments are an object", func(_ *answer, c map[string]any, _ bool) {
-			if f, ok := c["function"].(map[string]any); ok {
-				f["arguments"] = json.RawMessage(fmt.Sprint(f["arguments"]))
-			}
-		}), "openai-chat/whole"),
+		row("args-as-object", "sends the arguments as an object in place of a string", "D14",
+			callObjects("arguments are an object", func(_ *answer, c map[string]any, _ bool) {
+				if f, ok := c["function"].(map[string]any); ok {
+					f["arguments"] = json.RawMessage(fmt.Sprint(f["arguments"]))
+				}
+			}),
+			"openai-chat/whole",
+		),
 	}
 }
 
