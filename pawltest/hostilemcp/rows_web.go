@@ -70,9 +70,18 @@ func sessions() []Behaviour {
 	first := func(do func(*exchange) bool) func(*exchange) bool { return at("tools/call", 1, do) }
 	return []Behaviour{
 		calls("expired", "forgets the session between two calls", lost("tools/call", 2, 404, noSession), Want{}),
-		calls("expired-with-id", "forgets the session, and says so in a reply", lost("tools/call", 2, 404, strings.Replace(noSession, "null", "$ID", 1)), Want{}),
-		calls("expired-text", "forgets the session, and says so in text", lost("tools/call", 2, 404, "no such session"), Want{}),
-		calls("expired-400", "forgets the session, and responds with 400", lost("tools/call", 2, 400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`), Want{}),
+		calls("expired-with-id", "forgets the session, and says so in a reply",
+			lost("tools/call", 2, 404, strings.Replace(noSession, "null", "$ID", 1)),
+			Want{},
+		),
+		calls("expired-text", "forgets the session, and says so in text",
+			lost("tools/call", 2, 404, "no such session"),
+			Want{},
+		),
+		calls("expired-400", "forgets the session, and responds with 400",
+			lost("tools/call", 2, 400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`),
+			Want{},
+		),
 		calls("expired-410", "forgets the session, and responds with 410", lost("tools/call", 2, 410, ""), Want{}),
 		calls("expired-list", "forgets the session after it has announced a change",
 			lost("tools/list", 2, 404, noSession), Want{}),
@@ -97,8 +106,14 @@ func sessions() []Behaviour {
 			}
 			return false
 		}, Want{}),
-		calls("notified-400", "refuses notifications", at("notifications/initialized", 1, responds(400, "text/plain", "no")), Want{}),
-		calls("notified-404", "does not know notifications", at("notifications/initialized", 1, responds(404, "text/plain", "no")), Want{}),
+		calls("notified-400", "refuses notifications",
+			at("notifications/initialized", 1, responds(400, "text/plain", "no")),
+			Want{},
+		),
+		calls("notified-404", "does not know notifications",
+			at("notifications/initialized", 1, responds(404, "text/plain", "no")),
+			Want{},
+		),
 		calls("listen-500", "fails when the client listens", func(x *exchange) bool {
 			return x.Method == http.MethodGet && x.URL.Path == "/mcp" && x.send(500, "text/plain", "no")
 		}, Want{}),
@@ -114,8 +129,10 @@ func sessions() []Behaviour {
 		calls("413", "refuses a call with 413", first(responds(413, "text/plain", "too large")), refused),
 		calls("429", "refuses a call with 429", first(responds(429, "text/plain", "slow down")), refused),
 		calls("503", "refuses a call with an empty 503", first(responds(503, "", "")), refused),
-		calls("503-error", "refuses a call with 503 and an error", first(responds(503, "application/json", `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32050,"message":"the disk is full"}}`)),
-			Want{Says: []string{"full", "done 1"}, Ran: 1}),
+		calls("503-error", "refuses a call with 503 and an error",
+			first(responds(503, "application/json", `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32050,"message":"the disk is full"}}`)),
+			Want{Says: []string{"full", "done 1"}, Ran: 1},
+		),
 		calls("redirect", "redirects a call to another host", first(func(x *exchange) bool {
 			x.Header().Set("Location", "http://192.0.2.1/mcp")
 			return x.send(307, "", "")
@@ -132,7 +149,10 @@ func sessions() []Behaviour {
 		calls("huge", "sends a reply of 9 MB", first(works(200, "application/json", strings.Repeat(" ", 9_000_000))), unread),
 		calls("stream-empty", "ends a stream without a reply", first(streams(": hello\n\n")), unread),
 		calls("stream-broken", "sends an event that is half a reply", first(streams("data: {\"jsonrpc\":\n\n")), unread),
-		calls("stream-heartbeat", "sends empty events and comments", first(streams(": ping\n\ndata:\n\ndata: \n\ndata: {}\n\ndata: ping\n\ndata: $REPLY\n\n")), Want{}),
+		calls("stream-heartbeat", "sends empty events and comments",
+			first(streams(": ping\n\ndata:\n\ndata: \n\ndata: {}\n\ndata: ping\n\ndata: $REPLY\n\n")),
+			Want{},
+		),
 		calls("stream-lines", "splits an event into lines", first(func(x *exchange) bool {
 			out := strings.ReplaceAll(x.f.answer(x.m), ",", ",\ndata: ")
 			return x.send(200, "text/event-stream", "data: "+out+"\n\n")
@@ -143,12 +163,24 @@ func sessions() []Behaviour {
 		calls("array", "sends a reply in an array", first(func(x *exchange) bool {
 			return x.send(200, "application/json", `[{"jsonrpc":"2.0","method":"notifications/x"},`+x.f.answer(x.m)+`]`)
 		}), Want{}),
-		calls("type-text", "sends a reply as text/plain", first(func(x *exchange) bool { return x.send(200, "text/plain", x.f.answer(x.m)) }), Want{}),
-		calls("type-none", "sends a reply without a type", first(func(x *exchange) bool { return x.send(200, "", x.f.answer(x.m)) }), Want{}),
-		calls("status-201", "sends a reply with 201", first(func(x *exchange) bool { return x.send(201, "application/json", x.f.answer(x.m)) }), Want{}),
-		calls("id-text", "gives the ID back as text", first(func(x *exchange) bool {
-			return x.send(200, "application/json", strings.Replace(x.f.answer(x.m), `"id":`+string(x.m.ID), `"id":"`+string(x.m.ID)+`"`, 1))
-		}), Want{}),
+		calls("type-text", "sends a reply as text/plain",
+			first(func(x *exchange) bool { return x.send(200, "text/plain", x.f.answer(x.m)) }),
+			Want{},
+		),
+		calls("type-none", "sends a reply without a type",
+			first(func(x *exchange) bool { return x.send(200, "", x.f.answer(x.m)) }),
+			Want{},
+		),
+		calls("status-201", "sends a reply with 201",
+			first(func(x *exchange) bool { return x.send(201, "application/json", x.f.answer(x.m)) }),
+			Want{},
+		),
+		calls("id-text", "gives the ID back as text",
+			first(func(x *exchange) bool {
+				return x.send(200, "application/json", strings.Replace(x.f.answer(x.m), `"id":`+string(x.m.ID), `"id":"`+string(x.m.ID)+`"`, 1))
+			}),
+			Want{},
+		),
 		calls("id-other", "gives another ID back", first(func(x *exchange) bool {
 			return x.send(200, "application/json", strings.Replace(x.f.answer(x.m), `"id":`+string(x.m.ID), `"id":"0"`, 1))
 		}), Want{}),
@@ -185,43 +217,99 @@ func tokens() []Behaviour {
 		}
 	}
 	all := []Behaviour{
-		{ID: "tokens-short", Title: "issues tokens that live for 5 s", fault: fault{web: issues(`{"access_token":"$T","token_type":"bearer","expires_in":5}`)}},
-		{ID: "tokens-short-text", Title: "writes the life of a token as text", fault: fault{web: issues(`{"access_token":"$T","token_type":"bearer","expires_in":"5"}`)}},
-		{ID: "tokens-endless", Title: "does not say how long a token lives, and revokes it", fault: fault{web: revoked("tools/call", 2, issues(`{"access_token":"$T","token_type":"bearer"}`))}},
-		{ID: "tokens-revoked", Title: "revokes a token before it expires", fault: fault{web: revoked("tools/call", 2, nil)}},
-		{ID: "tokens-revoked-first", Title: "revokes a token before the first call", fault: fault{web: revoked("tools/call", 1, nil)}},
-		{ID: "tokens-revoked-list", Title: "revokes a token before the list", fault: fault{web: revoked("tools/list", 1, nil)}},
-		{ID: "tokens-revoked-session", Title: "revokes a token and forgets the session", fault: fault{web: func(x *exchange) bool {
-			if x.m.Method == "tools/call" && x.n == 2 {
-				x.revoke()
-				x.forget()
-			}
-			return false
-		}}},
-		{ID: "tokens-403", Title: "refuses a token with 403 once", fault: fault{web: at("tools/call", 1, func(x *exchange) bool {
-			x.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="notes"`)
-			return x.send(403, "", "")
-		})}},
-		{ID: "tokens-401-bare", Title: "refuses a token without saying where to get one", fault: fault{web: at("tools/call", 1, responds(401, "", ""))}},
-		{ID: "tokens-401-always", Title: "refuses every token at a call", Want: Want{Says: []string{"not made", "not made"}, Ran: -1},
-			fault: fault{web: func(x *exchange) bool { return x.m.Method == "tools/call" && x.send(401, "", "") }}},
-		{ID: "tokens-down", Title: "cannot renew a token once", Want: Want{Says: []string{"not made", "done 1"}, Ran: 1},
+		{
+			ID:    "tokens-short",
+			Title: "issues tokens that live for 5 s",
+			fault: fault{web: issues(`{"access_token":"$T","token_type":"bearer","expires_in":5}`)},
+		},
+		{
+			ID:    "tokens-short-text",
+			Title: "writes the life of a token as text",
+			fault: fault{web: issues(`{"access_token":"$T","token_type":"bearer","expires_in":"5"}`)},
+		},
+		{
+			ID:    "tokens-endless",
+			Title: "does not say how long a token lives, and revokes it",
+			fault: fault{web: revoked("tools/call", 2, issues(`{"access_token":"$T","token_type":"bearer"}`))},
+		},
+		{
+			ID:    "tokens-revoked",
+			Title: "revokes a token before it expires",
+			fault: fault{web: revoked("tools/call", 2, nil)},
+		},
+		{
+			ID:    "tokens-revoked-first",
+			Title: "revokes a token before the first call",
+			fault: fault{web: revoked("tools/call", 1, nil)},
+		},
+		{
+			ID:    "tokens-revoked-list",
+			Title: "revokes a token before the list",
+			fault: fault{web: revoked("tools/list", 1, nil)},
+		},
+		{
+			ID:    "tokens-revoked-session",
+			Title: "revokes a token and forgets the session",
+			fault: fault{web: func(x *exchange) bool {
+				if x.m.Method == "tools/call" && x.n == 2 {
+					x.revoke()
+					x.forget()
+				}
+				return false
+			}},
+		},
+		{
+			ID:    "tokens-403",
+			Title: "refuses a token with 403 once",
+			fault: fault{web: at("tools/call", 1, func(x *exchange) bool {
+				x.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="notes"`)
+				return x.send(403, "", "")
+			})},
+		},
+		{
+			ID:    "tokens-401-bare",
+			Title: "refuses a token without saying where to get one",
+			fault: fault{web: at("tools/call", 1, responds(401, "", ""))},
+		},
+		{
+			ID:    "tokens-401-always",
+			Title: "refuses every token at a call",
+			Want:  Want{Says: []string{"not made", "not made"}, Ran: -1},
+			fault: fault{web: func(x *exchange) bool { return x.m.Method == "tools/call" && x.send(401, "", "") }},
+		},
+		{
+			ID:    "tokens-down",
+			Title: "cannot renew a token once",
+			Want:  Want{Says: []string{"not made", "done 1"}, Ran: 1},
 			fault: fault{web: revoked("tools/call", 1, func(x *exchange) bool {
 				return x.URL.Path == "/token" && x.n == 2 && x.send(500, "text/plain", "no")
-			})}},
-		{ID: "tokens-busy", Title: "is too busy to renew a token once", Want: Want{Says: []string{"not made", "done 1"}, Ran: 1},
+			})},
+		},
+		{
+			ID:    "tokens-busy",
+			Title: "is too busy to renew a token once",
+			Want:  Want{Says: []string{"not made", "done 1"}, Ran: 1},
 			fault: fault{web: revoked("tools/call", 1, func(x *exchange) bool {
 				return x.URL.Path == "/token" && x.n == 2 && x.send(429, "text/plain", "no")
-			})}},
-		{ID: "tokens-metadata-gone", Title: "no longer has its metadata when a token is renewed", fault: fault{web: revoked("tools/call", 2, func(x *exchange) bool {
-			return strings.HasPrefix(x.URL.Path, "/.well-known/") && x.n > 1 && x.send(404, "", "")
-		})}},
-		{ID: "tokens-slow", Title: "renews a token slowly", fault: fault{web: revoked("tools/call", 2, func(x *exchange) bool {
-			if x.URL.Path == "/token" && x.n == 2 {
-				time.Sleep(300 * time.Millisecond)
-			}
-			return false
-		})}},
+			})},
+		},
+		{
+			ID:    "tokens-metadata-gone",
+			Title: "no longer has its metadata when a token is renewed",
+			fault: fault{web: revoked("tools/call", 2, func(x *exchange) bool {
+				return strings.HasPrefix(x.URL.Path, "/.well-known/") && x.n > 1 && x.send(404, "", "")
+			})},
+		},
+		{
+			ID:    "tokens-slow",
+			Title: "renews a token slowly",
+			fault: fault{web: revoked("tools/call", 2, func(x *exchange) bool {
+				if x.URL.Path == "/token" && x.n == 2 {
+					time.Sleep(300 * time.Millisecond)
+				}
+				return false
+			})},
+		},
 	}
 	for i := range all {
 		all[i].Login = true

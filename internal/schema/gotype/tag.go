@@ -72,8 +72,12 @@ var rules = []rule{
 
 	{word: "minItems", on: onArrays, set: count(func(n *node) *json.Number { return &n.MinItems })},
 	{word: "maxItems", on: onArrays, set: count(func(n *node) *json.Number { return &n.MaxItems })},
-	{word: "uniqueItems", flag: true, on: onArrays,
-		set: func(n *node, _ string) error { n.UniqueItems = true; return nil }},
+	{
+		word: "uniqueItems",
+		flag: true,
+		on:   onArrays,
+		set:  func(n *node, _ string) error { n.UniqueItems = true; return nil },
+	},
 	{word: "minProperties", on: onObjects, set: count(func(n *node) *json.Number { return &n.MinProperties })},
 	{word: "maxProperties", on: onObjects, set: count(func(n *node) *json.Number { return &n.MaxProperties })},
 }
