@@ -167,7 +167,8 @@ func (m *messagesChecker) checkMessages(root map[string]any) {
 			if role == before {
 				m.add(place, "two %s messages in a row; put them together", role)
 			}
-			if i == 0 && role == "assistant" {
+			summary := len(blocks) > 0 && text(blocks[0]["type"]) == "compaction"
+			if i == 0 && role == "assistant" && !summary {
 				m.add(place, "the first message must be the user's")
 			}
 		case "system": // instructions within the conversation, on newer models

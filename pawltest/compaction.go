@@ -6,75 +6,24 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest/internal/summaries"
 )
-
-// managed is the order of a request to shorten the conversation above a number of tokens.
-type managed struct {
-	kind    string // of the edit: compaction, compact_20260112 or clear_tool_uses_20250919
-	trigger int
-	keep    int // results that clearing leaves
-}
-
-// managing reads the order of a request. ok is false if there is none.
-func managing(api string, body []byte) (m managed, ok bool) {
-	type value struct{ Value int }
-	type edit struct {
-		Type          string
-		Threshold     int `json:"compact_threshold"`
-		Trigger, Keep *value
-	}
-	var w struct {
-		Management json.RawMessage `json:"context_management"`
-	}
-	if json.Unmarshal(body, &w) != nil || w.Management == nil {
-		return m, false
-	}
-	var edits []edit
-	if api == Responses {
-		json.Unmarshal(w.Management, &edits)
-	} else {
-		var list struct{ Edits []edit }
-		json.Unmarshal(w.Management, &list)
-		edits = list.Edits
-	}
-	if len(edits) == 0 {
-		return m, false
-	}
-	e := edits[0] // one is enough for a test
-	m = managed{e.Type, e.Threshold, 3}
-	if e.Trigger != nil {
-		m.trigger = e.Trigger.Value
-	} else if api == Anthropic {
-		m.trigger = 100_000
-	}
-	if e.Keep != nil {
-		m.keep = e.Keep.Value
-	}
-	return m, true
-}
-
-// betas are the beta features of the edits and blocks of Anthropic.
-var betas = map[string]string{"compact_20260112": "compact-2026-01-12", "clear_tool_uses_20250919": "context-management-2025-06-27"}
 
 // unmanaged refuses an order that the API does not know, is not allowed to follow, or that is too
 // early, and a summary without its beta feature.
 func unmanaged(got *Received) *apiError {
-	m, ok := managing(got.API, got.Body)
-	has := strings.Join(got.Header.Values("Anthropic-Beta"), ",")
-	_, summarized := sinceCompaction(got.Request)
-	switch {
-	case got.API == Responses && (!ok || m.kind == "compaction" && m.trigger >= 1000):
-		return nil
-	case got.API == Anthropic && !ok && (!summarized || strings.Contains(has, "compact-2026-01-12")):
-		return nil
-	case got.API == Anthropic && betas[m.kind] != "" && strings.Contains(has, betas[m.kind]) &&
-		(m.trigger >= 50_000 || m.kind != "compact_20260112"):
+	if got.API == Responses {
+		if o, ok := summaries.OrderOf(got.Body, true); ok && (o.Kind != "compaction" || o.Trigger < 1000) {
+			return &apiError{Status: 400, Param: "context_management", Message: fmt.Sprintf("context_management: %+v is not possible", o)}
+		}
 		return nil
 	}
-	return &apiError{Status: 400, Param: "context_management", Message: fmt.Sprintf("context_management: %+v is not possible with the betas %q", m, has)}
+	if why := summaries.Refusal(got.Body, got.Header, got.Request); why != "" {
+		return &apiError{Status: 400, Param: "context_management", Message: why}
+	}
+	return nil
 }
 
 // compaction returns the summary that a server wrote, or nil.
@@ -115,16 +64,20 @@ func instructions(req *llm.Request) []llm.Message {
 // manage follows the order of a request: it returns the model that answers, whose reply begins with
 // a summary or which does not see old results.
 func (s *Simulator) manage(got *Received, r *reply, model llm.Model) llm.Model {
-	m, ok := managing(got.API, got.Body)
+	m, ok := summaries.OrderOf(got.Body, got.API == Responses)
 	tokens := len(got.Body) / 4
 	if s.opts.Tokens != nil {
 		tokens = s.opts.Tokens(got)
 	}
-	if !ok || tokens <= m.trigger {
+	if got.API == Anthropic && summaries.Asked(got.Body) {
+		r.onDemand = tokens
+		return onDemand(len(got.Request.Messages))
+	}
+	if !ok || tokens <= m.Trigger {
 		return model
 	}
-	if m.kind == "clear_tool_uses_20250919" {
-		return r.clear(model, m.keep)
+	if m.Kind == "clear_tool_uses_20250919" {
+		return r.clear(model, m.Keep)
 	}
 	summary := seal(fmt.Sprintf("summary of %d messages", len(got.Request.Messages)))
 	block := object{"type": "compaction", "content": summary}
@@ -152,6 +105,20 @@ func (s *Simulator) manage(got *Received, r *reply, model llm.Model) llm.Model {
 				if !yield(d, err) {
 					return
 				}
+			}
+		}
+	})
+}
+
+// onDemand returns the model that writes a signed summary of n messages, and nothing else.
+func onDemand(n int) llm.Model {
+	summary := fmt.Sprintf("summary of %d messages", n)
+	block := object{"type": "compaction", "content": summary, "signature": sign(summary)}
+	part := llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic", Data: marshal(block)}}
+	return modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			if yield(llm.Delta{Part: part, Done: true}, nil) {
+				yield(llm.Delta{Usage: new(llm.Usage), Finish: "compaction"}, nil)
 			}
 		}
 	})

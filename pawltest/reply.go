@@ -45,6 +45,7 @@ type reply struct {
 	// what the server did to a long conversation: tokens that it summarized; results that it
 	// cleared, and their tokens
 	compacted, cleared, clearedTokens int
+	onDemand                          int // tokens of a request for a summary; 0 means none
 
 	began bool
 	seq   int        // Responses: number of the next event

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest/internal/summaries"
 )
 
 // anthropicBody writes a message. A call whose arguments are not an object has the input {},
@@ -159,6 +160,7 @@ func (r *reply) anthropicEvents(d llm.Delta) []event {
 				block = object{"type": "text", "text": ""}
 			}
 			summary, summarizes := compaction(d.Part)
+			summarizes = summarizes && !summaries.Signed(d.Part) // a signed one arrives whole
 			if summarizes {
 				block = object{"type": "compaction", "content": nil}
 			}
@@ -233,6 +235,9 @@ func (r *reply) anthropicUsage() object {
 	usage := object{"input_tokens": u.Input - u.CacheRead - u.CacheWrite, "cache_read_input_tokens": u.CacheRead,
 		"cache_creation_input_tokens": u.CacheWrite, "output_tokens": u.Output,
 		"output_tokens_details": object{"thinking_tokens": u.Reasoning}}
+	if r.onDemand > 0 {
+		usage["iterations"] = []object{{"type": "compaction", "input_tokens": r.onDemand, "output_tokens": 100}}
+	}
 	if r.compacted > 0 && u.Output > 0 {
 		usage["iterations"] = []object{{"type": "compaction", "input_tokens": r.compacted, "output_tokens": 100},
 			{"type": "message", "input_tokens": u.Input, "output_tokens": u.Output}}

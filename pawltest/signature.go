@@ -152,7 +152,12 @@ func unsigned(req *llm.Request, prefixes []string) *apiError {
 					return &apiError{Status: 400, Message: fmt.Sprintf("messages.%d: Invalid `signature` in `thinking` block", i)}
 				}
 			case "compaction":
-				if _, ok := unseal(block.Content); !ok {
+				_, ok := unseal(block.Content)
+				if block.Signature != "" {
+					signed, _ := signs(block.Signature)
+					ok = signed == block.Content
+				}
+				if !ok {
 					return &apiError{Status: 400, Message: fmt.Sprintf("messages.%d: the `compaction` block was changed", i)}
 				}
 			case "redacted_thinking":

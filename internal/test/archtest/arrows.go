@@ -203,7 +203,8 @@ var arrows = []arrow{
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
 	{from: "pawltest/mutant", to: []string{"llm"}},
 	{from: "pawltest/internal/cases", to: []string{"llm", "script"}},
-	{from: "pawltest", to: []string{".", "llm", "policy", "script", "pawltest/mutant", "pawltest/internal/cases", "internal/sse"}, modules: []string{jsonModule}},
+	{from: "pawltest/internal/summaries", to: []string{"llm"}},
+	{from: "pawltest", to: []string{".", "llm", "policy", "script", "pawltest/mutant", "pawltest/internal/cases", "pawltest/internal/summaries", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
 	{from: "internal/agentfile/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest", "internal/text"}, modules: []string{yamlModule}},

@@ -63,6 +63,7 @@ type Meter struct {
 	Refused    int // requests that were too long
 	Largest    int // tokens of the largest request
 	Edits      int // edits of the window
+	Summaries  int // requests for a summary, in place of a reply
 	Sent       int // tokens
 	Bytes      int // of the requests
 	Cached     int // bytes of the requests that a cache has
@@ -279,6 +280,9 @@ func (s *Survey) weigh(_ int, r *pawltest.Received) *pawltest.Fault {
 	m.Bytes += len(body)
 	m.Cached += same
 	s.prev = bytes.Clone(body)
+	if bytes.Contains(body, []byte(`"compaction":{"type":"summarize"}`)) {
+		m.Summaries++
+	}
 	return nil
 }
 
