@@ -61,9 +61,13 @@ type WindowOptions struct {
 	HideReader bool
 	// Native lets the provider shorten the conversation at High, if the model can: OpenAI's
 	// Responses and Claude from 4.6 on summarize, Claude 4.5 clears old results. A summary stays
-	// in the transcript, and what the user said and what is pinned follow it in each request. Only
-	// its provider reads it: with another model, the record takes its place. The own edits begin at
-	// 0.95 then. A summary costs about what its request costs, which counts.
+	// in the transcript, and what the user said and what is pinned follow it in each request.
+	// With another model, the record takes its place, and its text if it has one. The own edits
+	// begin at 0.95 then. A summary costs about what its request costs, which counts.
+	//
+	// Claude's summary is a request of its own before the reply. It replaces all but the last
+	// exchange. If it fails, a notice with the code summary_failed says so, and the reply is asked
+	// for without it.
 	Native bool
 
 	// Tests switch off a stage, to show what the others do.

@@ -33,7 +33,8 @@ type planner struct {
 	window  window
 
 	provider llm.Compactor // nil means that the model's provider cannot summarize, or must not
-	summary  int           // set by next: the number of the last reply with a summary; 0 means none
+	onDemand bool          // the provider summarizes when a request asks for it
+	summary  summary       // set by next
 }
 
 // sizes returns the sizes in state m.
@@ -54,20 +55,18 @@ func (p *planner) render(m fold.Mark) draft {
 		m.Shown = len(p.rounds.Replies) + 1
 	}
 
-	record := ""
-	after := ""
+	head := fold.Head{}
 	switch {
 	case m.Folded == 0:
-	case m.Folded == p.summary:
-		record = nativeText
-		after = p.ledger.AfterSummary(p.rounds, &m, p.options.Pinned)
+	case m.Folded == p.summary.replaces:
+		head = p.afterSummary(&m)
 	default:
-		record = p.ledger.Record(p.rounds, &m, p.options.Pinned)
+		head.Record = p.ledger.Record(p.rounds, &m, p.options.Pinned)
 	}
 
 	d := draft{
 		mark:  m,
-		view:  p.rounds.View(&m, p.options.Stub, record, after),
+		view:  p.rounds.View(&m, p.options.Stub, head),
 		tools: p.tools(&m),
 	}
 	d.bytes = fold.Weight(d.view.Messages, d.tools)
@@ -104,7 +103,7 @@ func (p *planner) next(before fold.Mark) (d draft, notices []*llm.Notice, err er
 	p.summary = p.lastSummary(m.Folded)
 	d = p.render(m)
 
-	if p.summary > m.Folded {
+	if p.summary.replaces > m.Folded {
 		adopted := p.adopt(d, size)
 		notices = append(notices, editNotice(d, adopted, size))
 		d = adopted

@@ -59,7 +59,7 @@ var _ llm.Pricer = noted{}
 // unknown if one of the prices is.
 func (w noted) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	models := []llm.Model{w.inner}
-	if w.provider(req) != nil {
+	if provider, _ := w.provider(req); provider != nil {
 		models = append(models, w.inner)
 	}
 	if w.options.Notes != nil {
@@ -91,7 +91,7 @@ func (w *windowed) planner(req *llm.Request) planner {
 	}
 	known.output = cmp.Or(req.Settings.MaxTokens, known.output)
 
-	provider := w.provider(req)
+	provider, onDemand := w.provider(req)
 	known.native = provider != nil
 	return planner{
 		rounds:   fold.Of(req),
@@ -99,20 +99,25 @@ func (w *windowed) planner(req *llm.Request) planner {
 		ledger:   &w.ledger,
 		window:   known,
 		provider: provider,
+		onDemand: onDemand,
 	}
 }
 
-// provider returns the model as an llm.Compactor. It is nil if its provider cannot, or must not,
-// summarize.
-func (w *windowed) provider(req *llm.Request) llm.Compactor {
+// provider returns the model as an llm.Compactor, and whether its provider summarizes on demand. It
+// is nil if the provider cannot, or must not, shorten the conversation.
+func (w *windowed) provider(req *llm.Request) (m llm.Compactor, onDemand bool) {
 	m, ok := llm.As[llm.Compactor](w.inner)
 	if !ok || !w.options.Native {
-		return nil
+		return nil, false
 	}
-	if _, ok := m.Compact(req, 0); !ok {
-		return nil
+	const anySize = 100_000
+	if _, ok := m.Compact(req, anySize); ok {
+		return m, false
 	}
-	return m
+	if _, ok := m.Compact(req, 0); ok {
+		return m, true
+	}
+	return nil, false
 }
 
 // maxRefusals is how often a shorter request follows a request that was refused as too long.
@@ -211,11 +216,14 @@ func (s *sending) request(req *llm.Request) *llm.Request {
 
 // withOrder adds to r the order to shorten the conversation at High.
 func (s *sending) withOrder(r *llm.Request) *llm.Request {
-	if s.provider == nil {
-		return r
-	}
-	if at := s.sizes(&s.now.mark).native; at > 0 {
-		r, _ = s.provider.Compact(r, at)
+	size := s.sizes(&s.now.mark)
+	switch {
+	case s.provider == nil:
+	case s.onDemand && s.asksForSummary(s.now, size):
+		r, _ = s.provider.Compact(r, 0)
+	case s.onDemand:
+	case size.native > 0:
+		r, _ = s.provider.Compact(r, size.native)
 	}
 	return r
 }

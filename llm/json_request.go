@@ -39,7 +39,7 @@ type (
 )
 
 // MarshalJSON writes {"model","messages","tools","choice","output"?,"settings"?}. Key, Whole,
-// Turn, Edited and Background are not part of the form.
+// Turn, Edited, Summarize and Background are not part of the form.
 func (r Request) MarshalJSON() ([]byte, error) {
 	w := requestJSON{Model: r.Model, Messages: r.Messages, Choice: r.Choice, Output: r.Output, Settings: r.Settings}
 	for _, t := range r.Tools {

@@ -45,6 +45,9 @@ type Request struct {
 	// beginning. An adapter leaves out their reasoning if its provider binds reasoning to what
 	// stands before it. It is never sent. 0 means no edit.
 	Edited int
+	// Summarize asks the provider to summarize Messages, and to answer from the summary, with which
+	// the reply begins: see Compactor. A Model without that ability ignores it. It is never sent.
+	Summarize bool
 	// Background is Delta.Background of an earlier request with this Key. The Model whose provider
 	// computes that reply fetches it and sends nothing else; other Models ignore it. nil means no
 	// such reply.

@@ -23,8 +23,13 @@ type Windower interface {
 // Compactor is an optional ability of a Model: its provider shortens long conversations itself.
 // history.Window uses it.
 type Compactor interface {
-	// Compact returns req with the order to do so above that many tokens of input. ok is false if
-	// the provider cannot.
+	// Compact returns req with the order to do so above that many tokens of input. 0 means with
+	// this request: the provider summarizes the conversation before it answers. ok is false if the
+	// provider does not follow that order.
+	//
+	// A reply begins with the summary before it. A summary of everything replaces the messages
+	// before it. A summary by an order of 0 leaves the exchange that the reply answers: the reply
+	// before it and its results, or, without results, the messages after that reply.
 	Compact(req *Request, tokens int) (r *Request, ok bool)
 	// Compacted reports whether p is the provider's summary of what precedes it.
 	Compacted(p Part) bool

@@ -21,18 +21,19 @@ type activities struct {
 }
 
 type modelInput struct {
-	Agent    string          `json:"agent"`
-	Path     string          `json:"path,omitzero"`
-	Key      llm.Key         `json:"key"`
-	Head     string          `json:"head,omitzero"` // of the conversation that was sent before
-	New      []llm.Message   `json:"new"`           // the messages after it
-	Turn     int             `json:"turn"`
-	Edited   int             `json:"edited,omitzero"`
-	Tools    []toolDef       `json:"tools,omitzero"`
-	ToolsRef string          `json:"tools_ref,omitzero"` // replaces Tools that were sent before
-	Choice   llm.ToolChoice  `json:"choice"`
-	Output   json.RawMessage `json:"output,omitzero"`
-	Settings llm.Settings    `json:"settings"`
+	Agent     string          `json:"agent"`
+	Path      string          `json:"path,omitzero"`
+	Key       llm.Key         `json:"key"`
+	Head      string          `json:"head,omitzero"` // of the conversation that was sent before
+	New       []llm.Message   `json:"new"`           // the messages after it
+	Turn      int             `json:"turn"`
+	Edited    int             `json:"edited,omitzero"`
+	Summarize bool            `json:"summarize,omitzero"`
+	Tools     []toolDef       `json:"tools,omitzero"`
+	ToolsRef  string          `json:"tools_ref,omitzero"` // replaces Tools that were sent before
+	Choice    llm.ToolChoice  `json:"choice"`
+	Output    json.RawMessage `json:"output,omitzero"`
+	Settings  llm.Settings    `json:"settings"`
 }
 
 type modelOutput struct {
@@ -130,14 +131,15 @@ func (a *activities) request(ctx context.Context, in *modelInput) (*llm.Request,
 	}
 
 	req := &llm.Request{
-		Key:      in.Key,
-		Messages: msgs,
-		Choice:   in.Choice,
-		Output:   in.Output,
-		Settings: in.Settings,
-		Turn:     in.Turn,
-		Edited:   in.Edited,
-		Whole:    true,
+		Key:       in.Key,
+		Messages:  msgs,
+		Choice:    in.Choice,
+		Output:    in.Output,
+		Settings:  in.Settings,
+		Turn:      in.Turn,
+		Edited:    in.Edited,
+		Summarize: in.Summarize,
+		Whole:     true,
 	}
 	for i := range defs {
 		req.Tools = append(req.Tools, defs[i].tool().Spec())

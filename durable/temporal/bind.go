@@ -247,15 +247,16 @@ func (out *modelOutput) failure() error {
 func (m *model) input(req *llm.Request) modelInput {
 	m.forget(req.Messages)
 	in := modelInput{
-		Agent:    m.node.root,
-		Path:     m.node.path,
-		Key:      req.Key,
-		Turn:     req.Turn,
-		Edited:   req.Edited,
-		Choice:   req.Choice,
-		Output:   req.Output,
-		Settings: req.Settings,
-		New:      req.Messages,
+		Agent:     m.node.root,
+		Path:      m.node.path,
+		Key:       req.Key,
+		Turn:      req.Turn,
+		Edited:    req.Edited,
+		Summarize: req.Summarize,
+		Choice:    req.Choice,
+		Output:    req.Output,
+		Settings:  req.Settings,
+		New:       req.Messages,
 	}
 	if last := len(m.heads) - 1; last >= 0 {
 		in.Head = m.heads[last].digest

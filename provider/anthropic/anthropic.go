@@ -8,9 +8,9 @@
 //	llm.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
 //	llm.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
 //
-// request.go writes a body; system.go and cache.go write its parts outside the messages.
-// response.go reads a whole reply, stream.go the events of a streamed one. EncodeMessages and
-// DecodeMessages do the same without a network.
+// request.go writes a body; system.go and cache.go write its parts outside the messages. do.go
+// sends the requests of one reply. response.go reads a whole reply, stream.go the events of a
+// streamed one. EncodeMessages and DecodeMessages do the same without a network.
 //
 // # Messages
 //
@@ -27,6 +27,10 @@
 // code execution, MCP) are stored in Opaque and sent back byte for byte; they are never executed.
 // The same applies to the container in which the server runs code. If the server pauses a turn
 // (pause_turn), Stream continues it, up to MaxContinuations times, within the same reply.
+//
+// Conversations are summarized on demand (Request.Summarize, or compaction among the options of a
+// request): a request for a summary is sent before the request for the reply, and the summary is
+// the first part of the reply. Later requests begin with it; see summary.go.
 //
 // Prompt caching is on: tools, the system prompt, the first message and the end of the
 // conversation are marked. See Options.NoCache.

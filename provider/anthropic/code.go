@@ -25,6 +25,16 @@ func (d *dialect) held(req *llm.Request) *llm.Request {
 	return &sent
 }
 
+// codeWaits reports whether code in the server's container waits for the results that end messages.
+func (d *dialect) codeWaits(messages []llm.Message) bool {
+	for _, msg := range slices.Backward(messages) {
+		if msg.Role == llm.RoleAssistant {
+			return slices.ContainsFunc(msg.Parts, d.calledByCode)
+		}
+	}
+	return false
+}
+
 // calledByCode reports whether p is a call by code in the server's container.
 func (d *dialect) calledByCode(p llm.Part) bool {
 	c, ok := p.(llm.ToolCall)

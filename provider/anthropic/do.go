@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
@@ -50,91 +51,44 @@ func (m *Model) ask(ctx context.Context, req *llm.Request, yield func(llm.Delta,
 	if m.err != nil {
 		return m.err
 	}
-	req, more := rules.Repair(req, req.Settings.Options[provider], yield)
+	req, more := m.repair(req, yield)
 	if more {
 		req, more = m.media(cmp.Or(req.Model, m.name)).Apply(req, yield)
 	}
 	if !more {
 		return wire.ErrStopped
 	}
+
 	own, err := readOptions(req.Settings.Options[provider])
 	if err != nil {
+		return err
+	}
+	name := cmp.Or(req.Model, m.name)
+	if err = checkOrder(req, own, m.enforces(name, m.output.Get(req.Output))); err != nil {
 		return err
 	}
 	tools, err := m.toolset(req, own)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(own.betas, betaCompact) && slices.ContainsFunc(req.Messages, m.summarized) {
-		own.betas = append(own.betas, betaCompact)
+	t := &turn{model: m, name: name, url: m.address(req), req: req, own: own, tools: tools, yield: yield}
+	t.out = m.emitter(tools, t.emit)
+	if req.Summarize && m.summarizes(req) && !m.codeWaits(req.Messages) {
+		t.own.compaction = []byte(orderSummary)
+		t.optional = true
 	}
-	var h http.Header // nil means the client's
-	if len(own.betas) > 0 {
-		h = m.client.Header.Clone()
-		h.Set("Anthropic-Beta", m.betaHeader(own.betas))
-	}
-	body, err := m.encode(wire.Buffer(req, tools), m.name, tools, m.output.Get(req.Output), req, own)
-	if err != nil {
-		return err
-	}
-	if !tools.EmitNotices(yield) || !m.emitUnthought(req, own, yield) || !m.emitHeld(req, yield) {
-		return wire.ErrStopped
-	}
-	u := m.address(req)
-	if own.empty() { // only the server's tools, which are in the options, pause a turn
-		out := m.emitter(tools, yield)
-		if err = m.client.SendHeader(ctx, u, h, body, req.Whole, out); err == errPaused {
-			err = stayedPaused(0)
-		}
-		return err
-	}
-	return m.turns(ctx, u, h, body, tools, req, own, yield)
+	return t.run(ctx)
 }
 
-// turns sends a request, and sends it again with the reply so far as long as the server pauses its
-// turn. The deltas form one reply.
-func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byte, tools *wire.Toolset,
-	req *llm.Request, own options, yield func(llm.Delta, error) bool) error {
-	var soFar llm.Response
-	var spent llm.Usage
-	out := m.emitter(tools, func(d llm.Delta, err error) bool {
-		if d.Usage != nil && spent.Total() > 0 {
-			raw := d.Usage.Raw
-			d.Usage = d.Usage.Plus(spent)
-			d.Usage.Raw = raw // of the last request
-		}
-		soFar.Add(d) // its errors are reported by the consumer's own Response
-		return yield(d, err)
-	})
-	for n := 0; ; n++ {
-		err := m.client.SendHeader(ctx, u, h, body, req.Whole, out)
-		if err != errPaused {
-			return err
-		}
-		if n == MaxContinuations || len(soFar.Message.Parts) == 0 {
-			return stayedPaused(n)
-		}
-		if out.Usage != nil {
-			spent.Add(*out.Usage)
-		}
-		out.Usage = nil
-		out.Began = false
-		next := *req
-		next.Messages = append(slices.Clip(req.Messages),
-			llm.Message{Role: llm.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
-		body, err = m.encode(wire.Buffer(&next, tools), m.name, tools, m.output.Get(next.Output), &next,
-			own)
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// stayedPaused returns the error of a turn that is paused after n continuations: what there is of
-// the reply is no answer.
-func stayedPaused(n int) error {
-	return &llm.ProviderError{Provider: provider, Code: llm.CodeMalformedReply,
-		Message: fmt.Sprintf("the server paused the turn, and %d further requests did not complete it", n)}
+// repair returns req with messages that the API accepts. A summary may come first.
+func (m *Model) repair(req *llm.Request, yield func(llm.Delta, error) bool) (*llm.Request, bool) {
+	version := m.factsOf(cmp.Or(req.Model, m.name)).version
+	reads := version == unknown || version >= 406
+	summaries := m.summaries()
+	r := rules
+	r.Reads = func(p llm.Part) bool { return reads && summaries.isAny(p) }
+	r.UserFirst = !reads || !anyPart(req.Messages, summaries.isSigned)
+	return r.Repair(req, req.Settings.Options[provider], yield)
 }
 
 // toolset returns the request's tools, except tools that its options define.
@@ -156,4 +110,197 @@ func (m *Model) address(req *llm.Request) *url.URL {
 		verb = ":rawPredict"
 	}
 	return m.url.JoinPath(url.PathEscape(name) + verb)
+}
+
+// turn is a reply, for which several requests may be sent: one for a summary, and one after each
+// pause. The deltas form one reply.
+type turn struct {
+	model *Model
+	name  string // of the model that answers
+	url   *url.URL
+	req   *llm.Request
+	own   options
+	tools *wire.Toolset
+	out   *wire.Emitter
+	yield func(llm.Delta, error) bool
+
+	// plain means that the request has no options. Then it cannot pause: only the tools of the
+	// server do, which are in the options.
+	plain    bool
+	optional bool // the reply is asked for without a summary if the server refuses to write one
+	noticed  bool // the notices about the request were emitted
+	soFar    llm.Response
+	spent    llm.Usage // of the requests before the last
+}
+
+// run sends the request, and sends it again with the reply so far as long as the server pauses.
+func (t *turn) run(ctx context.Context) error {
+	t.plain = t.own.empty()
+	next := t.req
+	if t.own.compaction != nil {
+		var err error
+		next, err = t.summarize(ctx)
+		if err != nil || next == nil {
+			return err
+		}
+	}
+
+	for n := 0; ; n++ {
+		err := t.send(ctx, next, t.out)
+		if err != errPaused {
+			return err
+		}
+		if t.plain || n == MaxContinuations || len(t.soFar.Message.Parts) == 0 {
+			return stayedPaused(n)
+		}
+		if t.out.Usage != nil {
+			t.spent.Add(*t.out.Usage)
+		}
+		t.out.Usage = nil
+		next = t.continued()
+	}
+}
+
+// stayedPaused returns the error of a turn that is paused after n continuations: what there is of
+// the reply is no answer.
+func stayedPaused(n int) error {
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeMalformedReply,
+		Message: fmt.Sprintf("the server paused the turn, and %d further requests did not complete it", n)}
+}
+
+// continued returns the request that continues the reply so far. It may be repeated after a
+// failure: its own part of the reply has not begun.
+func (t *turn) continued() *llm.Request {
+	t.out.Began = false
+	next := *t.req
+	next.Messages = append(slices.Clip(next.Messages), llm.Assistant(slices.Clone(t.soFar.Message.Parts)...))
+	return &next
+}
+
+// emit yields a delta of the reply, with the usage of all its requests.
+func (t *turn) emit(d llm.Delta, err error) bool {
+	if d.Usage != nil && t.spent.Total() > 0 {
+		raw := d.Usage.Raw
+		d.Usage = d.Usage.Plus(t.spent)
+		d.Usage.Raw = raw // of the last request
+	}
+	if !t.plain {
+		t.soFar.Add(d) // its errors are reported by the consumer's own Response
+	}
+	return t.yield(d, err)
+}
+
+// send sends one request of the turn, whose reply out emits.
+func (t *turn) send(ctx context.Context, req *llm.Request, out *wire.Emitter) error {
+	m := t.model
+	body, err := m.encode(wire.Buffer(req, t.tools), m.name, t.tools, m.output.Get(req.Output), req, t.own)
+	if err != nil {
+		return err
+	}
+	if !t.notice() {
+		return wire.ErrStopped
+	}
+	return m.client.SendHeader(ctx, t.url, t.header(req), body, req.Whole, out)
+}
+
+// notice emits the notices about the request, once. It reports whether the consumer wants more.
+func (t *turn) notice() bool {
+	if t.noticed {
+		return true
+	}
+	t.noticed = true
+	return t.tools.EmitNotices(t.yield) &&
+		t.model.emitUnthought(t.req, t.own, t.yield) &&
+		t.model.emitHeld(t.req, t.yield)
+}
+
+// header returns the headers of a request. nil means the client's.
+func (t *turn) header(req *llm.Request) http.Header {
+	m := t.model
+	betas := slices.Clip(t.own.betas)
+	summaries := m.summaries()
+	for _, beta := range summaries.betas(summaries.sent(req.Messages), t.own.compaction != nil) {
+		if !strings.Contains(m.betaHeader(betas), beta) {
+			betas = append(betas, beta)
+		}
+	}
+	if len(betas) == 0 {
+		return nil
+	}
+	h := m.client.Header.Clone()
+	h.Set("Anthropic-Beta", m.betaHeader(betas))
+	return h
+}
+
+// summarize asks for a summary of the conversation and emits it. It returns the request that
+// continues from it; nil means that the reply is complete, because no message waits for an answer.
+// If the server writes no summary, next is the request without one.
+func (t *turn) summarize(ctx context.Context) (next *llm.Request, err error) {
+	m := t.model
+	asked := *t.req
+	asked.Messages = asked.Messages[:replaced(asked.Messages)]
+	answers := t.req.Messages[len(t.req.Messages)-1].Role != llm.RoleAssistant
+
+	var reply llm.Response
+	out := m.emitter(t.tools, func(d llm.Delta, _ error) bool {
+		reply.Add(d) // a reply without a summary is of no use
+		aside := llm.Delta{Notice: d.Notice, Requests: d.Requests}
+		return aside.Notice == nil && aside.Requests == 0 || t.yield(aside, nil)
+	})
+	out.Summary = true
+	err = t.send(ctx, &asked, out)
+	complete := err == errPaused || err == nil && !reply.Finish.Cut()
+	if out.Usage != nil {
+		t.spent.Add(*out.Usage)
+	}
+	summary := lastPart(reply.Message.Parts, m.summaries().isSummary)
+
+	var refused *llm.ProviderError
+	switch {
+	case err == nil, err == errPaused:
+	case t.optional && errors.As(err, &refused) && refused.Code == llm.CodeInvalidRequest:
+	default:
+		return nil, err
+	}
+	// The client has counted a request that ended with an error, which a pause is, too.
+	if err == nil && !t.yield(llm.Delta{Requests: 1}, nil) {
+		return nil, wire.ErrStopped
+	}
+
+	t.own.compaction = nil
+	why := "the reply to it ended with " + string(reply.Finish)
+	if refused != nil {
+		why = refused.Message
+	}
+	switch {
+	case complete && summary != nil && answers:
+		err = t.out.Part(summary)
+		return t.continued(), err
+	case complete && summary != nil:
+		return nil, t.finish(summary, out)
+	case answers:
+		return t.without(why)
+	}
+	return nil, &llm.ProviderError{Provider: provider, Code: llm.CodeMalformedReply, Message: "the server wrote no summary: " + why}
+}
+
+// finish ends a reply that is a summary alone. asked emitted the reply of the server.
+func (t *turn) finish(summary llm.Part, asked *wire.Emitter) error {
+	t.spent = llm.Usage{}
+	t.out.Usage = asked.Usage
+	t.out.Model = asked.Model
+	t.out.ID = asked.ID
+	if err := t.out.Part(summary); err != nil {
+		return err
+	}
+	return t.out.FinishAs(wire.Answered, "compaction")
+}
+
+// without returns the request after a failed summary, with a notice.
+func (t *turn) without(why string) (*llm.Request, error) {
+	n := &llm.Notice{Code: "summary_failed", Text: "anthropic: the server wrote no summary, so the conversation is sent whole: " + why}
+	if !t.yield(llm.Delta{Notice: n}, nil) {
+		return nil, wire.ErrStopped
+	}
+	return t.req, nil
 }

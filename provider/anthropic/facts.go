@@ -3,7 +3,6 @@ package anthropic
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
@@ -63,32 +62,34 @@ func (m *Model) HoldsOutput(req *llm.Request) bool {
 		(len(req.Output) == 0 || m.output.Get(req.Output).Schema != nil)
 }
 
-// Compact returns req with the order to shorten the conversation above a number of tokens, which
-// Anthropic follows: it summarizes for Claude from 4.6 on, and clears old results for Claude 4.5.
-// See history.WindowOptions.
-// https://platform.claude.com/docs/en/build-with-claude/compaction-threshold, context-editing.
+var _ llm.Compactor = (*Model)(nil)
+
+// Compact returns req with the order to shorten the conversation, which Anthropic itself follows.
+// Claude 4.5 clears old results above a number of tokens. Claude from 4.6 on summarizes at once,
+// for 0 tokens. Options of the request that exclude it stay unchanged. See history.WindowOptions.
+// https://platform.claude.com/docs/en/build-with-claude/context-editing, compaction-on-demand.
 func (m *Model) Compact(req *llm.Request, tokens int) (*llm.Request, bool) {
 	v := m.factsOf(cmp.Or(req.Model, m.name)).version
-	if !m.newest() || v < 405 || wire.Member(req.Settings.Options[provider], "context_management") != nil {
+	switch {
+	case tokens == 0 && m.summarizes(req):
+		r := new(*req)
+		r.Summarize = true
+		return r, true
+	case tokens == 0, !m.newest(), v != 405, wire.Member(req.Settings.Options[provider], "context_management") != nil:
 		return nil, false
 	}
 	at := func(tokens int) string { return fmt.Sprintf(`{"type":"input_tokens","value":%d}`, tokens) }
-	beta := "context-management-2025-06-27"
-	edit := `{"type":"clear_tool_uses_20250919","clear_at_least":` + at(tokens/2)
-	if v >= 406 && tokens >= leastCompact {
-		beta = betaCompact
-		edit = `{"type":"compact_20260112"`
-	}
-	return wire.WithOptions(req, provider, fmt.Sprintf(`"betas":[%q],"context_management":{"edits":[%s,"trigger":%s}]}`,
-		beta, edit, at(tokens))), true
+	return wire.WithOptions(req, provider, fmt.Sprintf(`"betas":["context-management-2025-06-27"],`+
+		`"context_management":{"edits":[{"type":"clear_tool_uses_20250919","clear_at_least":%s,"trigger":%s}]}`,
+		at(tokens/2), at(tokens))), true
 }
 
-const (
-	leastCompact = 50_000               // tokens: the server summarizes no shorter conversations
-	betaCompact  = "compact-2026-01-12" // also of requests with a summary
-)
-
 // Compacted reports whether p is a summary by Anthropic.
-func (m *Model) Compacted(p llm.Part) bool { return wire.Compaction(p, m.tag, "content") }
+func (m *Model) Compacted(p llm.Part) bool { return m.summaries().isSummary(p) }
 
-func (m *Model) summarized(msg llm.Message) bool { return slices.ContainsFunc(msg.Parts, m.Compacted) }
+// summarizes reports whether Anthropic summarizes the conversation of req on demand.
+func (m *Model) summarizes(req *llm.Request) bool {
+	own, err := readOptions(req.Settings.Options[provider])
+	version := m.factsOf(cmp.Or(req.Model, m.name)).version
+	return err == nil && own.compaction == nil && m.newest() && version >= 406 && excludesSummary(own.body) == ""
+}

@@ -16,9 +16,11 @@ type options struct {
 	names    []string // of these tools
 	thinking string   // the type of its thinking; "" means none
 	cached   bool     // has a cache_control
+	// compaction is the order to summarize, which is sent once in a reply. nil means none.
+	compaction []byte
 }
 
-func (o *options) empty() bool { return o.body == nil && o.tools == nil }
+func (o *options) empty() bool { return o.body == nil && o.tools == nil && o.compaction == nil }
 
 // readOptions separates the members that are not copied into the body.
 func readOptions(raw []byte) (options, error) {
@@ -58,6 +60,12 @@ func readOptions(raw []byte) (options, error) {
 				o.tools = append(o.tools, tool...)
 				o.names = append(o.names, wire.MemberText(tool, "name"))
 			}
+			continue
+		case "compaction":
+			if v.Kind() != jsonscan.Object {
+				return o, bad(".compaction", "a JSON object")
+			}
+			o.compaction = value
 			continue
 		case "thinking":
 			o.thinking = wire.MemberText(value, "type")

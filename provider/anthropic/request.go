@@ -21,10 +21,15 @@ type encoder struct {
 	model  string
 	facts  facts
 	tools  *wire.Toolset
-	output []byte // the enforced schema of the reply; nil means that the prompt asks for it
-	own    options
-	ids    callIDs
-	cache  marks
+	output []byte // the enforced schema of the reply; nil means none
+	// enforced means that the server enforces the schema of replies. Otherwise the prompt asks for
+	// it.
+	enforced bool
+	own      options
+	ids      callIDs
+	cache    marks
+
+	container string // in which the server runs code; "" means none
 
 	role  string // of the current message; "" means none
 	turns turns  // user turns, for the moving marks
@@ -39,13 +44,68 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	}
 	req = d.held(req)
 	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, facts: d.factsOf(name),
-		tools: tools, own: own}
-	if e.newest() && e.facts.holds {
+		tools: tools, own: own, container: container(d.tag, req.Messages)}
+	req, err := d.withSummaries(req, e.facts, own)
+	if err != nil {
+		return dst, err
+	}
+	e.enforced = d.enforces(name, output)
+	if e.enforced && own.compaction == nil {
 		e.output = output.Schema
 	}
 	e.Begin(own.body)
 	fromRequest(&e, req)
 	return e.Finish()
+}
+
+// summaries returns the reader of the server's summaries.
+func (d *dialect) summaries() summaries { return summaries{tag: d.tag} }
+
+// withSummaries returns req without the messages that the last signed summary replaces.
+func (d *dialect) withSummaries(req *llm.Request, f facts, own options) (*llm.Request, error) {
+	s := d.summaries()
+	if !anyPart(req.Messages, s.isSigned) {
+		return req, nil
+	}
+	if field := excludedBySigned(own.body); field != "" {
+		return nil, unsupported("settings.options.anthropic", "Anthropic takes %s not together with the signed summary (compaction) "+
+			"that the conversation has; leave it out", field)
+	}
+	if f.bound {
+		s.isThinking = d.isThinking // the summary changed what stands before it
+	}
+	r := new(*req)
+	r.Messages = s.sent(req.Messages)
+	return r, nil
+}
+
+// checkOrder returns the error of a request whose options ask for a summary together with something
+// that the API does not accept with it. holds means that the server enforces the schema of replies.
+func checkOrder(req *llm.Request, own options, holds bool) error {
+	forced := req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed
+	member := excludesSummary(own.body)
+	conflict := ""
+	switch {
+	case own.compaction == nil:
+		return nil
+	case member != "":
+		conflict = "settings.options.anthropic." + member
+	case len(req.Settings.StopSequences) > 0:
+		conflict = "settings.stop (stop_sequences)"
+	case forced && len(req.Tools) > 0:
+		conflict = "a forced tool choice (tool_choice)"
+	case len(req.Output) > 0 && holds:
+		conflict = "an output schema (output_config.format)"
+	default:
+		return nil
+	}
+	return unsupported("settings.options.anthropic.compaction",
+		"Anthropic takes a request for a summary (compaction) not together with %s; leave out one of them", conflict)
+}
+
+// enforces reports whether the server enforces the schema of output for the named model.
+func (d *dialect) enforces(name string, output wire.Output) bool {
+	return d.newest() && d.factsOf(name).holds && output.Schema != nil
 }
 
 // fromRequest writes the members of a body. Members that do not change within a conversation come
@@ -59,8 +119,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 	} else if e.Key("model") {
 		e.String(e.model)
 	}
-	s := &req.Settings
-	t := e.toThinking(s, req.Messages)
+	t := e.toThinking(&req.Settings, req.Messages)
 	if e.Key("max_tokens") {
 		e.Int(t.maxTokens)
 	}
@@ -76,20 +135,19 @@ func fromRequest(e *encoder, req *llm.Request) {
 		fromMessages(e, req.Messages, lead)
 		e.Raw("]")
 	}
-	if len(req.Tools) > 0 && offered && e.Key("tool_choice") {
-		fromChoice(e, req.Choice, req, t.on)
-	}
-
-	fromSettings(e, s, t)
+	fromReplySettings(e, req, t, offered)
 	fromThinking(e, t)
 	if (t.effort != "" || e.output != nil) && e.Key("output_config") {
 		fromOutput(e, t)
 	}
+	if e.own.compaction != nil && e.Key("compaction") {
+		e.B = append(e.B, e.own.compaction...)
+	}
 	if e.cache.fixed && e.Key("cache_control") {
 		e.Raw(lifetimeMarks[e.ttl])
 	}
-	if id := container(e.tag, req.Messages); id != "" && e.Key("container") {
-		e.String(id)
+	if e.container != "" && e.Key("container") {
+		e.String(e.container)
 	}
 	if !req.Whole && e.Key("stream") {
 		e.Raw("true")
@@ -112,8 +170,24 @@ func fromTools(e *encoder) {
 	e.B = append(e.B, ']')
 }
 
-// fromSettings writes the settings of sampling.
-func fromSettings(e *encoder, s *llm.Settings, t thinking) {
+// fromReplySettings writes the tool choice and the settings of sampling. offered means that the
+// request has tools. A request for a summary has no reply, and the API rejects what shapes one.
+func fromReplySettings(e *encoder, req *llm.Request, t thinking, offered bool) {
+	summarizes := e.own.compaction != nil
+	forced := req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed
+	chooses := len(req.Tools) > 0 && offered && !(summarizes && forced)
+	if chooses && e.Key("tool_choice") {
+		fromChoice(e, req.Choice, req, t.on)
+	}
+
+	fromSampling(e, &req.Settings, t)
+	if len(req.Settings.StopSequences) > 0 && !summarizes && e.Key("stop_sequences") {
+		e.Strings(req.Settings.StopSequences)
+	}
+}
+
+// fromSampling writes the settings of sampling.
+func fromSampling(e *encoder, s *llm.Settings, t thinking) {
 	if s.Temperature != nil && e.Key("temperature") {
 		if t.on && *s.Temperature != 1 {
 			e.Fail(unsupported("settings.temperature", "Anthropic takes no temperature but 1 while the model thinks"))
@@ -122,9 +196,6 @@ func fromSettings(e *encoder, s *llm.Settings, t thinking) {
 	}
 	if s.TopP != nil && e.Key("top_p") {
 		e.Float("settings.top_p", *s.TopP)
-	}
-	if len(s.StopSequences) > 0 && e.Key("stop_sequences") {
-		e.Strings(s.StopSequences)
 	}
 }
 

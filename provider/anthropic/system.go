@@ -22,7 +22,7 @@ func fromSystem(e *encoder, req *llm.Request) int {
 		lead++
 	}
 	prompt := ""
-	if len(req.Output) > 0 && e.output == nil {
+	if len(req.Output) > 0 && !e.enforced {
 		prompt = wire.SchemaPrompt(req.Output)
 	}
 	any := prompt != ""

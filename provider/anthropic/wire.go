@@ -20,7 +20,11 @@ func EncodeMessages(req *llm.Request) ([]byte, error) {
 		return nil, err
 	}
 	req, _ = d.media(req.Model).Apply(req, nil)
-	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req, own)
+	output := wire.NewOutput(outputForm, req.Output)
+	if err := checkOrder(req, own, d.enforces(req.Model, output)); err != nil {
+		return nil, err
+	}
+	return d.encode(nil, "", tools, output, req, own)
 }
 
 // DecodeMessages returns the reply in the body of a response, or its error, which is a

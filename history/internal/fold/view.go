@@ -43,18 +43,24 @@ func (v *View) Add(req *llm.Request, i int, msg llm.Message) {
 	}
 }
 
+// Head is what is sent in place of the folded rounds.
+type Head struct {
+	Record string // a message of the user in place of them; empty means none
+	After  string // a message of the user behind the round AfterRound; empty means none
+
+	AfterRound int
+}
+
 // View returns the messages that are sent in state m. Results up to stub bytes are never put away.
-// record is the text in place of the folded rounds. after, if it is not empty, is a message of the
-// user behind the first round that is not folded.
-func (r *Rounds) View(m *Mark, stub int, record, after string) View {
+func (r *Rounds) View(m *Mark, stub int, head Head) View {
 	v := View{Messages: make([]llm.Message, 0, len(r.Messages)-r.Index(m.Folded)+r.head+4)}
 	from := 0
 	afterIndex := -1
 	if m.Folded > 0 {
 		from = r.Index(m.Folded)
-		r.addRecord(&v, m, record)
-		if after != "" {
-			afterIndex = r.lastOfRound(m.Folded)
+		r.addRecord(&v, m, head.Record)
+		if head.After != "" {
+			afterIndex = r.lastOfRound(head.AfterRound)
 		}
 	}
 
@@ -77,7 +83,7 @@ func (r *Rounds) View(m *Mark, stub int, record, after string) View {
 
 		v.Add(r.Request, i, msg)
 		if i == afterIndex {
-			v.Add(r.Request, i, llm.User(after))
+			v.Add(r.Request, i, llm.User(head.After))
 		}
 	}
 
@@ -89,7 +95,7 @@ func (r *Rounds) View(m *Mark, stub int, record, after string) View {
 }
 
 // addRecord adds what is sent of the messages before reply m.Folded: instructions, the messages
-// that began the turn, and the record.
+// that began the turn, and the record, if it is not empty.
 func (r *Rounds) addRecord(v *View, m *Mark, record string) {
 	end := r.Index(m.Folded)
 	for i := range end {
@@ -97,7 +103,9 @@ func (r *Rounds) addRecord(v *View, m *Mark, record string) {
 			v.Add(r.Request, i, r.Messages[i])
 		}
 	}
-	v.Add(r.Request, end-1, llm.User(record))
+	if record != "" {
+		v.Add(r.Request, end-1, llm.User(record))
+	}
 }
 
 // lastOfRound returns the index of the results of round n, or else of its reply.

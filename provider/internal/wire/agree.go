@@ -114,7 +114,7 @@ func (o *Emitter) repeats(c llm.ToolCall) bool {
 // announced returns an error if the reply announces calls and has none. The usage counts if the
 // request is not repeated.
 func (o *Emitter) announced(f llm.FinishReason) error {
-	if f != llm.FinishReasonToolCalls || o.called {
+	if f != llm.FinishReasonToolCalls || o.called || o.Summary {
 		return nil
 	}
 	if o.Usage != nil && !o.Yield(llm.Delta{Usage: o.Usage}, nil) {

@@ -27,6 +27,10 @@ type Emitter struct {
 	// with an unknown one counts as complete.
 	Lenient bool
 
+	// Summary means that a summary was asked for in place of a reply. It has no calls, also
+	// if its finish reason announces some.
+	Summary bool
+
 	Whole     bool // the reply arrives in one body, and its parts are stored without joining
 	Unchecked bool // for tests: differing statements are no error
 

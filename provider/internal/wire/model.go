@@ -105,13 +105,17 @@ type Rules struct {
 	// Heads are options that continue a conversation stored at the provider. Its earlier messages
 	// are then unknown.
 	Heads []string
+	// Reads reports whether the server reads a summary itself. The text of others is sent. nil
+	// means that it reads none with a text.
+	Reads func(llm.Part) bool
 }
 
-// Repair returns req with messages that the rules allow. It returns req itself if nothing needs
-// repair, and otherwise a copy. It emits each repair through yield, and reports whether the
-// consumer wants more. Faults without a repair remain, and the encoder rejects them. options are
-// the request's options for this provider.
+// Repair returns req with messages that the rules allow and the server can read. It returns req
+// itself if nothing needs repair, and otherwise a copy. It emits each repair through yield, and
+// reports whether the consumer wants more. Faults without a repair remain, and the encoder rejects
+// them. options are the request's options for this provider.
 func (r *Rules) Repair(req *llm.Request, options []byte, yield func(llm.Delta, error) bool) (*llm.Request, bool) {
+	req = withSummaryTexts(req, r.Reads)
 	sent, repairs := r.RepairRequest(req)
 	if len(repairs) == 0 || r.continues(options) {
 		return req, true

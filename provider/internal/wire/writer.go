@@ -265,15 +265,6 @@ func WithOptions(req *llm.Request, provider, members string) *llm.Request {
 	return r
 }
 
-// Compaction reports whether p is a summary by the server of a tag. text is the member that has it.
-func Compaction(p llm.Part, tag, text string) bool {
-	r, ok := p.(llm.Reasoning)
-	if !ok || r.Opaque == nil || r.Opaque.Provider != tag {
-		return false
-	}
-	return MemberText(r.Opaque.Data, "type") == "compaction" && MemberText(r.Opaque.Data, text) != ""
-}
-
 // Hash returns a 64-bit hash of s that is the same in every process.
 func Hash(s string) uint64 {
 	h := fnv.New64a()
