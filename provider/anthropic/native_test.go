@@ -43,37 +43,47 @@ func TestCleared(t *testing.T) {
 	}
 }
 
-// The model's version and host decide what is ordered; options of the program stay.
+// The model's version and host decide what the provider can do; options of the program stay.
 func TestCompact(t *testing.T) {
+	const own = "https://api.anthropic.com"
 	for _, test := range []struct {
 		model, base, options string
-		tokens               int
-		want                 string // type of the edit; "" means that the model cannot
+		clears, summarizes   bool
 	}{
-		{"claude-opus-5-5", "https://api.anthropic.com", ``, 150_000, "compact_20260112"},
-		{"claude-sonnet-4-6", "https://api.anthropic.com", `{ }`, 50_000, "compact_20260112"},
-		{"claude-sonnet-4-6", "https://api.anthropic.com", `{"betas":["one"],"service_tier":"auto"}`, 49_999, "clear_tool_uses_20250919"},
-		{"claude-haiku-4-5", "https://api.anthropic.com", ` {"betas":["one"]} `, 150_000, "clear_tool_uses_20250919"},
-		{"claude-opus-4-1", "https://api.anthropic.com", ``, 150_000, ""},
-		{"other", "https://api.anthropic.com", ``, 150_000, ""},
-		{"claude-opus-5-5", "https://proxy.example.com", ``, 150_000, ""},
-		{"claude-opus-5-5", "https://api.anthropic.com", `{"context_management":{}}`, 150_000, ""},
+		{"claude-opus-5-5", own, ``, false, true},
+		{"claude-sonnet-4-6", own, `{ }`, false, true},
+		{"claude-sonnet-4-6", own, `{"betas":["one"],"service_tier":"auto"}`, false, true},
+		{"claude-haiku-4-5", own, ` {"betas":["one"]} `, true, false},
+		{"claude-opus-4-1", own, ``, false, false},
+		{"other", own, ``, false, false},
+		{"claude-opus-5-5", "https://proxy.example.com", ``, false, false},
+		{"claude-haiku-4-5", "https://proxy.example.com", ``, false, false},
+		{"claude-opus-5-5", own, `{"context_management":{}}`, false, false},
+		{"claude-haiku-4-5", own, `{"context_management":{}}`, false, false},
+		{"claude-opus-5-5", own, `{"compaction":{"type":"summarize"}}`, false, false},
+		{"claude-opus-5-5", own, `{"stop_sequences":["x"]}`, false, false},
+		{"claude-opus-5-5", own, `{"tool_choice":{"type":"any"}}`, false, false},
+		{"claude-opus-5-5", own, `{"tool_choice":{"type":"auto"}}`, false, true},
+		{"claude-opus-5-5", own, `{"output_config":{"format":{}}}`, false, false},
+		{"claude-opus-5-5", own, `{"output_config":{"effort":"low"}}`, false, true},
 	} {
 		m := anthropic.New(test.model, &anthropic.Options{Key: "none", BaseURL: test.base})
 		req := &llm.Request{}
 		if test.options != "" {
 			req.Settings.Options = map[string]json.RawMessage{"anthropic": json.RawMessage(test.options)}
 		}
-		r, ok := m.Compact(req, test.tokens)
-		if ok != (test.want != "") {
-			t.Errorf("%+v: %v", test, ok)
-			continue
+		if r, got := m.Compact(req, 0); got != test.summarizes || got && !r.Summarize {
+			t.Errorf("%+v: summarizes %v, %+v", test, got, r)
+		}
+		r, ok := m.Compact(req, 150_000)
+		if ok != test.clears {
+			t.Errorf("%+v: clears %v", test, ok)
 		}
 		if !ok {
 			continue
 		}
 		body := string(r.Settings.Options["anthropic"])
-		if !json.Valid([]byte(body)) || !strings.Contains(body, test.want) ||
+		if !json.Valid([]byte(body)) || !strings.Contains(body, "clear_tool_uses_20250919") ||
 			string(req.Settings.Options["anthropic"]) != test.options ||
 			strings.Contains(test.options, "one") != strings.Contains(body, "one") {
 			t.Errorf("%+v: %s", test, body)
