@@ -84,7 +84,7 @@ func TestCheckNamesTheField(t *testing.T) {
 		"Limits.Time: it is negative":             {Model: m, Limits: pawl.Limits{Time: -time.Second}},
 		"Limits.LoopThreshold: it is more":        {Model: m, Limits: pawl.Limits{LoopThreshold: 51}},
 		"Limits.AtLimit: want AtLimitAnswer":      {Model: m, Limits: pawl.Limits{AtLimit: 7}},
-		"Limits.Cost: the price of the model openai:my-own, or of one that may answer for it, is not known": {
+		"Limits.Cost: the price of the model openai:my-own, or of a model that may answer for it, is not known": {
 			Model: openai.New("my-own", nil), Limits: pawl.Limits{Cost: 1}},
 		"Model: the model, or the model that it wraps, is nil; set one": {Model: noModel},
 		"Model: the model, or the model that it wraps, is nil":          {Model: catalog.Price{Input: 1}.Of(nil)},

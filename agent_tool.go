@@ -27,7 +27,7 @@ func (a *Agent) Tool(description string) *Tool {
 		}
 		outer := v.work.task.scope
 		if outer.remote {
-			return llm.ErrorResult("Not run: an agent cannot run in a call that another process than that of the run executes."), nil
+			return llm.ErrorResult("Not run: an agent cannot run in a call that a process other than the run's executes."), nil
 		}
 		if outer.depth >= maxDepth {
 			return llm.ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil

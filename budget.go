@@ -288,7 +288,7 @@ func (r *run) unpriced() error {
 	if m, ok := llm.As[llm.Namer](r.agent.Model); ok {
 		model = "the model " + m.Name()
 	}
-	return fmt.Errorf("the price of %s, or of one that may answer for it, is not known, so Limits.Cost cannot be kept: give it one with catalog.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead", model)
+	return fmt.Errorf("the price of %s, or of a model that may answer for it, is not known, so Limits.Cost cannot be kept: state the price with catalog.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead", model)
 }
 
 // slots limits the number of tools that execute at the same time in a run, nested calls and nested

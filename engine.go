@@ -56,10 +56,10 @@ type Engine struct {
 	// Wait returns when ready is closed or ctx has ended. nil means a channel receive.
 	Wait func(ctx context.Context, ready <-chan struct{})
 
-	// Branch executes the run of a nested agent outside this process, with RunBranch and a record of
-	// its own, and returns its result. It stores in b.Around the state that RunBranch left there.
-	// The run must end when ctx does, with the same cause. nil means that nested agents run in this
-	// process.
+	// Branch executes the run of a nested agent outside this process, with RunBranch and a record
+	// of its own, and returns its result. It stores in b.Around the state that RunBranch left
+	// there. The run must end when ctx does, with the same cause. nil means that nested agents run
+	// in this process.
 	Branch func(ctx context.Context, a *Agent, b *Branch) (*Result, error)
 
 	// Conversation returns the messages before the reply that made the call of an attached task
@@ -232,9 +232,9 @@ type Allowance struct {
 	Refused bool `json:"refused,omitzero"`
 }
 
-// RunBranch executes the run of b, a nested run of a that Engine.Branch received in another process,
-// under e. If from is not nil, it resumes the run from that result. It records in b.Around which
-// limits refused calls.
+// RunBranch executes the run of b, a nested run of a that Engine.Branch received in another
+// process, under e. If from is not nil, it resumes the run from that result. It records in b.Around
+// which limits refused calls.
 func (e *Engine) RunBranch(ctx context.Context, a *Agent, from *Result, b *Branch) (*Result, error) {
 	msgs := b.Messages
 	if from != nil {

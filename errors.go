@@ -100,8 +100,8 @@ type ExecutionError interface {
 	FailedExecution() Execution
 }
 
-// LimitError is an error of a Model or of the middleware around it that ends the run with StopLimit:
-// a limit that only it knows was reached, such as the context window (history.Window).
+// LimitError is an error of a Model or of the middleware around it that ends the run with
+// StopLimit: a limit that only it knows was reached, such as the context window (history.Window).
 //
 // LimitReached returns Result.Limit and Result.Cause.
 type LimitError interface {

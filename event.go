@@ -27,15 +27,15 @@ const (
 	EventRunStarted EventKind = "run_started"
 	// A message sent to the active run was accepted. The next request contains it.
 	EventSteered EventKind = "steered"
-	// A step starts: open calls are executed, or the model is asked. It starts again if the reply broke
-	// off and is asked for again.
+	// A step starts: open calls are executed, or the model is asked. It starts again if the reply
+	// broke off and is asked for again.
 	EventStepStarted EventKind = "step_started"
 	// A request is sent to the model.
 	EventRequestStarted EventKind = "request_started"
 	// A fragment of the answer.
 	EventText EventKind = "text"
-	// Emitted text or reasoning is void: it is a call written as text, or the reply broke off and is
-	// asked for again. Drop it.
+	// Emitted text or reasoning is void: it is a call written as text, or the reply broke off and
+	// is asked for again. Drop it.
 	EventTextRetracted EventKind = "text_retracted"
 	// A fragment of the model's reasoning.
 	EventReasoning EventKind = "reasoning"
@@ -94,7 +94,8 @@ type Event struct {
 	// Index of the part in the reply.
 	Index int `json:"index" on:"text text_retracted reasoning call_delta call_ready"`
 	// Kind of the notice, for programs: retry, healed, output_unfit, output_mended, bad_call,
-	// effect_unstated, empty_answer, stalling, decision_refused, decision_expired, and codes of models and tools.
+	// effect_unstated, empty_answer, stalling, decision_refused, decision_expired, and codes of
+	// models and tools.
 	Code string `json:"code" on:"notice"`
 	// The fragment of text, reasoning or arguments; the retracted text; the text of the report; for
 	// gap, the cause of the loss if it is not the speed of the observer.

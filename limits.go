@@ -18,8 +18,8 @@ import (
 // three times as many steps, end the run with StopStalled.
 type Limits struct {
 	// Steps whose calls are executed. 0 means 20, and 1 for Agent.Once. NoRounds means none: tools
-	// are offered, and the calls of the first reply are returned (AtLimitReturn, unless AtLimit says
-	// otherwise). A run of N rounds makes at most N+1 requests.
+	// are offered, and the calls of the first reply are returned (AtLimitReturn, unless AtLimit
+	// says otherwise). A run of N rounds makes at most N+1 requests.
 	Rounds int
 	// Calls that are started. Further calls get a result that says so. 0 means no limit.
 	Calls int
@@ -101,7 +101,8 @@ type LimitInfo struct {
 	None int
 	// Raise says what allows more, for a limit without a flag.
 	Raise string
-	// Nested reports whether nested calls and runs count towards the limits of the runs around them.
+	// Nested reports whether nested calls and runs count towards the limits of the runs around
+	// them.
 	Nested bool
 }
 

@@ -315,8 +315,13 @@ func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 	r.reply.request = req
 	r.res.Messages = append(r.res.Messages, resp.Message)
 	r.spend(Spent{Requests: 1 + resp.Requests, Usage: resp.Usage})
+
 	rejected := resp.Finish == llm.FinishReasonError && resp.Message.HasCalls()
-	r.paid(*resp.Usage.Plus(r.reply.lost), !rejected && resp.Requests >= 0 && resp.Usage.Total() == 0 && resp.Usage.Cost == 0)
+	asked := resp.Requests >= 0
+	hasUsage := resp.Usage.Total() != 0 || resp.Usage.Cost != 0
+	blind := asked && !rejected && !hasUsage
+	r.paid(*resp.Usage.Plus(r.reply.lost), blind)
+
 	if rejected {
 		r.res.Spent.Corrections++ // the results of its calls ask for a correction
 	}

@@ -217,8 +217,9 @@ func saysNothing(resp *llm.Response) bool {
 	return !unsent && !media && strings.TrimSpace(resp.Message.Text()) == ""
 }
 
-// emptyAnswer asks again for an answer that is empty, once. Models end their turn so after a result,
-// as if it were the answer. https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
+// emptyAnswer asks again for an answer that is empty, once. Models end their turn so after a
+// result, as if it were the answer. See "Handling stop reasons",
+// https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
 func (r *run) emptyAnswer() bool {
 	if n := len(r.res.Steps); n > 0 {
 		last := r.res.Steps[n-1].Response

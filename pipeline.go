@@ -269,8 +269,8 @@ func (w *work) approvedCall(ctx context.Context, c llm.ToolCall) (llm.ToolResult
 	return w.attempts(ctx)
 }
 
-// noticeUnstated emits a notice, before the first executed call of a tool whose effect is not stated,
-// that names all such tools of the run. Nested runs emit none: a tree has one notice.
+// noticeUnstated emits a notice, before the first executed call of a tool whose effect is not
+// stated, that names all such tools of the run. Nested runs emit none: a tree has one notice.
 func (r *run) noticeUnstated(tasks []Task) {
 	if r.warned || r.scope.within != nil || r.out.sink == nil {
 		return

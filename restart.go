@@ -35,7 +35,7 @@ func (r *run) restarts(ctx context.Context, req *llm.Request, reply *llm.Respons
 	r.reply.lost.Add(reply.Usage)
 	r.reply.restarts++
 	r.reply.err = nil
-	r.reply.ahead = nil // empty: there is no call
+	r.reply.ahead = nil // the reply had no call, so none was started early
 	if r.out.sink != nil {
 		r.withdraw(reply)
 		r.emit(Event{Kind: EventNotice, Step: r.history.replies + 1, Path: req.Key, Code: "retry",

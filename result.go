@@ -85,7 +85,8 @@ func (r *Result) Text() string {
 // answered returns the answer of the run. nil means none.
 //
 // Results that were stored before version 0.1 have no Answer. For them it is found as it was then:
-// in Output, in the last step, or in the last reply. Only their Cause says whether a limit forced it.
+// in Output, in the last step, or in the last reply. Only their Cause says whether a limit forced
+// it.
 func (r *Result) answered() *Answer {
 	if r.Answer != nil {
 		return r.Answer

@@ -1,6 +1,7 @@
 package pawl
 
-// seam.go: the checks of what an Executor and a Model yield. llm.Response checks the parts of a reply.
+// seam.go: the checks of what an Executor and a Model yield. llm.Response checks the parts of a
+// reply.
 
 import (
 	"context"
@@ -12,9 +13,9 @@ import (
 )
 
 // ExecutorError is the error of a run whose Executor broke its contract: a task has no completed
-// execution or several, or an execution belongs to no task, has another Call.ID than its task, or an
-// unknown outcome. The run stops with StopFailed. A call of a tool with EffectWrite that has no valid
-// execution is pending, because it may have taken effect.
+// execution or several, or an execution belongs to no task, has another Call.ID than its task, or
+// an unknown outcome. The run stops with StopFailed. A call of a tool with EffectWrite that has no
+// valid execution is pending, because it may have taken effect.
 type ExecutorError struct {
 	Key  llm.Key // of the call
 	Text string  // the fault, and what would be right
@@ -178,8 +179,8 @@ func (t *Task) unexecuted(text string) Execution {
 	return x
 }
 
-// unknownFinish returns an error for a finish reason that is not on the list: a reply that ended for
-// an unknown reason must not count as an answer. An adapter maps it to llm.FinishReasonOther.
+// unknownFinish returns an error for a finish reason that is not on the list: a reply that ended
+// for an unknown reason must not count as an answer. An adapter maps it to llm.FinishReasonOther.
 func unknownFinish(f llm.FinishReason) error {
 	switch f {
 	case llm.FinishReasonStop, llm.FinishReasonLength, llm.FinishReasonToolCalls, llm.FinishReasonContentFilter,

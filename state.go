@@ -44,7 +44,7 @@ type resumed struct {
 	decisions []llm.Decision
 	pending   []PendingCall  // of the Result that is resumed
 	repairs   []llm.Repaired // of the stored messages
-	answer    *Answer        // of the Result, whose limit was raised; nil means that the run continues
+	answer    *Answer        // of the Result, whose limit was raised; nil means none
 }
 
 // setup is what all requests of a run have in common.

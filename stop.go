@@ -37,7 +37,7 @@ const (
 	ClassLimited StopClass = "limited"
 	// The caller ended the run.
 	ClassCancelled StopClass = "cancelled"
-	// The run cannot continue as it is.
+	// The run cannot continue without a change.
 	ClassFailed StopClass = "failed"
 )
 
@@ -56,8 +56,8 @@ var stopTable = []struct {
 	{StopFailed, ClassFailed, "Resume tries again"},
 }
 
-// Class returns the class of the reason. A reason that is not on the list, such as one that a later
-// version stored, has ClassFailed: it must not count as success.
+// Class returns the class of the reason. A reason that is not on the list, such as a reason of a
+// later version, has ClassFailed: it must not count as success.
 func (s StopReason) Class() StopClass {
 	for i := range stopTable {
 		if stopTable[i].reason == s {

@@ -86,10 +86,10 @@ type Tool struct {
 	// after the other, in call order, also with Concurrent. nil and "" mean no key.
 	Serial func(args json.RawMessage) string
 
-	// Reconcile finds out whether an interrupted call of a tool with EffectWrite or EffectUnstated took
-	// effect, for example by its Invocation.IdempotencyKey. It returns the result of the call if it did, nil if
-	// it did not (the call may then run, with a new approval), and an error if that is unknown.
-	// nil, and an error, mean that the call waits for a decision.
+	// Reconcile finds out whether an interrupted call of a tool with EffectWrite or EffectUnstated
+	// took effect, for example by its Invocation.IdempotencyKey. It returns the result of the call
+	// if it did, nil if it did not (the call may then run, with a new approval), and an error if
+	// that is unknown. If it returns an error, or Reconcile is nil, the call waits for a decision.
 	Reconcile func(ctx context.Context, call llm.ToolCall) (*llm.ToolResult, error)
 
 	agent *Agent // of a tool that Agent.Tool returned
@@ -130,9 +130,9 @@ type ToolFunc func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, erro
 //
 // A call that is pending or unknown has not ended. A later EffectWrite, EffectIdempotent or
 // EffectUnstated that waits for it does not overtake it: it may ask its own question, but it stays
-// open and runs when the earlier call has its answer. An approval that it receives before that stays
-// valid. EffectRead and EffectCompose do not wait for an answer: they run, and see the state before
-// that call. A call that was abandoned (see Tool.Timeout) has ended.
+// open and runs when the earlier call has its answer. An approval that it receives before that
+// stays valid. EffectRead and EffectCompose do not wait for an answer: they run, and see the state
+// before that call. A call that was abandoned (see Tool.Timeout) has ended.
 //
 // Only the order differs between EffectUnstated and EffectWrite. Everything else treats a call with
 // EffectUnstated as a write: see Assumed.
@@ -144,8 +144,8 @@ type Effect int
 
 // The effects. Every other value means EffectUnstated.
 const (
-	EffectUnstated   Effect = iota // not stated: parallel like a read, otherwise handled like a write
-	EffectWrite                    // may change the world; not repeated without a decision; keeps the order
+	EffectUnstated   Effect = iota // not stated: parallel like a read, otherwise like a write
+	EffectWrite                    // may change the world; ordered; not repeated without a decision
 	EffectIdempotent               // may change the world, but a repetition changes nothing more
 	EffectRead                     // reads the world
 	EffectPure                     // depends only on its arguments
@@ -206,7 +206,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 // text and the Data of the result; its schema becomes Output.
 //
 // The schemas follow one law: a value of the type, written as JSON, fits the schema, and what fits
-// the schema and the type can be read. The JSON is that of encoding/json, except that a
+// the schema and the type can be read. The JSON is as encoding/json writes it, except that a
 // time.Duration is text such as "90s", that numbers in a value of type any are json.Numbers with
 // all their digits, and that 3.0 is an integer. A type states its own schema with a method
 // JSONSchema() json.RawMessage. Arguments that fit the schema and not the type, or that a method
@@ -225,10 +225,10 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 // In a list, rules for its items apply to them. The tags enum:"red,blue" and description:"…" say
 // the same as the rules of their names.
 //
-// The tool has EffectUnstated. Set Effect and the other fields of the tool before its first use. The error names
-// the type, the field and a remedy: unexported fields only, functions, channels, interfaces with
-// methods, types that only their own UnmarshalJSON can read, and tags with a mistake have no
-// schema.
+// The tool has EffectUnstated. Set Effect and the other fields of the tool before its first use.
+// The error names the type, the field and a remedy: unexported fields only, functions, channels,
+// interfaces with methods, types that only their own UnmarshalJSON can read, and tags with a
+// mistake have no schema.
 func NewFunc[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) (*Tool, error) {
 	in, err := gotype.Of(reflect.TypeFor[In](), gotype.Input)
 	if err != nil {

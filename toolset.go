@@ -145,7 +145,7 @@ func reserved(name string, e Effect) string {
 		return "it stands for a decision that could not be read"
 	case "execute_plan", "execute_code":
 		if e != EffectCompose {
-			return "it is that of a tool that composes calls"
+			return "it belongs to a tool with EffectCompose"
 		}
 	}
 	return ""

@@ -47,7 +47,7 @@ func TestRegistry(t *testing.T) {
 		"twice":        {[]*pawl.Tool{says("c", ""), says("c", "")}, pawl.ErrDuplicate, `add tool "c"`},
 		"reserved":     {[]*pawl.Tool{says("decision_extraction", "")}, pawl.ErrReserved, "reserved"},
 		"reserved too": {[]*pawl.Tool{says("c", ""), says("decision_validation", "")}, pawl.ErrReserved, "reserved"},
-		"plan":         {[]*pawl.Tool{says("execute_plan", "")}, pawl.ErrReserved, "it is that of a tool that composes calls"},
+		"plan":         {[]*pawl.Tool{says("execute_plan", "")}, pawl.ErrReserved, "it belongs to a tool with EffectCompose"},
 		"broken":       {[]*pawl.Tool{{Name: "c"}}, nil, "neither Run nor Passive"},
 	} {
 		err := r.Add(test.tools...)
