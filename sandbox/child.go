@@ -220,6 +220,7 @@ func (c *child) program() error {
 		c.path = name
 		return nil
 	}
+
 	for _, e := range c.order.Env {
 		list, ok := strings.CutPrefix(e, "PATH=")
 		if !ok {

@@ -32,7 +32,9 @@ func (c *child) limits() ([]limit, error) {
 	}
 	// at other levels these count all processes of the user on the machine
 	if c.order.Level == Strict {
-		list = append(list, limit{"signals", unix.RLIMIT_SIGPENDING, 1024}, limit{"processes", unix.RLIMIT_NPROC, uint64(l.Processes)})
+		list = append(list,
+			limit{"signals", unix.RLIMIT_SIGPENDING, 1024},
+			limit{"processes", unix.RLIMIT_NPROC, uint64(l.Processes)})
 	}
 	for i, r := range list {
 		var now unix.Rlimit

@@ -128,13 +128,15 @@ func sweep(parent string) {
 
 // limit sets the limits of the group.
 func (g *group) limit(l Limits) error {
-	memory, processes := fmt.Sprint(max(l.MemoryInAll, leastMemory)), fmt.Sprint(max(l.Processes, leastProcesses))
+	memory := fmt.Sprint(max(l.MemoryInAll, leastMemory))
+	processes := fmt.Sprint(max(l.Processes, leastProcesses))
 	first := g.dirs[0]
 	last := g.dirs[len(g.dirs)-1]
 	if g.folder == nil {
 		write(first, "memory.memsw.limit_in_bytes", memory) // only with swap
 		return errors.Join(write(first, "memory.limit_in_bytes", memory), write(last, "pids.max", processes))
 	}
+
 	write(first, "memory.swap.max", "0") // only with swap
 	return errors.Join(write(first, "memory.max", memory), write(first, "memory.oom.group", "1"),
 		write(last, "pids.max", processes))

@@ -63,7 +63,8 @@ func loopbackUp() error {
 // listener receives the socket that the child sends. said is the text that the child sent instead
 // or in addition.
 func (l *launch) listener() (f *os.File, said []byte, err error) {
-	said, rights := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4))
+	said = make([]byte, 64<<10)
+	rights := make([]byte, unix.CmsgSpace(4)) // of one descriptor
 	var n, rn int
 	for {
 		n, rn, _, _, err = unix.Recvmsg(int(l.conn.Fd()), said, rights, unix.MSG_CMSG_CLOEXEC)
@@ -127,6 +128,7 @@ func decodeReplies(d *json.Decoder) (last reply, ready bool) {
 		if err := d.Decode(&r); err != nil {
 			return last, ready
 		}
-		last, ready = r, ready || r.Ready
+		last = r
+		ready = ready || r.Ready
 	}
 }

@@ -12,7 +12,8 @@ import (
 func Start(context.Context, Spec) (*Process, error) { return nil, refused() }
 
 func refused() error {
-	return fmt.Errorf("sandbox: %w: %s/%s has none; it takes Linux on amd64 or arm64", ErrUnenforced, runtime.GOOS, runtime.GOARCH)
+	return fmt.Errorf("sandbox: %w: %s/%s has none; it takes Linux on amd64 or arm64",
+		ErrUnenforced, runtime.GOOS, runtime.GOARCH)
 }
 
 func probe() *Report {

@@ -14,7 +14,8 @@ import (
 
 // gives describes what each level enforces.
 var gives = map[Level]string{
-	Strict:   "own user, mount, process, network, IPC and host namespaces; system call filter; Landlock; limits, memory per process and in all; all ended together",
+	Strict: "own user, mount, process, network, IPC and host namespaces; system call filter; Landlock; " +
+		"limits, memory per process and in all; all ended together",
 	Standard: "Landlock; system call filter without sockets; limits, memory per process; its group ended together",
 	None:     "no wall: limits; its group ended together",
 }

@@ -58,6 +58,7 @@ func (l *launch) place(at string, parts []string) error {
 		absent := errors.Is(err, os.ErrNotExist)
 		placeholder := err == nil && empty(info)
 		last := i == len(parts)-1
+
 		switch {
 		case l.spec.Level == Strict && (absent || placeholder):
 			return l.hold(at)
@@ -70,7 +71,8 @@ func (l *launch) place(at string, parts []string) error {
 			return fmt.Errorf("%w: %s must not change and is a symbolic link, which cannot be protected", ErrUnenforced, at)
 		case last || !info.IsDir():
 			if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
-				return fmt.Errorf("%w: %s must not change and has another name (a hard link), by which it could", ErrUnenforced, at)
+				return fmt.Errorf("%w: %s must not change and has another name (a hard link), by which it could",
+					ErrUnenforced, at)
 			}
 			l.order.Places = append(l.order.Places, place{Path: at})
 			return nil

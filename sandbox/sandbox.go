@@ -226,29 +226,21 @@ func (s Spec) complete() (Spec, error) {
 	if len(s.Read)+len(s.Write) > 64 || len(s.Files) > 64 {
 		return s, errors.New("sandbox: more than 64 paths, or more than 64 files")
 	}
-	for _, list := range [][]string{s.Read, s.Write, s.Protect} {
-		for _, p := range list {
-			if err := checkPath(p); err != nil {
-				return s, err
-			}
+
+	for _, p := range slices.Concat(s.Read, s.Write, s.Protect) {
+		if err := checkPath(p); err != nil {
+			return s, err
 		}
 	}
-
 	for i, f := range s.Files {
 		if f == nil {
 			return s, fmt.Errorf("sandbox: file %d is nil", i)
 		}
 	}
-	for _, text := range append(append([]string{s.Dir}, s.Args...), s.Env...) {
-		if strings.ContainsRune(text, 0) {
-			return s, errors.New("sandbox: a zero byte in the arguments, the environment or the folder")
-		}
+	if err := s.checkTexts(); err != nil {
+		return s, err
 	}
-	for _, e := range s.Env {
-		if i := strings.IndexByte(e, '='); i <= 0 {
-			return s, errors.New("sandbox: the environment is a list of NAME=value")
-		}
-	}
+
 	if s.Proxy != nil && s.Level != Strict {
 		return s, fmt.Errorf("sandbox: %w: a network of named hosts needs a network of the program's own, "+
 			"which only strict gives it", ErrUnenforced)
@@ -256,6 +248,21 @@ func (s Spec) complete() (Spec, error) {
 
 	s.Limits = s.Limits.complete()
 	return s, s.Limits.check()
+}
+
+// checkTexts refuses arguments and an environment that the kernel cannot pass to a program.
+func (s Spec) checkTexts() error {
+	for _, text := range slices.Concat([]string{s.Dir}, s.Args, s.Env) {
+		if strings.ContainsRune(text, 0) {
+			return errors.New("sandbox: a zero byte in the arguments, the environment or the folder")
+		}
+	}
+	for _, e := range s.Env {
+		if i := strings.IndexByte(e, '='); i <= 0 {
+			return errors.New("sandbox: the environment is a list of NAME=value")
+		}
+	}
+	return nil
 }
 
 // reserved lists the paths of the program's root over which nothing can be mounted.
@@ -314,7 +321,8 @@ func (l Limits) check() error {
 		{"Output", int64(l.Output)},
 	} {
 		if limit.value < 0 {
-			return fmt.Errorf("sandbox: the limit %s is less than 0; 0 means the default, and a limit cannot be turned off", limit.name)
+			return fmt.Errorf("sandbox: the limit %s is less than 0; 0 means the default, "+
+				"and a limit cannot be turned off", limit.name)
 		}
 	}
 	return nil

@@ -96,6 +96,7 @@ func (l *launch) clean() {
 // prepare creates the order.
 func (l *launch) prepare(probe bool) error {
 	s := &l.spec
+
 	l.order = order{
 		Level:  s.Level,
 		Probe:  probe,
@@ -110,6 +111,8 @@ func (l *launch) prepare(probe bool) error {
 			return fmt.Errorf("sandbox: a temporary folder: %w", err)
 		}
 	}
+
+	// Without a folder, the program starts in the first that it may write.
 	if l.order.Dir == "" {
 		l.order.Dir = l.order.Temp
 		if len(s.Write) > 0 {
@@ -120,6 +123,7 @@ func (l *launch) prepare(probe bool) error {
 	if s.Level == None {
 		return nil
 	}
+
 	if s.Level == Strict {
 		own, err := namespaces()
 		if err != nil {
@@ -210,10 +214,11 @@ func openPath(path string) (fd int, st unix.Stat_t, err error) {
 	if err != nil {
 		return -1, st, err
 	}
-	if err = unix.Fstat(fd, &st); err == nil {
-		if k := st.Mode & unix.S_IFMT; k != unix.S_IFDIR && k != unix.S_IFREG {
-			err = errors.New("neither a folder nor a plain file")
-		}
+
+	err = unix.Fstat(fd, &st)
+	kind := st.Mode & unix.S_IFMT
+	if err == nil && kind != unix.S_IFDIR && kind != unix.S_IFREG {
+		err = errors.New("neither a folder nor a plain file")
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -230,14 +235,18 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 		return a
 	}
 	if l.group != nil && l.group.folder != nil {
-		a.UseCgroupFD, a.CgroupFD = true, int(l.group.folder.Fd())
+		a.UseCgroupFD = true
+		a.CgroupFD = int(l.group.folder.Fd())
 	}
-	uid, gid := os.Getuid(), os.Getgid()
+
+	uid := os.Getuid()
+	gid := os.Getgid()
 	if l.root {
 		uid = nobody
 		gid = nobody
 		a.Credential = &syscall.Credential{Uid: nobody, Gid: nobody} // and no other group
 	}
+
 	if l.spec.Level == Strict {
 		a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
@@ -283,18 +292,20 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 	close(w.heard)
 	if err != nil {
 		w.stop(Cancelled)
-		<-w.p.done
+		<-w.process.done
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		if w.p.res.End.Used() != "" { // during the set-up: Wait reports it as at any other time
-			return w.p, nil
+		if w.process.res.End.Used() != "" {
+			// During the set-up. Wait reports it as at any other time.
+			return w.process, nil
 		}
 		return nil, err
 	}
-	w.p.res.Setup = time.Since(l.begun)
+
+	w.process.res.Setup = time.Since(l.begun)
 	close(w.ready)
-	return w.p, nil
+	return w.process, nil
 }
 
 // startSelf starts this program. The child must end when this process ends, but the kernel binds it
@@ -320,14 +331,17 @@ func (l *launch) files() ([]*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.stdin, l.childEnds = stdin, append(l.childEnds, in)
+	l.stdin = stdin
+	l.childEnds = append(l.childEnds, in)
+
 	files := []*os.File{in}
 	for i := range l.outs {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return nil, err
 		}
-		l.outs[i], l.childEnds = r, append(l.childEnds, w)
+		l.outs[i] = r
+		l.childEnds = append(l.childEnds, w)
 		files = append(files, w)
 	}
 	return append(append(files, l.spec.Files...), l.childConn), nil

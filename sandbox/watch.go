@@ -21,9 +21,13 @@ import (
 
 // watcher observes a program until it ends.
 type watcher struct {
-	p     *Process
-	ready chan struct{} // closed when the program runs
-	heard chan struct{} // closed when the child sends no more replies
+	process *Process
+	ready   chan struct{} // closed when the program runs
+	heard   chan struct{} // closed when the child sends no more replies
+	exited  chan struct{} // closed when the program has ended
+
+	kept   [2]text.Ends   // of stdout and stderr; complete when copies are done
+	copies sync.WaitGroup // of the three standard streams
 
 	// ends the proxy; nil means that there is none; set before heard is closed
 	unserve func() []string
@@ -53,88 +57,104 @@ func (w *watcher) stop(why End) {
 // over.
 func (l *launch) watch(ctx context.Context) *watcher {
 	w := &watcher{
-		p:     &Process{done: make(chan struct{})},
-		pid:   l.proc.Pid,
-		ready: make(chan struct{}),
-		heard: make(chan struct{}),
+		process: &Process{done: make(chan struct{})},
+		pid:     l.proc.Pid,
+		ready:   make(chan struct{}),
+		heard:   make(chan struct{}),
+		exited:  make(chan struct{}),
 	}
-	w.p.kill = w.stop
+	w.process.kill = w.stop
 
-	exited := make(chan struct{})
-	var copies sync.WaitGroup
-	var kept [2]text.Ends
+	w.copyStreams(l)
+	disk := newDisk(l.filled(), &l.spec, w.pid)
+	go w.enforce(ctx, l, disk)
+	go w.finish(ctx, l)
+	return w
+}
+
+// copyStreams reads the program's output and writes its input.
+func (w *watcher) copyStreams(l *launch) {
 	for i, r := range l.outs {
-		kept[i].Half = max(1, l.spec.Limits.Output/2)
-		copies.Go(func() { io.Copy(&kept[i], r) })
+		w.kept[i].Half = max(1, l.spec.Limits.Output/2)
+		w.copies.Go(func() { io.Copy(&w.kept[i], r) })
 	}
-	copies.Go(func() {
-		<-w.readyOr(exited)
+
+	w.copies.Go(func() {
+		<-w.readyOrExited()
 		// A program that does not read its input causes an error here, which means nothing.
 		l.stdin.Write(l.spec.Stdin)
 		l.stdin.Close()
 	})
-
-	filled := newDisk(l.filled(), &l.spec, w.pid)
-	go func() {
-		timer := time.NewTimer(l.spec.Limits.Time)
-		defer timer.Stop()
-		check := time.NewTimer(lookSoonest)
-		defer check.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				w.stop(Cancelled)
-				return
-			case <-timer.C:
-				w.stop(TimedOut)
-				return
-			case <-check.C:
-				over, next := l.exceeded(filled)
-				if over != "" {
-					w.stop(over)
-					return
-				}
-				check.Reset(next)
-			case <-exited:
-				return
-			}
-		}
-	}()
-	go func() {
-		defer close(w.p.done)
-		state, err := w.reap(l.proc)
-		close(exited)
-		// All processes that could hold the pipes were killed. A process that left its group, which
-		// is possible only with None, delays nothing.
-		for _, r := range l.outs {
-			r.SetReadDeadline(time.Now().Add(2 * time.Second))
-		}
-		l.stdin.SetWriteDeadline(time.Now())
-		copies.Wait()
-		full := l.group.full()
-		<-w.heard
-		l.clean()
-		if w.unserve != nil {
-			w.p.res.Refused = w.unserve()
-		}
-		w.p.res.Time = time.Since(l.begun)
-		w.p.res.Stdout, w.p.res.Stderr = output(&kept[0]), output(&kept[1])
-		w.p.err = w.conclude(ctx, state, err, l.spec.Limits)
-		if full && w.p.res.End != Cancelled {
-			w.p.res.End = UsedMemory
-		}
-	}()
-	return w
 }
 
-// readyOr returns a channel that is closed when the program runs or has ended.
-func (w *watcher) readyOr(exited chan struct{}) chan struct{} {
+// enforce ends the program when ctx ends, its time is over, or it exceeds a limit that the kernel
+// does not enforce.
+func (w *watcher) enforce(ctx context.Context, l *launch, disk *disk) {
+	timer := time.NewTimer(l.spec.Limits.Time)
+	defer timer.Stop()
+	check := time.NewTimer(lookSoonest)
+	defer check.Stop()
+
+	for {
+		select {
+		case <-ctx.Done():
+			w.stop(Cancelled)
+			return
+		case <-timer.C:
+			w.stop(TimedOut)
+			return
+		case <-check.C:
+			over, next := l.exceeded(disk)
+			if over != "" {
+				w.stop(over)
+				return
+			}
+			check.Reset(next)
+		case <-w.exited:
+			return
+		}
+	}
+}
+
+// finish waits for the program's end, releases its resources, and sets its result.
+func (w *watcher) finish(ctx context.Context, l *launch) {
+	defer close(w.process.done)
+	state, err := w.reap(l.proc)
+	close(w.exited)
+
+	// All processes that could hold the pipes were killed. A process that left its group, which is
+	// possible only with None, delays nothing.
+	for _, r := range l.outs {
+		r.SetReadDeadline(time.Now().Add(2 * time.Second))
+	}
+	l.stdin.SetWriteDeadline(time.Now())
+	w.copies.Wait()
+
+	full := l.group.full() // before clean removes the group
+	<-w.heard
+	l.clean()
+
+	res := &w.process.res
+	if w.unserve != nil {
+		res.Refused = w.unserve()
+	}
+	res.Time = time.Since(l.begun)
+	res.Stdout = output(&w.kept[0])
+	res.Stderr = output(&w.kept[1])
+	w.process.err = w.conclude(ctx, state, err, l.spec.Limits)
+	if full && res.End != Cancelled {
+		res.End = UsedMemory
+	}
+}
+
+// readyOrExited returns a channel that is closed when the program runs or has ended.
+func (w *watcher) readyOrExited() chan struct{} {
 	either := make(chan struct{})
 	go func() {
 		defer close(either)
 		select {
 		case <-w.ready:
-		case <-exited:
+		case <-w.exited:
 		}
 	}()
 	return either
@@ -159,7 +179,7 @@ func (w *watcher) reap(proc *os.Process) (*os.ProcessState, error) {
 
 // conclude sets how the program ended.
 func (w *watcher) conclude(ctx context.Context, state *os.ProcessState, err error, limits Limits) error {
-	r := &w.p.res
+	r := &w.process.res
 	r.Exit = -1
 	if err != nil {
 		r.End = Cancelled
@@ -169,19 +189,24 @@ func (w *watcher) conclude(ctx context.Context, state *os.ProcessState, err erro
 	if u, ok := state.SysUsage().(*syscall.Rusage); ok {
 		r.Memory = u.Maxrss << 10
 	}
-	status := state.Sys().(syscall.WaitStatus)
+
 	w.mu.Lock()
 	why := w.why
 	w.mu.Unlock()
+
+	status := state.Sys().(syscall.WaitStatus)
+	byLimit := status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGXCPU
 	switch {
 	case status.Exited():
-		r.End, r.Exit = Exited, status.ExitStatus() // it exited before it could be ended
+		// It exited before it could be ended.
+		r.End = Exited
+		r.Exit = status.ExitStatus()
 		return nil
 	case why != "":
 		r.End = why
-	case (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGXCPU) && r.CPU >= limits.CPU/2:
-		// not killed by this process; the kernel's clock for limits is ahead of its clock for
-		// reports
+	case byLimit && r.CPU >= limits.CPU/2:
+		// This process did not kill it. The kernel's clock for limits is ahead of its clock for
+		// reports.
 		r.End = UsedCPU
 	default:
 		r.End = Signalled

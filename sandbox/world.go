@@ -15,10 +15,14 @@ import (
 
 // system lists the parts of the machine that every program can read if they exist, and not write:
 // programs, libraries, and their settings. It contains no information about the machine's users.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
-	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/timezone", "/etc/mime.types",
-	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13",
-	"/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk"}
+var system = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
+	"/etc/localtime", "/etc/timezone", "/etc/mime.types",
+	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates",
+	"/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13",
+	"/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
+}
 
 // devices lists the only devices.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/urandom"}
@@ -188,7 +192,8 @@ func (c *child) furnish() error {
 			return err
 		}
 	}
-	if err := unix.Mount("proc", base+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "subset=pid"); err != nil {
+	const readOnly = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY
+	if err := unix.Mount("proc", base+"/proc", "proc", readOnly, "subset=pid"); err != nil {
 		return fmt.Errorf("/proc: %w", err)
 	}
 	data := fmt.Sprintf("mode=1777,size=%d,nr_inodes=65536", c.order.Limits.Temp)

@@ -88,7 +88,7 @@ func (h *Hosts) Serve(listener *os.File) (end func() (refused []string)) {
 		MaxHeaderBytes: 64 << 10,
 		BaseContext:    func(net.Listener) context.Context { return s.ctx }, ErrorLog: log.New(io.Discard, "", 0)}
 	s.all.Go(func() { s.http.Serve(l) })
-	return s.end
+	return s.close
 }
 
 // server serves one program.
@@ -106,7 +106,7 @@ type server struct {
 	over    bool
 }
 
-func (s *server) end() []string {
+func (s *server) close() []string {
 	s.cancel()
 	s.http.Close()
 	s.mu.Lock()
