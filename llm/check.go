@@ -27,7 +27,7 @@ import (
 //
 // Repair has a repair for each code except the first two.
 type HistoryFault struct {
-	Code    string `json:"code"`
+	Code    string `json:"code"`    // from the list above
 	Message int    `json:"message"` // index of the message, from 0
 	Part    int    `json:"part"`    // index of the part, from 0; -1 means the whole message
 	Text    string `json:"text"`    // the fault, for people
@@ -71,37 +71,39 @@ func (r HistoryRules) sound(msgs []Message) bool {
 	calls := 0    // the number of calls in the previous message
 	for i := range msgs {
 		m := &msgs[i]
-		of := calls
+		before := calls
 		calls = 0
+
 		switch m.Role {
 		case RoleUser, RoleSystem, RoleDeveloper:
-			if len(m.Parts) == 0 {
+			if len(m.Parts) == 0 || !textAndMedia(m.Parts) {
 				return false
 			}
-			for _, p := range m.Parts {
-				switch p.(type) {
-				case Text, Media:
-				default:
-					return false
-				}
-			}
+
 		case RoleAssistant:
 			if open {
 				return false
 			}
 			calls = countCalls(m.Parts)
-			if calls < 0 || len(r.NotLast) > 0 && r.cutBefore(m) < len(m.Parts) {
+			if calls < 0 || r.cutBefore(m) < len(m.Parts) {
 				return false
 			}
 			open = calls > 0
+
 		case RoleTool:
-			if of == 0 || len(m.Parts) == 0 || len(m.Parts) > of || !inOrder(msgs[i-1].Parts, m.Parts) {
+			results := len(m.Parts)
+			if results == 0 || results > before { // also a message that stands behind no reply
 				return false
 			}
-			open = len(m.Parts) < of
+			if !inOrder(msgs[i-1].Parts, m.Parts) {
+				return false
+			}
+			open = results < before
+
 		default:
 			return false
 		}
+
 		if !begun && begins(m) {
 			begun = true
 			if m.Role != RoleUser {
@@ -110,6 +112,18 @@ func (r HistoryRules) sound(msgs []Message) bool {
 		}
 	}
 	return !open || !r.Settled
+}
+
+// textAndMedia reports whether parts have no other types.
+func textAndMedia(parts []Part) bool {
+	for _, p := range parts {
+		switch p.(type) {
+		case Text, Media:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // countCalls returns the number of calls in a reply. It returns -1 if the reply has a part that it
@@ -143,13 +157,10 @@ func inOrder(reply, results []Part) bool {
 			return false
 		}
 		id := p.(ToolResult).CallID // avoids a copy of the other fields
-		for _, q := range p.(ToolResult).Parts {
-			switch q.(type) {
-			case Text, Media:
-			default:
-				return false
-			}
+		if !textAndMedia(p.(ToolResult).Parts) {
+			return false
 		}
+
 		for ; at < len(reply); at++ {
 			if _, ok := reply[at].(ToolCall); ok && reply[at].(ToolCall).ID == id {
 				break
@@ -263,6 +274,7 @@ func allowed(role Role, p Part) error {
 	case nil:
 		return fmt.Errorf("a part is nil")
 	}
+
 	if !ok {
 		return fmt.Errorf("a message of the role %s cannot hold %s", role, partName(p))
 	}

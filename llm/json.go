@@ -82,15 +82,18 @@ func parsePart(b []byte) (Part, error) {
 	if err := json.Unmarshal(b, &head, jsonform.Lenient); err != nil {
 		return nil, err
 	}
+
 	switch head.Type {
 	case "text":
 		var p textJSON
 		err := jsonform.Read(b, &p)
 		return Text{p.Text, p.Opaque}, err
+
 	case "reasoning":
 		var p textJSON
 		err := jsonform.Read(b, &p)
 		return Reasoning{p.Text, p.Opaque}, err
+
 	case "media":
 		var p mediaJSON
 		if err := jsonform.Read(b, &p); err != nil {
@@ -100,18 +103,22 @@ func parsePart(b []byte) (Part, error) {
 			return nil, fmt.Errorf("media needs exactly one of url and data")
 		}
 		return Media{p.MIME, p.URL, p.Data}, nil
+
 	case "tool_call":
 		var p ToolCall
 		err := p.UnmarshalJSON(b)
 		return p, err
+
 	case "tool_result":
 		var p ToolResult
 		err := p.UnmarshalJSON(b)
 		return p, err
+
 	case "decision":
 		var p Decision
 		err := p.UnmarshalJSON(b)
 		return p, err
+
 	case "":
 		return nil, fmt.Errorf(`a part needs a "type"`)
 	}
@@ -278,6 +285,7 @@ func (c *ToolChoice) UnmarshalJSON(b []byte) error {
 		}
 		return fmt.Errorf(`unknown tool choice %q; known: auto, none, required, {"named":[…]}`, s)
 	}
+
 	var w struct {
 		Named []string `json:"named"`
 	}

@@ -31,8 +31,8 @@ const (
 //
 // A Message is plain data. It must not be changed after it is passed to a run.
 type Message struct {
-	Role  Role
-	Parts []Part
+	Role  Role   // who wrote it
+	Parts []Part // which parts a message can hold depends on its Role: see Validate
 }
 
 // Part is a piece of a Message: Text, Reasoning, Media, ToolCall or ToolResult, and Decision in the
@@ -41,7 +41,7 @@ type Part interface{ isPart() }
 
 // Text is text of the user, of the instructions or of the model's answer.
 type Text struct {
-	Text string
+	Text string // as written; may be empty
 	// Opaque is provider data that is sent back with this text. Nil means no data.
 	Opaque *Opaque
 }
@@ -52,15 +52,15 @@ type Text struct {
 // An empty Text means that only that provider can read the content, such as encrypted reasoning or
 // the block of a server-side tool. The part keeps its place in the reply.
 type Reasoning struct {
-	Text   string
-	Opaque *Opaque
+	Text   string  // the readable part of it; may be empty
+	Opaque *Opaque // provider data that is sent back with it; nil means no data
 }
 
 // Media is an image, a sound or a document, by URL or by value. Exactly one of URL and Data is set.
 type Media struct {
 	MIME string // "image/png"; may be empty if URL is set
-	URL  string
-	Data []byte
+	URL  string // where the content is; the provider fetches it
+	Data []byte // the content
 }
 
 // ToolCall is the model's request to execute a tool.
@@ -76,7 +76,7 @@ type ToolCall struct {
 
 // ToolResult is the result of a call, as the model reads it.
 type ToolResult struct {
-	CallID  string
+	CallID  string // the ToolCall.ID of the call that it answers
 	Parts   []Part // Text and Media
 	IsError bool   // the call failed; Parts explain why, for the model
 	// The result as JSON for programs, never sent to the model; nil means none.
@@ -99,14 +99,15 @@ type ToolResult struct {
 // its own claims the Result there before it resumes: it deletes or marks the row, and resumes only
 // if that changed the row.
 type Decision struct {
-	Key     Key
-	Digest  string
-	Approve bool
+	Key     Key    // the call that it answers, PendingCall.Key
+	Digest  string // PendingCall.Digest
+	Approve bool   // the call is executed; ignored if Result is not nil
 	// Args replace the model's arguments if Approve is true, and the model reads that they were
 	// replaced. They must fit the tool's schema. Nil means no change.
 	Args   json.RawMessage
 	By     string // the decider, for the record, by its own statement
 	Reason string // sent to the model if the call is refused
+	// Result answers the call without executing it. nil means that Approve decides.
 	Result *ToolResult
 	// Identity is the decider as the program that took the decision knows it, such as "token ops"
 	// or "os anna(1000)". Empty means unknown.

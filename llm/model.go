@@ -34,7 +34,7 @@ type Request struct {
 	Tools    []*ToolSpec     // in a fixed order, so that the request's bytes are stable
 	Choice   ToolChoice      // ignored if there are no Tools
 	Output   json.RawMessage // JSON Schema that the final text must fit; nil means free text
-	Settings Settings
+	Settings Settings        // parameters of the request; the zero value means the model's own
 	// Whole asks for an answer without streaming: the caller needs no fragments.
 	Whole bool
 	// Turn is the index in Messages of the user's last message, where the current turn begins. It
@@ -104,7 +104,7 @@ const (
 
 // ToolChoice controls whether and how a model uses tools. The zero value is ToolAuto.
 type ToolChoice struct {
-	Mode ToolMode
+	Mode ToolMode // whether the model may call tools, or must
 	// Names holds the allowed tools for ToolNamed: one name, or several if the provider supports
 	// it. With another mode they are an error.
 	Names []string
@@ -157,9 +157,9 @@ type Delta struct {
 // Notice is news about a reply or a call that is not part of the conversation: a retry, a decision
 // that could not be read, a dropped tool.
 type Notice struct {
-	Code string          `json:"code"` // stable, for programs: "retry", "DecisionExtractionFailed"
-	Text string          `json:"text"` // for people
-	Data json.RawMessage `json:"data,omitzero"`
+	Code string          `json:"code"`          // stable, for programs: "retry", "DecisionExtractionFailed"
+	Text string          `json:"text"`          // for people
+	Data json.RawMessage `json:"data,omitzero"` // details, for programs; nil means none
 }
 
 // FinishReason is the reason why a reply ended.
@@ -185,11 +185,11 @@ func (f FinishReason) Cut() bool {
 // Usage counts tokens, in the same way for all providers: Input includes the tokens read from or
 // written to a cache, and Output includes Reasoning.
 type Usage struct {
-	Input      int `json:"input"`
-	Output     int `json:"output"`
-	Reasoning  int `json:"reasoning"`
-	CacheRead  int `json:"cache_read"`
-	CacheWrite int `json:"cache_write"`
+	Input      int `json:"input"`       // tokens of the request
+	Output     int `json:"output"`      // tokens of the reply
+	Reasoning  int `json:"reasoning"`   // the part of Output that is reasoning
+	CacheRead  int `json:"cache_read"`  // the part of Input that was read from a cache
+	CacheWrite int `json:"cache_write"` // the part of Input that was written to a cache
 	// CacheWriteLong is the part of CacheWrite with a longer lifetime than the provider's default:
 	// 1 hour at Anthropic, 12 hours at OpenAI.
 	CacheWriteLong int `json:"cache_write_long,omitzero"`

@@ -48,15 +48,19 @@ func (m *Message) bytes() (n int) {
 		switch p := p.(type) {
 		case Text:
 			n += len(p.Text)
+
 		case Reasoning:
 			n += len(p.Text)
 			if p.Opaque != nil {
 				n += len(p.Opaque.Data)
 			}
+
 		case Media:
 			n += aroundMedia + len(p.Data)
+
 		case ToolCall:
 			n += len(p.Name) + len(p.Args)
+
 		case ToolResult:
 			for _, q := range p.Parts {
 				n += (&Message{Parts: []Part{q}}).bytes()

@@ -57,7 +57,8 @@ func (r HistoryRules) Repair(msgs []Message) (repaired []Message, repairs []Repa
 }
 
 const (
-	notRecorded   = "No result was recorded: the run was interrupted. The call may or may not have been executed; look before you send it again."
+	notRecorded = "No result was recorded: the run was interrupted. " +
+		"The call may or may not have been executed; look before you send it again."
 	notFromStart  = "What was said before this is not recorded."
 	droppedPart   = "the part is dropped"
 	droppedResult = "the result is dropped"
@@ -114,9 +115,11 @@ func (h *repairing) keep(i int, m Message) {
 	switch m.Role {
 	case RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool:
 	default:
-		h.lost = append(h.lost, newFault("unknown_role", i, -1, "unknown role %q; known: system, developer, user, assistant, tool", m.Role))
+		fault := newFault("unknown_role", i, -1, "unknown role %q; known: system, developer, user, assistant, tool", m.Role)
+		h.lost = append(h.lost, fault)
 		return
 	}
+
 	parts := make([]Part, 0, len(m.Parts))
 	for j, p := range m.Parts {
 		result, isResult := p.(ToolResult)
@@ -136,6 +139,7 @@ func (h *repairing) keep(i int, m Message) {
 			parts = append(parts, p)
 		}
 	}
+
 	if len(m.Parts) == 0 && m.Role != RoleAssistant {
 		h.did(newFault("empty_message", i, -1, "the message is empty"), "the message is dropped")
 	}
@@ -154,7 +158,8 @@ func (h *repairing) plain(i, j int, r ToolResult) ToolResult {
 			parts = append(parts, p)
 		default:
 			if !known(p) {
-				h.lost = append(h.lost, newFault("unknown_part", i, j, "part %d of a result is nil or of an unknown type (%T)", n, p))
+				fault := newFault("unknown_part", i, j, "part %d of a result is nil or of an unknown type (%T)", n, p)
+				h.lost = append(h.lost, fault)
 				continue
 			}
 			h.did(newFault("misplaced_part", i, j, "a result cannot hold %s", partName(p)), droppedPart)
@@ -192,7 +197,8 @@ func (h *repairing) name(k int) {
 			taken[c.ID] = true
 		}
 	}
-	tried := map[string]int{}
+
+	tried := map[string]int{} // by the original id, so that many equal ids cost one pass
 	for j, p := range m.Parts {
 		c, ok := p.(ToolCall)
 		if !ok {
@@ -203,25 +209,34 @@ func (h *repairing) name(k int) {
 			same = &sameID{reply: k}
 			h.calls[c.ID] = same
 		}
+
 		if c.ID == "" || len(same.places) > 0 {
 			was := c.ID
-			base := cmp.Or(c.ID, "call")
-			n := tried[c.ID]
-			for n++; ; n++ {
-				c.ID = base + "_" + strconv.Itoa(n)
-				if !taken[c.ID] {
-					break
-				}
-			}
+			var n int
+			c.ID, n = freeID(was, tried[was], taken)
 			tried[was] = n
 			taken[c.ID] = true
 			m.Parts[j] = c
-			h.did(newFault("call_id", m.at, -1, "call id %q is empty or there twice; each call of a reply needs its own", was), "the call is now "+c.ID)
+
+			fault := newFault("call_id", m.at, -1,
+				"call id %q is empty or there twice; each call of a reply needs its own", was)
+			h.did(fault, "the call is now "+c.ID)
 		}
 		same.places = append(same.places, len(m.ids))
 		m.ids = append(m.ids, c.ID)
 	}
 	m.results = make([]Part, len(m.ids))
+}
+
+// freeID returns the first id of the form was_N that is not taken, and its N, which is over tried.
+func freeID(was string, tried int, taken map[string]bool) (id string, n int) {
+	base := cmp.Or(was, "call")
+	for n = tried + 1; ; n++ {
+		id = base + "_" + strconv.Itoa(n)
+		if !taken[id] {
+			return id, n
+		}
+	}
 }
 
 // answer moves a result in message k to the call with that id in the latest reply before it. A
@@ -238,14 +253,18 @@ func (h *repairing) answer(k int, r ToolResult) {
 		h.did(newFault("second_result", m.at, -1, "call %q has a result already", r.CallID), droppedResult)
 		return
 	}
+
 	place := same.places[same.next]
 	same.next++
 	reply := &h.remaining[same.reply]
 	r.CallID = reply.ids[place]
 	reply.results[place] = r
+
 	switch {
 	case k != same.reply+1 || m.Role != RoleTool:
-		h.did(newFault("misplaced_result", m.at, -1, "the result for call %q does not stand right behind its reply", r.CallID), "it is moved there, behind message "+strconv.Itoa(reply.at))
+		fault := newFault("misplaced_result", m.at, -1,
+			"the result for call %q does not stand right behind its reply", r.CallID)
+		h.did(fault, "it is moved there, behind message "+strconv.Itoa(reply.at))
 	case place < reply.order:
 		reply.mixed = true
 	default:
@@ -259,6 +278,7 @@ func (h *repairing) joined() []Message {
 	for last >= 0 && h.remaining[last].Role != RoleAssistant {
 		last--
 	}
+
 	out := make([]Message, 0, len(h.remaining)+2)
 	begun := !h.rules.UserFirst
 	for k := range h.remaining {
@@ -266,20 +286,25 @@ func (h *repairing) joined() []Message {
 		if m.Role == RoleTool || len(m.Parts) == 0 && m.Role != RoleAssistant {
 			continue
 		}
+
 		if !begun && begins(&m.Message) {
 			begun = true
 			if m.Role != RoleUser {
-				h.did(newFault("start", m.at, -1, "the API wants the user to speak first"), "a message that says what is missing is put in front")
+				fault := newFault("start", m.at, -1, "the API wants the user to speak first")
+				h.did(fault, "a message that says what is missing is put in front")
 				out = append(out, User(notFromStart))
 			}
 		}
-		n := len(m.Parts)
+
 		if m.Role == RoleAssistant {
+			n := len(m.Parts)
 			m.Parts = m.Parts[:h.rules.cutBefore(&m.Message)]
 			if len(m.Parts) < n {
-				h.did(newFault("reply_end", m.at, len(m.Parts), "the API takes no reply that ends with reasoning"), "the reasoning is dropped")
+				fault := newFault("reply_end", m.at, len(m.Parts), "the API takes no reply that ends with reasoning")
+				h.did(fault, "the reasoning is dropped")
 			}
 		}
+
 		out = append(out, m.Message)
 		if results := h.resultsOf(m, k == last && !h.rules.Settled); len(results) > 0 {
 			out = append(out, Message{RoleTool, results})
@@ -291,7 +316,8 @@ func (h *repairing) joined() []Message {
 // resultsOf returns the results of a reply in the order of its calls.
 func (h *repairing) resultsOf(m *remainingMessage, open bool) []Part {
 	if m.mixed {
-		h.did(newFault("result_order", m.at, -1, "the results behind the reply are not in the order of its calls"), "they are put in order")
+		fault := newFault("result_order", m.at, -1, "the results behind the reply are not in the order of its calls")
+		h.did(fault, "they are put in order")
 	}
 	results := m.results[:0]
 	for place, p := range m.results {

@@ -15,11 +15,11 @@ import (
 // Response is a model's reply. Only Response.Add joins fragments: adapters translate and do not
 // collect. The zero value is ready to use. A Response is not safe for concurrent use.
 type Response struct {
-	Message Message
-	Finish  FinishReason
-	Usage   Usage
-	Model   string // the model name that the provider reports; may be empty
-	ID      string // the provider's id of the reply; may be empty
+	Message Message      // what has arrived; open parts lack their latest fragments
+	Finish  FinishReason // "" means that the reply is not complete
+	Usage   Usage        // the last that the model reported
+	Model   string       // the model name that the provider reports; may be empty
+	ID      string       // the provider's id of the reply; may be empty
 	// Requests is the sum of Delta.Requests: further requests, besides the answered request.
 	Requests int
 
@@ -49,6 +49,7 @@ func (r *Response) Add(d Delta) error {
 	if r.Finish != "" {
 		return errAfterFinish
 	}
+
 	r.Requests += d.Requests
 	if d.Usage != nil {
 		r.Usage = d.Usage.plausible()
@@ -59,83 +60,106 @@ func (r *Response) Add(d Delta) error {
 	if d.ID != "" {
 		r.ID = d.ID
 	}
-	if d.Part != nil {
+
+	switch {
+	case d.Part != nil:
 		if err := r.addPart(d); err != nil {
 			return err
 		}
-	} else if d.Done {
+	case d.Done:
 		if d.Index < 0 || d.Index >= len(r.Message.Parts) {
 			return fmt.Errorf("part %d was sealed before it began", d.Index)
 		}
 		r.seal(d.Index)
 	}
-	if d.Finish == "" {
-		return nil
-	}
-	for i := range r.open {
-		r.seal(i)
-	}
-	r.open = nil
-	r.Message.Role = RoleAssistant
-	r.Finish = d.Finish
-	calls := r.Message.HasCalls()
-	switch {
-	case calls && (d.Finish == FinishReasonStop || d.Finish == FinishReasonOther):
-		// The calls count, not the finish reason: many servers send "stop" for a reply with calls.
-		r.Finish = FinishReasonToolCalls
-	case !calls && d.Finish == FinishReasonToolCalls:
-		r.Finish = FinishReasonStop
+
+	if d.Finish != "" {
+		r.finish(d.Finish)
 	}
 	return nil
 }
 
-func (r *Response) addPart(d Delta) error {
-	n := len(r.Message.Parts)
+// finish completes the reply. The calls count, not the reason of the provider: many servers send
+// "stop" for a reply with calls.
+func (r *Response) finish(reason FinishReason) {
+	r.Seal()
+	r.Message.Role = RoleAssistant
+	r.Finish = reason
+
+	calls := r.Message.HasCalls()
 	switch {
-	case d.Index < 0 || d.Index > n:
-		return fmt.Errorf("part %d came when part %d was next", d.Index, n)
-	case d.Index == n:
+	case calls && (reason == FinishReasonStop || reason == FinishReasonOther):
+		r.Finish = FinishReasonToolCalls
+	case !calls && reason == FinishReasonToolCalls:
+		r.Finish = FinishReasonStop
+	}
+}
+
+func (r *Response) addPart(d Delta) error {
+	next := len(r.Message.Parts)
+	switch {
+	case d.Index < 0 || d.Index > next:
+		return fmt.Errorf("part %d came when part %d was next", d.Index, next)
+	case d.Index == next:
 		return r.begin(d)
 	case d.Index >= len(r.open) || r.open[d.Index].sealed:
 		return fmt.Errorf("part %d was continued after it was sealed", d.Index)
 	}
-	f := &r.open[d.Index]
-	switch p := d.Part.(type) {
-	case Text:
-		t, ok := r.Message.Parts[d.Index].(Text)
-		if !ok {
-			return fmt.Errorf("part %d changed from %T to text", d.Index, r.Message.Parts[d.Index])
-		}
-		f.buf = append(f.buf, p.Text...)
-		if p.Opaque != nil {
-			t.Opaque = p.Opaque
-			r.Message.Parts[d.Index] = t
-		}
-	case Reasoning:
-		t, ok := r.Message.Parts[d.Index].(Reasoning)
-		if !ok {
-			return fmt.Errorf("part %d changed from %T to reasoning", d.Index, r.Message.Parts[d.Index])
-		}
-		f.buf = append(f.buf, p.Text...)
-		if p.Opaque != nil {
-			t.Opaque = p.Opaque
-			r.Message.Parts[d.Index] = t
-		}
-	case ToolCall:
-		c, ok := r.Message.Parts[d.Index].(ToolCall)
-		if !ok {
-			return fmt.Errorf("part %d changed from %T to a call", d.Index, r.Message.Parts[d.Index])
-		}
-		f.buf = append(f.buf, p.Args...)
-		if p.ID != "" && c.ID == "" || p.Name != "" && c.Name == "" || p.Opaque != nil {
-			c.ID, c.Name, c.Opaque = cmp.Or(c.ID, p.ID), cmp.Or(c.Name, p.Name), cmp.Or(p.Opaque, c.Opaque)
-			r.Message.Parts[d.Index] = c
-		}
-	default:
-		return fmt.Errorf("part %d: %T cannot come in fragments", d.Index, d.Part)
+
+	if err := r.extend(d.Index, d.Part); err != nil {
+		return err
 	}
 	if d.Done {
 		r.seal(d.Index)
+	}
+	return nil
+}
+
+// extend appends a fragment to part i, which is open. Its bytes go to r.open, and the part itself
+// changes only if the fragment has more than bytes, because that allocates.
+func (r *Response) extend(i int, fragment Part) error {
+	f := &r.open[i]
+	switch p := fragment.(type) {
+	case Text:
+		t, ok := r.Message.Parts[i].(Text)
+		if !ok {
+			return fmt.Errorf("part %d changed from %T to text", i, r.Message.Parts[i])
+		}
+		f.buf = append(f.buf, p.Text...)
+		if p.Opaque != nil {
+			t.Opaque = p.Opaque
+			r.Message.Parts[i] = t
+		}
+
+	case Reasoning:
+		t, ok := r.Message.Parts[i].(Reasoning)
+		if !ok {
+			return fmt.Errorf("part %d changed from %T to reasoning", i, r.Message.Parts[i])
+		}
+		f.buf = append(f.buf, p.Text...)
+		if p.Opaque != nil {
+			t.Opaque = p.Opaque
+			r.Message.Parts[i] = t
+		}
+
+	case ToolCall:
+		old, ok := r.Message.Parts[i].(ToolCall)
+		if !ok {
+			return fmt.Errorf("part %d changed from %T to a call", i, r.Message.Parts[i])
+		}
+		f.buf = append(f.buf, p.Args...)
+
+		// The first id and name, and the latest Opaque.
+		c := old
+		c.ID = cmp.Or(old.ID, p.ID)
+		c.Name = cmp.Or(old.Name, p.Name)
+		c.Opaque = cmp.Or(p.Opaque, old.Opaque)
+		if c.ID != old.ID || c.Name != old.Name || c.Opaque != old.Opaque {
+			r.Message.Parts[i] = c
+		}
+
+	default:
+		return fmt.Errorf("part %d: %T cannot come in fragments", i, fragment)
 	}
 	return nil
 }
@@ -147,11 +171,13 @@ func (r *Response) begin(d Delta) error {
 	default:
 		return fmt.Errorf("part %d: a reply cannot hold %T", d.Index, d.Part)
 	}
+
 	r.Message.Role = RoleAssistant
 	if d.Index == 1 && cap(r.Message.Parts) == 1 { // a reply with two parts often has more
 		r.Message.Parts = append(make([]Part, 0, 8), r.Message.Parts...)
 	}
 	r.Message.Parts = append(r.Message.Parts, d.Part)
+
 	_, media := d.Part.(Media)
 	if d.Done || media {
 		if r.open != nil {
@@ -160,6 +186,7 @@ func (r *Response) begin(d Delta) error {
 		r.identify(d.Index)
 		return nil
 	}
+
 	for len(r.open) < d.Index {
 		r.open = append(r.open, fragments{sealed: true}) // the earlier parts arrived whole
 	}
@@ -183,6 +210,7 @@ func (r *Response) seal(i int) {
 	}
 	f := &r.open[i]
 	f.sealed = true
+
 	switch p := r.Message.Parts[i].(type) {
 	case Text:
 		p.Text = string(f.buf)
@@ -197,6 +225,7 @@ func (r *Response) seal(i int) {
 		}
 		r.Message.Parts[i] = p
 	}
+
 	f.buf = nil
 	r.identify(i)
 }
@@ -211,10 +240,8 @@ func (r *Response) identify(i int) {
 	if c.ID != "" && !slices.ContainsFunc(r.Message.Parts[:i], used) {
 		return
 	}
-	base := c.ID
-	if base == "" {
-		base = "call"
-	}
+
+	base := cmp.Or(c.ID, "call")
 	for n := i; ; n++ {
 		// A later call may be sealed already.
 		c.ID = base + "_" + strconv.Itoa(n)

@@ -16,8 +16,8 @@ import (
 
 // ToolSpec describes a tool to a Model. It must not be changed once it is in a Request.
 type ToolSpec struct {
-	Name        string
-	Description string
+	Name        string // unique within a Request
+	Description string // what the tool does and when to call it, for the model
 	// JSON Schema of the arguments; nil means an object without properties.
 	Input  json.RawMessage
 	Output json.RawMessage // JSON Schema of the result data; nil means unspecified
