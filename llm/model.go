@@ -157,9 +157,10 @@ type Delta struct {
 // Notice is news about a reply or a call that is not part of the conversation: a retry, a decision
 // that could not be read, a dropped tool.
 type Notice struct {
-	Code string          `json:"code"`          // stable, for programs: "retry", "DecisionExtractionFailed"
-	Text string          `json:"text"`          // for people
-	Data json.RawMessage `json:"data,omitzero"` // details, for programs; nil means none
+	Code string `json:"code"` // stable, for programs: "retry", "DecisionExtractionFailed"
+	Text string `json:"text"` // for people
+	// Data has details, for programs. nil means none.
+	Data json.RawMessage `json:"data,omitzero"`
 }
 
 // FinishReason is the reason why a reply ended.
