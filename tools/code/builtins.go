@@ -33,12 +33,10 @@ func known() starlark.StringDict {
 			d[name] = ofLanguage(b)
 		}
 	}
-	for name, f := range map[string]builtin{"call_tool": callTool, "try_call": tryCall, "call_tools_parallel": callTools, "set_result": setResult, "ToolError": noToolError,
-		"isinstance": isInstance, "sum": sum, "round": round, "pow": pow, "divmod": divMod, "map": mapped, "filter": filtered, "len": length, "str": str, "getattr": getAttr, "range": ranged,
-		"def": enter, "for": looped, "*args": starred, "#": hashed, "[]": indexed, "[:]": cut, "-a": negated,
-		"{}": newDict, ".": attribute, "()": method, "[]=": setIndex} {
+	for name, f := range ownFunctions() {
 		d[name] = made(name, f)
 	}
+
 	for op := syntax.PLUS; op <= syntax.GTGT; op++ {
 		d[op.String()] = made(op.String(), operator(op, (*embeddedRun).binary))
 		d[op.String()+"="] = made(op.String()+"=", operator(op, (*embeddedRun).inPlace))
@@ -47,10 +45,54 @@ func known() starlark.StringDict {
 		syntax.NOT_IN} {
 		d[op.String()] = made(op.String(), operator(op, (*embeddedRun).binary))
 	}
-	d["json"] = &starlarkstruct.Module{Name: "json", Members: starlark.StringDict{"dumps": made("json.dumps", jsonDumps), "loads": made("json.loads", jsonLoads),
-		"encode": made("json.encode", jsonDumps), "decode": made("json.decode", jsonLoads)}}
+
+	d["json"] = &starlarkstruct.Module{Name: "json", Members: starlark.StringDict{
+		"dumps":  made("json.dumps", jsonDumps),
+		"loads":  made("json.loads", jsonLoads),
+		"encode": made("json.encode", jsonDumps),
+		"decode": made("json.decode", jsonLoads),
+	}}
 	d["math"] = starmath.Module
 	return d
+}
+
+// ownFunctions returns the functions that are not the language's, by the names that programs and
+// the rewriting use.
+func ownFunctions() map[string]builtin {
+	return map[string]builtin{
+		// of pawl
+		"call_tool":           callTool,
+		"try_call":            tryCall,
+		"call_tools_parallel": callTools,
+		"set_result":          setResult,
+		"ToolError":           noToolError,
+
+		// of Python
+		"isinstance": isInstance,
+		"sum":        sum,
+		"round":      round,
+		"pow":        pow,
+		"divmod":     divMod,
+		"map":        mapped,
+		"filter":     filtered,
+		"len":        length,
+		"str":        str,
+		"getattr":    getAttr,
+		"range":      ranged,
+
+		// of the rewriting; no program can write these names
+		"def":   enter,
+		"for":   looped,
+		"*args": starred,
+		"#":     hashed,
+		"[]":    indexed,
+		"[:]":   cut,
+		"-a":    negated,
+		"{}":    newDict,
+		".":     attribute,
+		"()":    method,
+		"[]=":   setIndex,
+	}
 }
 
 // ofLanguage wraps a function of the language. Its arguments are checked first, because the
@@ -59,48 +101,66 @@ func ofLanguage(b *starlark.Builtin) *starlark.Builtin {
 	name := b.Name()
 	return made(name, func(r *embeddedRun, t *starlark.Thread, args starlark.Tuple,
 		kwargs []starlark.Tuple) (starlark.Value, error) {
-		list := args
+		checked := make(starlark.Tuple, len(args))
 		for i, a := range args {
-			switch name {
-			case "max", "min":
-				if len(args) > 1 {
-					break // the elements themselves
-				}
-				fallthrough
-			case "all", "any", "list", "tuple", "set", "sorted", "reversed", "enumerate", "zip", "dict":
-				v, other, err := r.through(a)
-				if err != nil {
-					return nil, err
-				}
-				if other {
-					if len(list) == len(args) && i == 0 || &list[0] == &args[0] {
-						list = append(starlark.Tuple(nil), args...)
-					}
-					list[i] = v
-				}
-				if err := r.takes(4 * flat(v)); err != nil {
-					return nil, err
-				}
-			}
-			if plain(a) {
-				continue
-			}
-			n, err := weight(a)
+			v, err := r.argument(name, a, len(args))
 			if err != nil {
 				return nil, err
 			}
-			switch name {
-			case "repr", "print", "fail", "int":
-				if err := r.takes(n); err != nil {
-					return nil, err
-				}
-			}
-			if s, ok := a.(starlark.String); ok && name == "int" && len(s) > 4300 || intTooLarge(a) {
-				return nil, fmt.Errorf("%s: a number of too many digits", name)
-			}
+			checked[i] = v
 		}
-		return starlark.Call(t, b, list, kwargs)
+		return starlark.Call(t, b, checked, kwargs)
 	})
+}
+
+// maxIntText is the longest text that int reads, as in Python.
+const maxIntText = 4300
+
+// argument checks and counts one of n arguments of a function of the language, and returns the
+// value that the function gets in its place.
+func (r *embeddedRun) argument(name string, a starlark.Value, n int) (starlark.Value, error) {
+	v := a
+	if iterates(name, n) {
+		var err error
+		v, _, err = r.through(a)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.takes(4 * flat(v)); err != nil {
+			return nil, err
+		}
+	}
+	if plain(a) {
+		return v, nil
+	}
+
+	cost, err := weight(a)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case "repr", "print", "fail", "int": // they copy the whole value
+		if err := r.takes(cost); err != nil {
+			return nil, err
+		}
+	}
+
+	text, _ := a.(starlark.String)
+	if intTooLarge(a) || name == "int" && len(text) > maxIntText {
+		return nil, fmt.Errorf("%s: a number of too many digits", name)
+	}
+	return v, nil
+}
+
+// iterates reports whether a function of the language iterates over each of its n arguments.
+func iterates(name string, n int) bool {
+	switch name {
+	case "all", "any", "list", "tuple", "set", "sorted", "reversed", "enumerate", "zip", "dict":
+		return true
+	case "max", "min":
+		return n == 1 // several arguments are the elements themselves
+	}
+	return false
 }
 
 func operator(op syntax.Token,
@@ -127,6 +187,7 @@ func (r *embeddedRun) inPlace(op syntax.Token, x, y starlark.Value) (starlark.Va
 			break
 		}
 		return l, r.extend(l, it)
+
 	case *starlark.Dict:
 		other, ok := y.(*starlark.Dict)
 		if op != syntax.PIPE || !ok {
@@ -178,9 +239,8 @@ func setIndex(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starl
 	a := args[0]
 	i := args[1]
 	b := args[3]
-	op := syntax.PLUS
-	for ; op < syntax.GTGT && op.String() != string(args[2].(starlark.String)); op++ {
-	}
+	op := arithmetic(string(args[2].(starlark.String)))
+
 	switch a := a.(type) {
 	case starlark.HasSetKey:
 		old, found, err := a.Get(i)
@@ -195,6 +255,7 @@ func setIndex(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starl
 			return nil, err
 		}
 		return starlark.None, a.SetKey(i, v)
+
 	case starlark.HasSetIndex:
 		k, err := starlark.AsInt32(i)
 		if err != nil {
@@ -207,6 +268,7 @@ func setIndex(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starl
 		if k < 0 || k >= n {
 			return nil, fmt.Errorf("%s index %v out of range [%d:%d]", a.Type(), i, -n, n-1)
 		}
+
 		v, err := r.inPlace(op, a.Index(k), b)
 		if err != nil {
 			return nil, err
@@ -214,6 +276,15 @@ func setIndex(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starl
 		return starlark.None, a.SetIndex(k, v)
 	}
 	return nil, fmt.Errorf("%s value does not support item assignment", a.Type())
+}
+
+// arithmetic returns the operator that is written as text.
+func arithmetic(text string) syntax.Token {
+	op := syntax.PLUS
+	for op < syntax.GTGT && op.String() != text {
+		op++
+	}
+	return op
 }
 
 // enter is called at the beginning of each function.
@@ -319,10 +390,12 @@ func isInstance(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []sta
 	if !ok {
 		types = starlark.Tuple{args[1]}
 	}
+
 	for _, t := range types {
 		b, ok := t.(*starlark.Builtin)
 		if !ok {
-			return nil, fmt.Errorf("isinstance: %s is no type; there are str, int, float, bool, list, tuple, dict, set, ToolError", t.Type())
+			return nil, fmt.Errorf("isinstance: %s is no type; there are str, int, float, bool, list, tuple, "+
+				"dict, set, ToolError", t.Type())
 		}
 		want := b.Name()
 		if want == "str" {
@@ -348,6 +421,7 @@ func sum(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.T
 		return nil, fmt.Errorf("sum: %s is no list", args[0].Type())
 	}
 	defer it.Done()
+
 	total := starlark.Value(starlark.MakeInt(0))
 	if len(args) == 2 {
 		total = args[1]
@@ -366,26 +440,18 @@ func round(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark
 		return nil, fmt.Errorf("round takes a number and a number of digits")
 	}
 	digits := 0
-	whole := true
-	if len(args) == 2 && args[1] != starlark.None {
+	whole := len(args) == 1 || args[1] == starlark.None
+	if !whole {
 		var err error
 		digits, err = starlark.AsInt32(args[1])
 		if err != nil || digits < -300 || digits > 300 {
 			return nil, fmt.Errorf("round: the number of digits is no number, or too large")
 		}
-		whole = false
 	}
+
 	switch x := args[0].(type) {
 	case starlark.Int:
-		if digits >= 0 {
-			return x, nil
-		}
-		ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-digits)), nil)
-		n, rest := new(big.Int).DivMod(x.BigInt(), ten, new(big.Int))
-		if half := rest.Lsh(rest, 1).Cmp(ten); half > 0 || half == 0 && n.Bit(0) == 1 {
-			n.Add(n, big.NewInt(1))
-		}
-		return starlark.MakeBigInt(n.Mul(n, ten)), nil
+		return roundInt(x, digits), nil
 	case starlark.Float:
 		if whole {
 			return starlark.NumberToInt(starlark.Float(math.RoundToEven(float64(x))))
@@ -397,6 +463,21 @@ func round(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark
 		return starlark.Float(f), err
 	}
 	return nil, fmt.Errorf("round: %s is no number", args[0].Type())
+}
+
+// roundInt rounds to a multiple of a power of ten if digits is less than 0. A half goes to the even
+// multiple, as in Python.
+func roundInt(x starlark.Int, digits int) starlark.Int {
+	if digits >= 0 {
+		return x
+	}
+	ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-digits)), nil)
+	n, rest := new(big.Int).DivMod(x.BigInt(), ten, new(big.Int))
+	half := rest.Lsh(rest, 1).Cmp(ten)
+	if half > 0 || half == 0 && n.Bit(0) == 1 {
+		n.Add(n, big.NewInt(1))
+	}
+	return starlark.MakeBigInt(n.Mul(n, ten))
 }
 
 func pow(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
@@ -411,20 +492,31 @@ func pow(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starlark.T
 		}
 		return starlark.Call(t, starmath.Module.Members["pow"], args[:2], nil)
 	}
-	var mod *big.Int
+
 	size := intBytes(x)
 	if len(args) == 3 {
-		m, ok := args[2].(starlark.Int)
-		if !ok || m.Sign() == 0 {
+		mod, ok := args[2].(starlark.Int)
+		if !ok || mod.Sign() == 0 {
 			return nil, fmt.Errorf("pow: the third is a whole number other than 0")
 		}
-		mod = m.BigInt()
-		size = max(size, intBytes(m))
+		return r.power(x, y, mod.BigInt(), max(size, intBytes(mod)))
 	}
-	if n, ok := y.Int64(); !ok && mod == nil || mod == nil && n > 8*maxDigits/max(1, int64(x.BigInt().BitLen())) &&
-		x.BigInt().BitLen() > 1 || size > 1024 {
+	return r.power(x, y, nil, size)
+}
+
+// power returns x to the power of y, modulo mod unless it is nil. size is the number of bytes of
+// the larger of x and mod.
+func (r *embeddedRun) power(x, y starlark.Int, mod *big.Int, size int64) (starlark.Value, error) {
+	bits := int64(x.BigInt().BitLen())
+	exponent, small := y.Int64()
+	tooLong := !small || bits > 1 && exponent > 8*maxDigits/bits // of a result without mod
+	if mod == nil && tooLong || size > 1024 {
 		return nil, fmt.Errorf("pow: a number of more than %d bytes", maxDigits)
-	} else if err := r.takes(size * min(max(n, 1), maxDigits)); mod == nil && err != nil {
+	}
+
+	// With mod, no intermediate value is longer than mod.
+	err := r.takes(size * min(max(exponent, 1), maxDigits))
+	if mod == nil && err != nil {
 		return nil, err
 	}
 	return starlark.MakeBigInt(new(big.Int).Exp(x.BigInt(), y.BigInt(), mod)), nil
@@ -470,6 +562,7 @@ func (r *embeddedRun) each(t *starlark.Thread, name string, args starlark.Tuple,
 		return nil, fmt.Errorf("%s: %s is no list", name, args[1].Type())
 	}
 	defer it.Done()
+
 	var list []starlark.Value
 	for e := starlark.Value(nil); it.Next(&e); {
 		made := e
@@ -479,6 +572,7 @@ func (r *embeddedRun) each(t *starlark.Thread, name string, args starlark.Tuple,
 				return nil, err
 			}
 		}
+
 		if err := r.takes(32); err != nil {
 			return nil, err
 		}

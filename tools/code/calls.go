@@ -90,6 +90,8 @@ func (r *embeddedRun) one(what string, args starlark.Tuple, kwargs []starlark.Tu
 	if len(args) == 2 {
 		given = args[1]
 	}
+
+	// Keywords are arguments of the tool too, over those of the dict.
 	if len(kwargs) > 0 {
 		d := starlark.NewDict(8)
 		if old, ok := given.(*starlark.Dict); ok {
@@ -102,6 +104,7 @@ func (r *embeddedRun) one(what string, args starlark.Tuple, kwargs []starlark.Tu
 		}
 		given = d
 	}
+
 	c, err := r.request(what, args[0], given)
 	if err != nil {
 		return nil, err
@@ -127,25 +130,10 @@ func callTools(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []star
 	if err != nil {
 		return nil, err
 	}
+
 	calls := make([]request, len(items))
 	for i, item := range items {
-		var name, given starlark.Value = nil, starlark.None
-		switch x := item.(type) {
-		case *starlark.Dict:
-			name, _, _ = x.Get(starlark.String("name"))
-			if name != nil {
-				if v, ok, _ := x.Get(starlark.String("args")); ok {
-					given = v
-				}
-			}
-		case starlark.Indexable:
-			if _, text := item.(starlark.String); !text && (x.Len() == 1 || x.Len() == 2) {
-				name = x.Index(0)
-				if x.Len() == 2 {
-					given = x.Index(1)
-				}
-			}
-		}
+		name, given := nameAndArgs(item)
 		if name == nil {
 			return nil, errors.New(what + " takes a list of (name, args)")
 		}
@@ -156,6 +144,31 @@ func callTools(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []star
 	}
 	vs, err := r.do(calls)
 	return starlark.NewList(vs), err
+}
+
+// nameAndArgs reads (name, args), (name,), or a dict with these keys. A nil name means that item is
+// none of them.
+func nameAndArgs(item starlark.Value) (name, args starlark.Value) {
+	args = starlark.None
+	switch x := item.(type) {
+	case *starlark.Dict:
+		name, _, _ = x.Get(starlark.String("name"))
+		if v, ok, _ := x.Get(starlark.String("args")); ok {
+			args = v
+		}
+
+	case starlark.String: // Indexable too, and no pair
+
+	case starlark.Indexable:
+		switch x.Len() {
+		case 1:
+			name = x.Index(0)
+		case 2:
+			name = x.Index(0)
+			args = x.Index(1)
+		}
+	}
+	return name, args
 }
 
 func (r *embeddedRun) request(what string, name, given starlark.Value) (c request, err error) {
@@ -186,7 +199,8 @@ func (r *embeddedRun) form(what string, v starlark.Value) (json.RawMessage, erro
 	}
 	var b bytes.Buffer
 	if err := (&jsonWriter{out: &b, comma: ",", colon: ":"}).write(v, 0); err != nil {
-		return nil, fmt.Errorf("%s takes a value with a JSON form (dict with text keys, list, text, number, True, False, None): %w", what, err)
+		return nil, fmt.Errorf("%s takes a value with a JSON form (dict with text keys, list, text, number, "+
+			"True, False, None): %w", what, err)
 	}
 	return b.Bytes(), nil
 }
@@ -227,7 +241,8 @@ func setResult(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 	}
 	if len(b) > r.prog.output {
 		r.why = tooLarge
-		return nil, fmt.Errorf("the result has %d bytes as JSON, and at most %d are returned; set what matters of it", len(b), r.prog.output)
+		return nil, fmt.Errorf("the result has %d bytes as JSON, and at most %d are returned; set what matters of it",
+			len(b), r.prog.output)
 	}
 	r.result = b
 	if args[0] == starlark.None {

@@ -55,6 +55,7 @@ func weigh(v starlark.Value, depth int, left *int64) error {
 	case starlark.Int:
 		n += intBytes(v)
 	}
+
 	*left -= n
 	if *left < 0 {
 		return errWork
@@ -62,6 +63,7 @@ func weigh(v starlark.Value, depth int, left *int64) error {
 	if depth > maxNesting {
 		return errDeep
 	}
+
 	switch v := v.(type) {
 	case *starlark.Dict:
 		for k, e := range v.Entries() {
@@ -127,50 +129,61 @@ func (r *embeddedRun) binary(op syntax.Token, x, y starlark.Value) (starlark.Val
 		}
 		ok, err := starlark.Compare(op, x, y)
 		return starlark.Bool(ok), err
-	case syntax.IN, syntax.NOT_IN:
-		if _, lazy := y.(starlark.Sequence); lazy || !plain(x) {
-			if err := bothWeigh(x, y); err != nil {
-				return nil, err
-			}
-		}
-	case syntax.STAR:
-		if err := r.takes(product(x, y)); err != nil {
-			return nil, err
-		}
-	case syntax.PERCENT:
-		if s, ok := x.(starlark.String); ok {
-			n, err := weight(y)
-			if err != nil {
-				return nil, err
-			}
-			if err := r.takes(int64(len(s)) + 4*n); err != nil {
-				return nil, err
-			}
-		}
-	case syntax.PIPE, syntax.AMP, syntax.CIRCUMFLEX, syntax.MINUS:
-		if _, number := x.(starlark.Int); !number {
-			if err := bothWeigh(x, y); err != nil {
-				return nil, err
-			}
-			if err := r.takes(4 * (flat(x) + flat(y))); err != nil {
-				return nil, err
-			}
-		}
 	}
+
+	if err := r.countOperator(op, x, y); err != nil {
+		return nil, err
+	}
+	size := flat(x) + flat(y)
 	if !plain(x) || !plain(y) {
-		if err := r.takes(flat(x) + flat(y)); err != nil {
+		if err := r.takes(size); err != nil {
 			return nil, err
 		}
 		if intTooLarge(x) || intTooLarge(y) {
 			return nil, fmt.Errorf("a number of more than %d bytes", maxDigits)
 		}
 	}
-	if (op == syntax.PLUS || op == syntax.PERCENT) && flat(x)+flat(y) > 64 {
-		if err := r.takes(flat(x) + flat(y)); err != nil {
+	copies := op == syntax.PLUS || op == syntax.PERCENT
+	if copies && size > 64 {
+		if err := r.takes(size); err != nil {
 			return nil, err
 		}
 	}
 	return starlark.Binary(op, x, y)
+}
+
+// countOperator counts what an operator traverses or allocates beyond its operands' own size.
+func (r *embeddedRun) countOperator(op syntax.Token, x, y starlark.Value) error {
+	switch op {
+	case syntax.IN, syntax.NOT_IN:
+		if _, lazy := y.(starlark.Sequence); lazy || !plain(x) {
+			return bothWeigh(x, y)
+		}
+
+	case syntax.STAR:
+		return r.takes(product(x, y))
+
+	case syntax.PERCENT:
+		s, ok := x.(starlark.String)
+		if !ok {
+			return nil
+		}
+		n, err := weight(y)
+		if err != nil {
+			return err
+		}
+		return r.takes(int64(len(s)) + 4*n)
+
+	case syntax.PIPE, syntax.AMP, syntax.CIRCUMFLEX, syntax.MINUS:
+		if _, number := x.(starlark.Int); number {
+			return nil
+		}
+		if err := bothWeigh(x, y); err != nil {
+			return err
+		}
+		return r.takes(4 * (flat(x) + flat(y)))
+	}
+	return nil
 }
 
 func intTooLarge(v starlark.Value) bool {
@@ -277,7 +290,11 @@ func (s runes) Slice(start, end, step int) starlark.Value {
 		return starlark.String(string(s.list[start:end]))
 	}
 	var b strings.Builder
-	for i := start; step > 0 && i < end || step < 0 && i > end; i += step {
+	inside := func(i int) bool { return i < end }
+	if step < 0 {
+		inside = func(i int) bool { return i > end }
+	}
+	for i := start; inside(i); i += step {
 		b.WriteRune(s.list[i])
 	}
 	return starlark.String(b.String())

@@ -122,6 +122,7 @@ func (r *embeddedRun) concluded(err error, opts EmbeddedOptions) ended {
 	if reason, ok := strings.CutPrefix(what, "Starlark computation cancelled: "); ok && why == "" {
 		why = outcome(reason)
 	}
+
 	e := ended{outcome: why, line: line}
 	switch why {
 	case cancelled:
@@ -129,14 +130,17 @@ func (r *embeddedRun) concluded(err error, opts EmbeddedOptions) ended {
 	case timeout:
 		e.message = timedOut(r.prog)
 	case steps:
-		e.message = inLine(r.prog.code, line, "was ended", fmt.Sprintf("its %d steps are used up", opts.Steps)) + "\nIf it is not an endless loop, let it do less, or split it."
+		e.message = inLine(r.prog.code, line, "was ended", fmt.Sprintf("its %d steps are used up", opts.Steps)) +
+			"\nIf it is not an endless loop, let it do less, or split it."
 	case memory:
-		e.message = inLine(r.prog.code, line, "was ended", fmt.Sprintf("it makes more than %d MiB of data", max(1, opts.Memory>>20))) + "\nLet it hold less at once."
+		used := fmt.Sprintf("it makes more than %d MiB of data", max(1, opts.Memory>>20))
+		e.message = inLine(r.prog.code, line, "was ended", used) + "\nLet it hold less at once."
 	case tooLarge:
 		e.message = inLine(r.prog.code, line, "failed", what) + trace
 	case killed: // the host reports the reason
 	default:
-		e.outcome, e.message = failed, inLine(r.prog.code, line, "failed", hinted(what))+trace
+		e.outcome = failed
+		e.message = inLine(r.prog.code, line, "failed", hinted(what)) + trace
 	}
 	return e
 }
@@ -153,6 +157,7 @@ func where(err error) (line int, trace string) {
 			lines = append(lines, f)
 		}
 	}
+
 	for i, f := range lines {
 		line = int(f.Pos.Line)
 		if i < len(lines)-1 && i < 8 {
@@ -175,7 +180,10 @@ var foreign = []struct {
 	{regexp.MustCompile(`^\s*(import|from)\s`), "There is no import here; json and math are there without it."},
 	{regexp.MustCompile(`^\s*(try|except|finally)\b`), "There is no try here; try_call(name, args) calls a tool that may fail."},
 	{regexp.MustCompile(`^\s*raise\b`), "There is no raise here; fail(text) ends the program."},
-	{regexp.MustCompile(`^\s*(class|with|async|global|nonlocal|del|assert|yield)\b`), "This statement is not of this part of Python."},
+	{
+		regexp.MustCompile(`^\s*(class|with|async|global|nonlocal|del|assert|yield)\b`),
+		"This statement is not of this part of Python.",
+	},
 	{regexp.MustCompile(`\b[fF][rR]?["']`), `There are no f-strings here; write "%s" % x or "{}".format(x).`},
 	{regexp.MustCompile(`\*\*`), "There is no ** operator here; write pow(a, b)."},
 	{regexp.MustCompile(`\bis\s+(not\s+)?\w`), "There is no is here; write == or !=."},
@@ -204,6 +212,7 @@ func notAProgram(p program, err error) ended {
 			}
 		}
 	}
+
 	text := inLine(p.code, line, "cannot be run: there is a fault", what)
 	if lines := strings.Split(p.code, "\n"); line > 0 && line <= len(lines) {
 		for _, f := range foreign {
@@ -213,7 +222,8 @@ func notAProgram(p program, err error) ended {
 			}
 		}
 	}
-	return ended{outcome: syntax_, line: line, message: text + "\nNothing was run. Correct it and send the whole program again."}
+	text += "\nNothing was run. Correct it and send the whole program again."
+	return ended{outcome: syntax_, line: line, message: text}
 }
 
 func allNames() []string {

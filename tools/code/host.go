@@ -57,16 +57,19 @@ func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
 		h.spent = true
 		return nil, false
 	}
+
 	replies := make([]reply, len(calls))
 	var asked []llm.ToolCall
-	var places []int
+	var places []int // of asked in calls
 	for i, c := range calls {
 		if c.Name == toolName {
 			replies[i] = reply{Error: refusedInside, Tool: c.Name, Outcome: pawl.OutcomeDenied}
 			continue
 		}
-		asked, places = append(asked, llm.ToolCall{Name: c.Name, Args: c.Args}), append(places, i)
+		asked = append(asked, llm.ToolCall{Name: c.Name, Args: c.Args})
+		places = append(places, i)
 	}
+
 	h.watch.pause()
 	xs, err := h.inv.Do(ctx, asked...)
 	h.watch.resume()
@@ -74,6 +77,7 @@ func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
 		h.fatal = err
 		return nil, false
 	}
+
 	h.took = 0
 	for i := range xs {
 		replies[places[i]] = toReply(&xs[i])
@@ -97,7 +101,11 @@ func toReply(x *pawl.Execution) reply {
 	case x.Outcome != pawl.OutcomeOK:
 		return reply{Error: text, Tool: x.Call.Name, Outcome: x.Outcome}
 	case len(x.Result.Data) > maxReply || len(text) > maxReply:
-		return reply{Error: fmt.Sprintf("the result of %s has more than %d bytes: ask it for less", x.Call.Name, maxReply), Tool: x.Call.Name, Outcome: pawl.OutcomeError}
+		return reply{
+			Error:   fmt.Sprintf("the result of %s has more than %d bytes: ask it for less", x.Call.Name, maxReply),
+			Tool:    x.Call.Name,
+			Outcome: pawl.OutcomeError,
+		}
 	case json.Valid([]byte(text)):
 		return reply{Value: json.RawMessage(text)}
 	case x.Result.Data != nil && beginning(text) == beginning(string(x.Result.Data)):
@@ -121,10 +129,18 @@ func quoted(text string) json.RawMessage {
 func (h *host) ended() (ended, bool) {
 	switch {
 	case errors.Is(h.fatal, pawl.ErrDiverged):
-		return ended{outcome: diverged, message: fmt.Sprintf("The program was run again after an interruption, and made a different call than before (%v). Nothing more was done. It must make the same calls each time: what is "+
-			"read outside of calls must not decide on them.", h.fatal)}, true
+		return ended{
+			outcome: diverged,
+			message: fmt.Sprintf("The program was run again after an interruption, and made a different call than before "+
+				"(%v). Nothing more was done. It must make the same calls each time: what is read outside of calls must "+
+				"not decide on them.", h.fatal),
+		}, true
 	case h.spent:
-		return ended{outcome: tooMany, message: fmt.Sprintf("The program was ended: it asked for more than %d calls. Ask for less at once, or do the rest in another program.", h.most)}, true
+		return ended{
+			outcome: tooMany,
+			message: fmt.Sprintf("The program was ended: it asked for more than %d calls. Ask for less at once, "+
+				"or do the rest in another program.", h.most),
+		}, true
 	}
 	return ended{}, false
 }

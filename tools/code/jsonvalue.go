@@ -40,6 +40,7 @@ func (w *jsonWriter) write(v starlark.Value, depth int) error {
 			return errors.New("nan and infinity are not JSON")
 		}
 		w.out.WriteString(pythonFloat(float64(v)))
+
 	case starlark.String:
 		w.text(string(v))
 	case *starlark.List:
@@ -119,6 +120,7 @@ func (w *jsonWriter) dict(d *starlark.Dict, depth int) error {
 			return fmt.Errorf("keys must be str, int, float, bool or None, not %s", k.Type())
 		}
 	}
+
 	order := make([]int, len(items))
 	for i := range order {
 		order[i] = i
@@ -138,9 +140,12 @@ func jsonDumps(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 	error) {
 	var v, indent starlark.Value
 	w := &jsonWriter{out: new(bytes.Buffer), comma: ", ", colon: ": ", ascii: true}
-	if err := starlark.UnpackArgs("json.dumps", args, kwargs, "obj", &v, "indent?", &indent, "sort_keys?", &w.sort, "ensure_ascii?", &w.ascii); err != nil {
+	err := starlark.UnpackArgs("json.dumps", args, kwargs,
+		"obj", &v, "indent?", &indent, "sort_keys?", &w.sort, "ensure_ascii?", &w.ascii)
+	if err != nil {
 		return nil, err
 	}
+
 	if indent != nil && indent != starlark.None {
 		n, err := starlark.AsInt32(indent)
 		if err != nil || n < 0 || n > 16 {
@@ -149,6 +154,7 @@ func jsonDumps(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 		w.indent = strings.Repeat(" ", n)
 		w.comma = ","
 	}
+
 	n, err := weight(v)
 	if err != nil {
 		return nil, err

@@ -104,54 +104,27 @@ func replace(l *starlark.List, element func(int) starlark.Value) (starlark.Value
 // method calls a method of the language's own types after counting what it allocates and traverses.
 func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple,
 	kwargs []starlark.Tuple) (starlark.Value, error) {
-	x, name := b.Receiver(), b.Name()
-	args = append(starlark.Tuple(nil), args...)
-	for i, a := range args {
-		v, _, err := r.through(a)
-		if _, text := a.(starlark.String); text && name != "join" && name != "extend" && name != "update" && name != "union" {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		args[i] = v
-		if name != "append" && name != "extend" && name != "insert" && !plain(v) {
-			if _, err := weight(v); err != nil {
-				return nil, err
-			}
-		}
-	}
-	n := int64(64)
-	switch x := x.(type) {
-	case starlark.String:
-		n = stringCost(string(x), name, args, kwargs)
-	case *starlark.List:
-		switch name {
-		case "extend":
-			if it, ok := firstOf(args).(starlark.Iterable); ok && len(args) == 1 {
-				return starlark.None, r.extend(x, it)
-			}
-		case "index", "remove", "sort", "copy", "reverse":
-			if _, err := weight(x); err != nil {
-				return nil, err
-			}
-			n = flat(x) + 16
-		}
-	case *starlark.Dict:
-		switch name {
-		case "items", "keys", "values", "update", "copy":
-			n = 8*flat(x) + 64
-		}
-		n += argsFlat(args)
-	case *starlark.Set:
-		if name != "add" && name != "discard" && name != "remove" {
-			n = 8*flat(x) + 64
-		}
-		n += argsFlat(args)
-	}
-	if err := r.takes(n); err != nil {
+	x := b.Receiver()
+	name := b.Name()
+	args, err := r.methodArguments(name, args)
+	if err != nil {
 		return nil, err
 	}
+
+	if l, ok := x.(*starlark.List); ok && name == "extend" && len(args) == 1 {
+		if it, ok := args[0].(starlark.Iterable); ok {
+			return starlark.None, r.extend(l, it)
+		}
+	}
+
+	cost, err := methodCost(x, name, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.takes(cost); err != nil {
+		return nil, err
+	}
+
 	if f := more[x.Type()+"."+name]; f != nil {
 		return f(t, x, kwargs)
 	}
@@ -159,6 +132,82 @@ func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starl
 		return inCharacters(t, b, string(s), args, kwargs)
 	}
 	return starlark.Call(t, b, args, kwargs)
+}
+
+// methodArguments returns the values that a method gets in place of its arguments, and checks those
+// that it traverses. Text counts with all its characters, also where a method takes it whole.
+func (r *embeddedRun) methodArguments(name string, args starlark.Tuple) (starlark.Tuple, error) {
+	args = slices.Clone(args)
+	for i, a := range args {
+		_, text := a.(starlark.String)
+		v, _, err := r.through(a)
+		if text && !iteratesArgument(name) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		args[i] = v
+
+		if storesArgument(name) || plain(v) {
+			continue
+		}
+		if _, err := weight(v); err != nil {
+			return nil, err
+		}
+	}
+	return args, nil
+}
+
+// iteratesArgument reports whether a method iterates over an argument that is text.
+func iteratesArgument(name string) bool {
+	switch name {
+	case "join", "extend", "update", "union":
+		return true
+	}
+	return false
+}
+
+// storesArgument reports whether a method stores its argument, or its elements, without reading
+// them.
+func storesArgument(name string) bool {
+	switch name {
+	case "append", "extend", "insert":
+		return true
+	}
+	return false
+}
+
+// methodCost returns the maximum number of bytes that the method of x allocates. The error says
+// that it traverses too much.
+func methodCost(x starlark.Value, name string, args starlark.Tuple, kwargs []starlark.Tuple) (int64, error) {
+	const little = 64
+	switch x := x.(type) {
+	case starlark.String:
+		return stringCost(string(x), name, args, kwargs), nil
+
+	case *starlark.List:
+		switch name {
+		case "index", "remove", "sort", "copy", "reverse":
+			_, err := weight(x)
+			return flat(x) + 16, err
+		}
+
+	case *starlark.Dict:
+		switch name {
+		case "items", "keys", "values", "update", "copy":
+			return 8*flat(x) + little + argsFlat(args), nil
+		}
+		return little + argsFlat(args), nil
+
+	case *starlark.Set:
+		switch name {
+		case "add", "discard", "remove":
+			return little + argsFlat(args), nil
+		}
+		return 8*flat(x) + little + argsFlat(args), nil
+	}
+	return little, nil
 }
 
 func firstOf(args starlark.Tuple) starlark.Value {
@@ -184,6 +233,7 @@ func stringCost(s, name string, args starlark.Tuple, kwargs []starlark.Tuple) in
 		}
 		return ""
 	}
+
 	size := int64(len(s))
 	switch name {
 	case "join":
@@ -195,33 +245,45 @@ func stringCost(s, name string, args starlark.Tuple, kwargs []starlark.Tuple) in
 			}
 		}
 		return total
+
 	case "replace":
 		return size + int64(strings.Count(s, word(0)))*int64(len(word(1))) + 16
+
 	case "format":
-		total := int64(16)
-		for _, a := range args {
-			w, _ := weight(a)
-			total += 4 * w
-		}
-		for _, kv := range kwargs {
-			w, err := weight(kv[1])
-			total += 4 * w
-			if err != nil {
-				return -1
-			}
-		}
-		return size + total*int64(strings.Count(s, "{"))
+		return formatCost(s, args, kwargs)
+
 	case "split", "rsplit":
 		if w := word(0); w != "" {
 			return 16*int64(strings.Count(s, w)+1) + 64
 		}
-		return 16*(size/2+1) + 64
+		return 16*(size/2+1) + 64 // at white space
+
 	case "splitlines":
 		return 16*int64(strings.Count(s, "\n")+strings.Count(s, "\r")+1) + 64
-	case "startswith", "endswith", "find", "rfind", "index", "rindex", "count", "strip", "lstrip", "rstrip", "elems", "codepoints", "elem_ords", "codepoint_ords":
+
+	case "startswith", "endswith", "find", "rfind", "index", "rindex", "count", "strip", "lstrip", "rstrip",
+		"elems", "codepoints", "elem_ords", "codepoint_ords":
 		return 16
 	}
 	return 2*size + 64
+}
+
+// formatCost returns the cost of format, where each field may have all arguments. -1 means too
+// much.
+func formatCost(s string, args starlark.Tuple, kwargs []starlark.Tuple) int64 {
+	total := int64(16)
+	for _, a := range args {
+		w, _ := weight(a) // methodArguments has checked it
+		total += 4 * w
+	}
+	for _, kv := range kwargs {
+		w, err := weight(kv[1])
+		if err != nil {
+			return -1
+		}
+		total += 4 * w
+	}
+	return int64(len(s)) + total*int64(strings.Count(s, "{"))
 }
 
 // inCharacters calls a method that returns byte positions, for text in which bytes and characters
@@ -233,6 +295,8 @@ func inCharacters(t *starlark.Thread, b *starlark.Builtin, s string, args starla
 	default:
 		return starlark.Call(t, b, args, kwargs)
 	}
+
+	// The positions among the arguments become byte positions, and that of the result a character's.
 	list := []rune(s)
 	for i := 1; i < len(args); i++ {
 		k, err := starlark.AsInt32(args[i])
@@ -245,6 +309,7 @@ func inCharacters(t *starlark.Thread, b *starlark.Builtin, s string, args starla
 		k = min(max(k, 0), len(list))
 		args[i] = starlark.MakeInt(len(string(list[:k])))
 	}
+
 	v, err := starlark.Call(t, b, args, kwargs)
 	if n, ok := v.(starlark.Int); ok && b.Name() != "count" {
 		if at, err := starlark.AsInt32(n); err == nil && at > 0 {

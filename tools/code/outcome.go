@@ -65,6 +65,7 @@ func (e ended) forModel(h *host, p program) llm.ToolResult {
 		e.message = "The program ended and set no result. Call set_result(x) with what you want to know."
 	}
 	bad := e.outcome != ok && e.outcome != noResult
+
 	var parts []string
 	if e.message != "" {
 		parts = append(parts, clip(e.message, 4<<10))
@@ -80,7 +81,10 @@ func (e ended) forModel(h *host, p program) llm.ToolResult {
 		parts = append(parts, result)
 	}
 	said := strings.Join(parts, "\n")
-	shown := text.Middle(strings.TrimSuffix(e.logs.text, "\n"), max(p.output-len(said)-64, p.output/16))
+
+	// The logs get what the rest leaves, but never nothing.
+	room := max(p.output-len(said)-64, p.output/16)
+	shown := text.Middle(strings.TrimSuffix(e.logs.text, "\n"), room)
 	if shown != "" {
 		said += "\n--- logs ---\n" + shown
 	}
@@ -88,8 +92,16 @@ func (e ended) forModel(h *host, p program) llm.ToolResult {
 	if bad {
 		res = llm.ErrorResult(said)
 	}
-	d := endedData{Outcome: e.outcome, Result: e.result, Error: e.message, Line: e.line, Logs: shown,
-		Bytes: e.logs.bytes, Calls: h.made}
+
+	d := endedData{
+		Outcome: e.outcome,
+		Result:  e.result,
+		Error:   e.message,
+		Line:    e.line,
+		Logs:    shown,
+		Bytes:   e.logs.bytes,
+		Calls:   h.made,
+	}
 	if d.Calls == nil {
 		d.Calls = []madeCall{}
 	}
@@ -103,7 +115,7 @@ func (e ended) forModel(h *host, p program) llm.ToolResult {
 func (h *host) done() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of its calls had been made, and stay made: ", len(h.made))
-	for i := 0; i < len(h.made) && i < 20; {
+	for i := 0; i < len(h.made) && i < 20; { // equal calls in a row are one entry
 		n := 1
 		for i+n < len(h.made) && h.made[i+n] == h.made[i] {
 			n++

@@ -30,8 +30,8 @@ func newPool(want int, idle time.Duration, start func() (*child, error)) *pool {
 
 var errClosed = errors.New("the interpreter is closed")
 
-// take returns a waiting child, or a new one. It also starts replacements in the background.
-func (p *pool) take() (c *child, err error) {
+// acquire returns a waiting child, or a new one. It also starts replacements in the background.
+func (p *pool) acquire() (c *child, err error) {
 	if p.open.Err() != nil {
 		return nil, errClosed
 	}
@@ -43,9 +43,10 @@ func (p *pool) take() (c *child, err error) {
 			c, err = p.start()
 			continue
 		}
+
 		select {
 		case <-c.gone: // it has been ended from outside
-			c.end()
+			c.stop()
 			c = nil
 		default:
 		}
@@ -86,7 +87,7 @@ func (p *pool) offer() {
 		case <-c.gone: // it has been ended from outside
 		case <-p.open.Done():
 		}
-		c.end()
+		c.stop()
 	}
 	p.count(-1)
 }

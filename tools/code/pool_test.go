@@ -62,7 +62,7 @@ func TestPoolServesOnce(t *testing.T) {
 	if len(all) != 0 {
 		t.Errorf("%d more children than programs and one", len(all))
 	}
-	(<-p.pool.offers).end()
+	(<-p.pool.offers).stop()
 }
 
 // A child that waits too long is ended, and is not replaced before the next program.

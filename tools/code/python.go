@@ -60,7 +60,7 @@ func (p *PythonInterpreter) Check() error {
 	if err != nil {
 		return err
 	}
-	defer c.end()
+	defer c.stop()
 	h := &host{}
 	if e := c.serve(context.Background(), program{output: defaultOutput}, h); e.outcome != ok {
 		return fmt.Errorf("python: %s", e.message)
@@ -120,24 +120,29 @@ func (c *child) kill() {
 	c.wire.out.SetDeadline(time.Now())
 }
 
-// end ends the child and waits until it has ended.
-func (c *child) end() {
+// stop ends the child and waits until it has ended.
+func (c *child) stop() {
 	c.kill()
 	<-c.gone
 	c.wire.close()
 }
 
 func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ended {
-	c, err := p.pool.take()
+	c, err := p.pool.acquire()
 	if err != nil {
 		why := err.Error()
 		if errors.Is(err, sandbox.ErrUnenforced) {
 			why += ". The level asked for is " + p.opts.Level.String()
 		}
-		return ended{outcome: refused, message: "The program was not run, because Python is not available here: " + why + ". Calling again will not help."}
+		return ended{
+			outcome: refused,
+			message: "The program was not run, because Python is not available here: " + why +
+				". Calling again will not help.",
+		}
 	}
-	defer c.end()
+	defer c.stop()
 	defer context.AfterFunc(p.pool.open, c.kill)()
+
 	var over atomic.Bool
 	h.watch = newStopwatch(prog.time, func() {
 		over.Store(true)
@@ -145,6 +150,7 @@ func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ende
 	})
 	defer h.watch.stop()
 	defer context.AfterFunc(ctx, c.kill)()
+
 	e := c.serve(ctx, prog, h)
 	printed := c.res.Stdout
 	e.logs = logs{printed.String(), printed.Bytes}
@@ -153,13 +159,15 @@ func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ende
 	case ctx.Err() != nil:
 		e.outcome = cancelled
 	case over.Load():
-		e.outcome, e.message = timeout, timedOut(prog)
+		e.outcome = timeout
+		e.message = timedOut(prog)
 	}
 	return e
 }
 
 func timedOut(p program) string {
-	return fmt.Sprintf("The program was ended after %s of its own time. If it is not an endless loop, let it do less, or give it a longer timeout (at most %d).", p.time, int(mostTime.Seconds()))
+	return fmt.Sprintf("The program was ended after %s of its own time. If it is not an endless loop, let it do less, "+
+		"or give it a longer timeout (at most %d).", p.time, int(mostTime.Seconds()))
 }
 
 // serve sends the program to the child and answers its calls until the child has ended. The child
@@ -171,23 +179,39 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 		<-c.gone
 		e.result = result
 	}()
-	if err := c.wire.send(map[string]any{"code": p.code, "seed": p.seed, "since": p.since.UnixNano(),
-		"output": p.output, "frame": maxFrame - 64}); err != nil {
+
+	err := c.wire.send(map[string]any{
+		"code":   p.code,
+		"seed":   p.seed,
+		"since":  p.since.UnixNano(),
+		"output": p.output,
+		"frame":  maxFrame - 64,
+	})
+	if err != nil {
 		return c.vanished()
 	}
+
 	for {
 		f, err := c.wire.receive()
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 			return c.vanished()
 		case errors.Is(err, errForged):
-			return ended{outcome: forged, message: "The program wrote to the descriptors of the tool itself, and was ended. It calls tools by call_tool, and gives its result by set_result."}
+			return ended{
+				outcome: forged,
+				message: "The program wrote to the descriptors of the tool itself, and was ended. " +
+					"It calls tools by call_tool, and gives its result by set_result.",
+			}
 		case errors.Is(err, errLarge):
-			return ended{outcome: tooLarge, message: fmt.Sprintf("The program sent more than %d bytes at once, and was ended.", maxFrame)}
+			return ended{
+				outcome: tooLarge,
+				message: fmt.Sprintf("The program sent more than %d bytes at once, and was ended.", maxFrame),
+			}
 		case err != nil:
 			// the code that ended it reports the reason
 			return ended{outcome: killed, message: "The program was ended."}
 		}
+
 		switch {
 		case f.Calls != nil:
 			replies, ok := h.do(ctx, f.Calls)
@@ -212,7 +236,8 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 }
 
 func resultTooLarge(n, most int) string {
-	return fmt.Sprintf("The program's result has %d bytes as JSON, and at most %d are returned. Set what matters of it: fewer items, fewer fields, or counts.", n, most)
+	return fmt.Sprintf("The program's result has %d bytes as JSON, and at most %d are returned. "+
+		"Set what matters of it: fewer items, fewer fields, or counts.", n, most)
 }
 
 // vanished explains how a child ended that did not report the end of its program.
@@ -229,11 +254,21 @@ func (c *child) vanished() ended {
 	case r.End == sandbox.UsedCPU:
 		return ended{outcome: timeout, message: "The program used up its CPU time and was ended."}
 	case r.End.Used() != "":
-		return ended{outcome: killed, message: "The program used up its " + r.End.Used() + " and was ended, with all it had started."}
+		return ended{
+			outcome: killed,
+			message: "The program used up its " + r.End.Used() + " and was ended, with all it had started.",
+		}
 	case r.End == sandbox.Exited:
-		return ended{outcome: exited, message: fmt.Sprintf("The program ended its process with exit status %d before its end.", r.Exit)}
+		return ended{
+			outcome: exited,
+			message: fmt.Sprintf("The program ended its process with exit status %d before its end.", r.Exit),
+		}
 	default:
-		return ended{outcome: killed, message: fmt.Sprintf("The program was ended by a signal: %s. A very deep recursion, or memory beyond its limit, ends a process in this way.", r.Signal)}
+		return ended{
+			outcome: killed,
+			message: fmt.Sprintf("The program was ended by a signal: %s. A very deep recursion, or memory beyond its limit, "+
+				"ends a process in this way.", r.Signal),
+		}
 	}
 }
 
@@ -251,14 +286,18 @@ func (f *childFrame) ended(p program) ended {
 		}
 		what = clip(f.Type, 100) + what
 	}
+
+	// The last line is where it failed; the lines before it are its callers.
 	trace := ""
 	for i := range f.Lines {
-		n, _ := f.Lines[i][0].(float64)
-		e.line = int(n)
-		if name, _ := f.Lines[i][1].(string); i < len(f.Lines)-1 && i < 8 {
+		line, _ := f.Lines[i][0].(float64)
+		name, _ := f.Lines[i][1].(string)
+		e.line = int(line)
+		if i < len(f.Lines)-1 && i < 8 {
 			trace += fmt.Sprintf("\n  called from line %d%s", e.line, inFunction(name))
 		}
 	}
+
 	switch f.End {
 	case "ok":
 		return ended{outcome: ok}
@@ -268,11 +307,15 @@ func (f *childFrame) ended(p program) ended {
 		}
 		return ended{outcome: exited, message: fmt.Sprintf("The program ended itself with exit status %d.", f.Status)}
 	case "syntax":
-		e.outcome, e.message = syntax_, inLine(p.code, e.line, "is not valid Python", what)+"\nNothing was run. Correct it and send the whole program again."
+		e.outcome = syntax_
+		e.message = inLine(p.code, e.line, "is not valid Python", what) +
+			"\nNothing was run. Correct it and send the whole program again."
 	case "memory":
-		e.outcome, e.message = memory, inLine(p.code, e.line, "ran out of memory", what)+trace+"\nLet it hold less at once."
+		e.outcome = memory
+		e.message = inLine(p.code, e.line, "ran out of memory", what) + trace + "\nLet it hold less at once."
 	case "too_large":
-		e.outcome, e.message = tooLarge, inLine(p.code, e.line, "failed", what)+trace
+		e.outcome = tooLarge
+		e.message = inLine(p.code, e.line, "failed", what) + trace
 	case "error":
 		e.message = inLine(p.code, e.line, "failed", what) + trace
 	default:

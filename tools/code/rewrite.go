@@ -32,17 +32,20 @@ func stmt(s syntax.Stmt) syntax.Stmt {
 	switch s := s.(type) {
 	case *syntax.AssignStmt:
 		return assign(s)
+
 	case *syntax.DefStmt:
 		params(s.Params)
 		each(s.Body, stmt)
 		enter := &syntax.ExprStmt{X: hidden("def", s.Name)}
 		s.Body = append([]syntax.Stmt{enter}, s.Body...)
+
 	case *syntax.ExprStmt:
 		s.X = expr(s.X)
 	case *syntax.ForStmt:
 		s.Vars = target(s.Vars)
 		s.X = hidden("for", s.X, expr(s.X))
 		each(s.Body, stmt)
+
 	case *syntax.WhileStmt:
 		s.Cond = expr(s.Cond)
 		each(s.Body, stmt)
@@ -62,7 +65,8 @@ func stmt(s syntax.Stmt) syntax.Stmt {
 func assign(s *syntax.AssignStmt) syntax.Stmt {
 	rhs := expr(s.RHS)
 	if s.Op == syntax.EQ {
-		s.LHS, s.RHS = target(s.LHS), rhs
+		s.LHS = target(s.LHS)
+		s.RHS = rhs
 		return s
 	}
 	op := s.Op - syntax.PLUS_EQ + syntax.PLUS
@@ -124,29 +128,16 @@ func key(e syntax.Expr) syntax.Expr {
 func expr(e syntax.Expr) syntax.Expr {
 	switch e := e.(type) {
 	case *syntax.BinaryExpr:
-		x, y := expr(e.X), expr(e.Y)
-		if e.Op == syntax.AND || e.Op == syntax.OR {
-			e.X = x
-			e.Y = y
-			return e
-		}
-		return at(hidden(e.Op.String(), e, x, y), e.OpPos)
+		return operation(e)
 	case *syntax.UnaryExpr:
-		if e.X == nil {
-			return e
-		}
-		switch e.X = expr(e.X); e.Op {
-		case syntax.MINUS, syntax.PLUS, syntax.TILDE:
-			if _, ok := e.X.(*syntax.Literal); !ok {
-				return hidden("-a", e, e)
-			}
-		}
+		return unary(e)
 	case *syntax.CallExpr:
 		return call(e)
 	case *syntax.DotExpr:
 		return at(hidden(".", e, expr(e.X), literal(e.Name.Name, e)), e.NamePos)
 	case *syntax.IndexExpr:
-		e.X, e.Y = hidden("[]", e.X, expr(e.X)), key(e.Y)
+		e.X = hidden("[]", e.X, expr(e.X))
+		e.Y = key(e.Y)
 	case *syntax.SliceExpr:
 		e.X = hidden("[]", e.X, expr(e.X))
 		for _, part := range []*syntax.Expr{&e.Lo, &e.Hi, &e.Step} {
@@ -155,23 +146,21 @@ func expr(e syntax.Expr) syntax.Expr {
 			}
 		}
 		return hidden("[:]", e, e)
+
 	case *syntax.DictExpr:
 		for _, d := range e.List {
-			d := d.(*syntax.DictEntry)
-			d.Key, d.Value = key(d.Key), expr(d.Value)
+			dictEntry(d.(*syntax.DictEntry))
 		}
 		return hidden("{}", e, e)
 	case *syntax.Comprehension:
 		return comprehension(e)
 	case *syntax.LambdaExpr:
-		params(e.Params)
-		enter := hidden("def", e)
-		both := &syntax.TupleExpr{List: []syntax.Expr{enter, expr(e.Body)}}
-		one := &syntax.Literal{Token: syntax.INT, TokenPos: enter.Lparen, Raw: "1", Value: int64(1)}
-		e.Body = &syntax.IndexExpr{X: &syntax.ParenExpr{Lparen: enter.Lparen, X: both, Rparen: enter.Rparen},
-			Lbrack: enter.Lparen, Y: one, Rbrack: enter.Rparen}
+		lambda(e)
 	case *syntax.CondExpr:
-		e.Cond, e.True, e.False = expr(e.Cond), expr(e.True), expr(e.False)
+		e.Cond = expr(e.Cond)
+		e.True = expr(e.True)
+		e.False = expr(e.False)
+
 	case *syntax.ListExpr:
 		each(e.List, expr)
 	case *syntax.TupleExpr:
@@ -180,6 +169,51 @@ func expr(e syntax.Expr) syntax.Expr {
 		e.X = expr(e.X)
 	}
 	return e
+}
+
+// operation rewrites an operator with two operands. "and" and "or" stay, because they do not evaluate both operands.
+func operation(e *syntax.BinaryExpr) syntax.Expr {
+	x := expr(e.X)
+	y := expr(e.Y)
+	if e.Op == syntax.AND || e.Op == syntax.OR {
+		e.X = x
+		e.Y = y
+		return e
+	}
+	return at(hidden(e.Op.String(), e, x, y), e.OpPos)
+}
+
+func unary(e *syntax.UnaryExpr) syntax.Expr {
+	if e.X == nil {
+		return e
+	}
+	e.X = expr(e.X)
+	switch e.Op {
+	case syntax.MINUS, syntax.PLUS, syntax.TILDE:
+		if _, ok := e.X.(*syntax.Literal); !ok {
+			return hidden("-a", e, e)
+		}
+	}
+	return e
+}
+
+func dictEntry(d *syntax.DictEntry) {
+	d.Key = key(d.Key)
+	d.Value = expr(d.Value)
+}
+
+// lambda rewrites the body of a lambda to (enter, body)[1], because a lambda has no statements.
+func lambda(e *syntax.LambdaExpr) {
+	params(e.Params)
+	enter := hidden("def", e)
+	both := &syntax.TupleExpr{List: []syntax.Expr{enter, expr(e.Body)}}
+	one := &syntax.Literal{Token: syntax.INT, TokenPos: enter.Lparen, Raw: "1", Value: int64(1)}
+	e.Body = &syntax.IndexExpr{
+		X:      &syntax.ParenExpr{Lparen: enter.Lparen, X: both, Rparen: enter.Rparen},
+		Lbrack: enter.Lparen,
+		Y:      one,
+		Rbrack: enter.Rparen,
+	}
 }
 
 // at sets the position at which an error in the call is reported.
@@ -209,17 +243,19 @@ func call(e *syntax.CallExpr) syntax.Expr {
 		}
 		e.Args[i] = expr(a)
 	}
+
 	d, ok := e.Fn.(*syntax.DotExpr)
 	if !ok {
 		e.Fn = expr(e.Fn)
 		return e
 	}
-	return at(hidden("()", e, append([]syntax.Expr{expr(d.X), literal(d.Name.Name, d)}, e.Args...)...), e.Lparen)
+	args := append([]syntax.Expr{expr(d.X), literal(d.Name.Name, d)}, e.Args...)
+	return at(hidden("()", e, args...), e.Lparen)
 }
 
 func comprehension(e *syntax.Comprehension) syntax.Expr {
 	if d, ok := e.Body.(*syntax.DictEntry); ok {
-		d.Key, d.Value = key(d.Key), expr(d.Value)
+		dictEntry(d)
 	} else {
 		e.Body = expr(e.Body)
 	}

@@ -84,19 +84,23 @@ func (w *wire) receive() (f childFrame, err error) {
 		return f, err
 	}
 	w.arrived++
-	switch n := binary.BigEndian.Uint32(head[:]); {
-	case [16]byte(head[4:20]) != w.secret || binary.BigEndian.Uint32(head[20:]) != w.arrived:
+
+	size := binary.BigEndian.Uint32(head[:4])
+	secret := [16]byte(head[4:20])
+	number := binary.BigEndian.Uint32(head[20:])
+	switch {
+	case secret != w.secret || number != w.arrived:
 		return f, errForged
-	case n > maxFrame:
+	case size > maxFrame:
 		return f, errLarge
-	default:
-		b := make([]byte, n)
-		if _, err := io.ReadFull(w.in, b); err != nil {
-			return f, err
-		}
-		if json.Unmarshal(b, &f) != nil {
-			return f, errForged
-		}
-		return f, nil
 	}
+
+	b := make([]byte, size)
+	if _, err := io.ReadFull(w.in, b); err != nil {
+		return f, err
+	}
+	if json.Unmarshal(b, &f) != nil {
+		return f, errForged
+	}
+	return f, nil
 }
