@@ -42,6 +42,7 @@ func Chunks(blocks []Block, maxBytes, overlap int) []Chunk {
 			c.tail = ""
 			c.head = ""
 		}
+
 		switch {
 		case b.Form == Rows:
 			c.rows(b)
@@ -72,7 +73,7 @@ func (c *chunker) flush() {
 		text := c.text.String()
 		c.out = append(c.out, Chunk{c.heading, text, c.over})
 		if c.flowing {
-			c.tail = c.end(text)
+			c.tail = c.overlapOf(text)
 		}
 	}
 	c.text.Reset()
@@ -81,8 +82,8 @@ func (c *chunker) flush() {
 	c.flowing = false
 }
 
-// end returns the text with which the next chunk may begin.
-func (c *chunker) end(s string) string {
+// overlapOf returns the text with which the next chunk may begin.
+func (c *chunker) overlapOf(s string) string {
 	if c.overlap == 0 || len(s) <= c.overlap {
 		return ""
 	}
@@ -101,7 +102,10 @@ func (c *chunker) add(sep, piece string, prose bool) {
 	switch {
 	case c.text.Len() > 0:
 		c.text.WriteString(sep)
-	case prose && sep != "" && c.tail != "" && len(c.tail)+len(sep)+len(piece) <= c.max:
+	case prose && sep != "" && c.tail != "":
+		if len(c.tail)+len(sep)+len(piece) > c.max {
+			break
+		}
 		c.text.WriteString(c.tail)
 		c.text.WriteString(sep)
 		c.over = c.text.Len()
@@ -135,7 +139,8 @@ func (c *chunker) words(sep, s string) {
 			after = s[space : space+1]
 		}
 		c.add(sep, s[:cut], true)
-		s, sep = s[next:], after
+		s = s[next:]
+		sep = after
 	}
 	if s != "" {
 		c.add(sep, s, true)
@@ -152,7 +157,8 @@ func (c *chunker) code(s string) {
 		for len(line) > c.max {
 			cut := text.RuneBefore(line, c.max)
 			c.add(sep, line[:cut], false)
-			line, sep = line[cut:], ""
+			line = line[cut:]
+			sep = ""
 		}
 		c.add(sep, line, false)
 		sep = "\n"
@@ -217,6 +223,7 @@ func (c *chunker) piece(sep, head, row string) {
 	if head != "" {
 		room -= len(head) + 1
 	}
+
 	for {
 		if head != "" {
 			c.text.WriteString(head + "\n")
@@ -252,38 +259,45 @@ func sentences(text string) []sentence {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		at := i
 		i += size
-		cjk := r == '。' || r == '！' || r == '？' || r == '｡'
-		if !cjk && r != '.' && r != '!' && r != '?' {
+		cjk := strings.ContainsRune("。！？｡", r)
+		if !cjk && !strings.ContainsRune(".!?", r) {
 			continue
 		}
-		for i < len(text) { // closing marks belong to the sentence
-			r, size := utf8.DecodeRuneInString(text[i:])
-			if !strings.ContainsRune(`"')]}”’»」』.!?。！？`, r) {
-				break
-			}
-			i += size
-		}
-		space := i
-		for space < len(text) && (text[space] == ' ' || text[space] == '\n' || text[space] == '\t') {
-			space++
-		}
-		if !cjk && !ends(text, begin, at, i, space) {
+
+		i += closing(text[i:])
+		next := len(text) - len(strings.TrimLeft(text[i:], " \n\t"))
+		if !cjk && !ends(text, begin, at, i, next) {
 			continue
 		}
+
 		after := ""
-		if gap := text[i:space]; strings.Contains(gap, "\n") {
+		if gap := text[i:next]; strings.Contains(gap, "\n") {
 			after = "\n"
 		} else if gap != "" {
 			after = " "
 		}
 		out = append(out, sentence{text[begin:i], after})
-		begin = space
-		i = space
+		begin = next
+		i = next
 	}
 	if begin < len(text) {
 		out = append(out, sentence{text[begin:], ""})
 	}
 	return out
+}
+
+// closing returns the number of bytes of the marks at the beginning of text that belong to the
+// sentence before it.
+func closing(text string) int {
+	n := 0
+	for n < len(text) {
+		r, size := utf8.DecodeRuneInString(text[n:])
+		if !strings.ContainsRune(`"')]}”’»」』.!?。！？`, r) {
+			break
+		}
+		n += size
+	}
+	return n
 }
 
 // ends reports whether the stop at text[at] ends its sentence. The sentence continues to from, and
@@ -314,8 +328,12 @@ func abbreviated(text string) bool {
 		return true
 	}
 	switch strings.ToLower(word) {
-	case "mr", "mrs", "ms", "dr", "prof", "sr", "jr", "st", "vs", "etc", "e.g", "i.e", "cf", "al", "fig", "figs", "no", "nos", "vol", "pp", "p", "ch", "sec", "eq", "ed", "eds",
-		"inc", "ltd", "co", "corp", "dept", "approx", "est", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "z.b", "d.h", "u.a", "bzw", "ca":
+	case "mr", "mrs", "ms", "dr", "prof", "sr", "jr", "st",
+		"vs", "etc", "e.g", "i.e", "cf", "al", "approx", "est",
+		"fig", "figs", "no", "nos", "vol", "pp", "p", "ch", "sec", "eq", "ed", "eds",
+		"inc", "ltd", "co", "corp", "dept",
+		"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
+		"z.b", "d.h", "u.a", "bzw", "ca":
 		return true
 	}
 	return false

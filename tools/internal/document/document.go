@@ -73,12 +73,14 @@ func Read(ctx context.Context, name string, data []byte) (d *Document, err error
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
-			d, err = nil, fmt.Errorf("the file cannot be read: %v", v)
+			d = nil
+			err = fmt.Errorf("the file cannot be read: %v", v)
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
 		}
 	}()
+
 	d = new(Document)
 	kind, text, err := d.kindOf(name, data)
 	if err != nil {
@@ -86,21 +88,32 @@ func Read(ctx context.Context, name string, data []byte) (d *Document, err error
 	}
 	d.Kind = kind
 	d.misnamed(name)
-	o := &outline{d: d}
-	switch kind {
+
+	o := &outline{doc: d}
+	err = o.read(ctx, data, text)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.finish()
+
+	if len(d.Blocks) == 0 {
+		return nil, errors.New("there is no text in it")
+	}
+	return d, nil
+}
+
+// read adds the blocks of a file of the kind of the document. text is the content of a text format.
+func (o *outline) read(ctx context.Context, data []byte, text string) error {
+	switch o.doc.Kind {
 	case kindPDF:
-		err = readPDF(ctx, o, data)
+		return readPDF(ctx, o, data)
 	case kindDOCX:
-		err = readDOCX(ctx, o, data)
+		return readDOCX(ctx, o, data)
 	case kindHTML:
-		if len(data) > maxHTML {
-			return nil, fmt.Errorf("the page has %d bytes; %d are the most", len(data), maxHTML)
-		}
-		page := webpage.Markdown(data, "text/html", "")
-		readMarkdown(o, page.Text)
-		if page.Title != "" {
-			d.Title = page.Title
-		}
+		return readHTML(o, data)
 	case kindMarkdown:
 		readMarkdown(o, text)
 	case kindCSV, kindTSV:
@@ -110,17 +123,17 @@ func Read(ctx context.Context, name string, data []byte) (d *Document, err error
 	default:
 		readText(o, text)
 	}
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	return nil
+}
+
+func readHTML(o *outline, data []byte) error {
+	if len(data) > maxHTML {
+		return fmt.Errorf("the page has %d bytes; %d are the most", len(data), maxHTML)
 	}
-	if err != nil {
-		return nil, err
-	}
-	o.end()
-	if len(d.Blocks) == 0 {
-		return nil, errors.New("there is no text in it")
-	}
-	return d, nil
+	page := webpage.Markdown(data, "text/html", "")
+	readMarkdown(o, page.Text)
+	o.doc.Title = cmp.Or(page.Title, o.doc.Title)
+	return nil
 }
 
 // TooLarge returns the error for a file of size bytes. Callers check the size of a file before they
@@ -145,7 +158,7 @@ func BaseTitle(name string) string {
 
 // outline assigns blocks to their headings.
 type outline struct {
-	d      *Document
+	doc    *Document
 	path   []string // the current headings
 	levels []int
 	lone   bool // the last heading has no text yet
@@ -165,11 +178,15 @@ func (o *outline) heading(level int, text string) {
 	if o.lone && level <= o.levels[len(o.levels)-1] {
 		o.alone()
 	}
+
 	for len(o.levels) > 0 && o.levels[len(o.levels)-1] >= level {
-		o.path, o.levels = o.path[:len(o.path)-1], o.levels[:len(o.levels)-1]
+		o.path = o.path[:len(o.path)-1]
+		o.levels = o.levels[:len(o.levels)-1]
 	}
-	o.path, o.levels, o.lone = append(o.path, text), append(o.levels, level), true
-	o.d.Title = cmp.Or(o.d.Title, text)
+	o.path = append(o.path, text)
+	o.levels = append(o.levels, level)
+	o.lone = true
+	o.doc.Title = cmp.Or(o.doc.Title, text)
 }
 
 // alone converts the last heading to text.
@@ -201,10 +218,11 @@ func (o *outline) add(b Block) {
 		b.Heading = strings.Join(o.path, " > ")
 	}
 	o.lone = false
-	o.d.Blocks = append(o.d.Blocks, b)
+	o.doc.Blocks = append(o.doc.Blocks, b)
 }
 
-func (o *outline) end() {
+// finish converts a last heading without text.
+func (o *outline) finish() {
 	if o.lone {
 		o.alone()
 	}

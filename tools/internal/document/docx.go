@@ -29,6 +29,7 @@ func readDOCX(ctx context.Context, o *outline, data []byte) error {
 	if len(z.File) > maxEntries {
 		return fmt.Errorf("the archive has %d entries; %d are the most", len(z.File), maxEntries)
 	}
+
 	parts := map[string]*zip.File{}
 	for _, f := range z.File {
 		if parts[f.Name] != nil && strings.HasPrefix(f.Name, "word/") {
@@ -39,36 +40,21 @@ func readDOCX(ctx context.Context, o *outline, data []byte) error {
 	if parts["word/document.xml"] == nil {
 		return notWord(parts)
 	}
-	w := &word{ctx: ctx, o: o, styles: map[string]int{}}
+
+	w := &word{ctx: ctx, outline: o, styles: map[string]int{}}
 	if err := w.part(parts["word/styles.xml"], w.style); err != nil {
 		return err
 	}
-	title := ""
-	if err := w.part(parts["docProps/core.xml"], func(d *tokens, e xml.StartElement) error {
-		if e.Name.Local == "title" {
-			title = d.text()
-		}
-		return nil
-	}); err != nil {
+	if err := w.part(parts["docProps/core.xml"], w.property); err != nil {
 		return err
 	}
-	o.d.Title = strings.Join(strings.Fields(title), " ")
 	if err := w.part(parts["word/document.xml"], w.body); err != nil {
 		return err
 	}
-	for _, name := range []string{"footnotes", "endnotes"} {
-		if parts["word/"+name+".xml"] != nil {
-			o.end()
-			o.path = nil
-			o.levels = nil
-			o.lone = false
-			w.notes = strings.ToUpper(name[:1]) + name[1:]
-			if err := w.part(parts["word/"+name+".xml"], w.body); err != nil {
-				return err
-			}
-		}
+	if err := w.notesPart(parts["word/footnotes.xml"], "Footnotes"); err != nil {
+		return err
 	}
-	return nil
+	return w.notesPart(parts["word/endnotes.xml"], "Endnotes")
 }
 
 // notWord explains what an archive contains that is not a Word file.
@@ -154,10 +140,10 @@ func (t *tokens) skip() error {
 }
 
 type word struct {
-	ctx    context.Context
-	o      *outline
-	styles map[string]int // heading level of each style
-	notes  string         // the current part contains notes
+	ctx     context.Context
+	outline *outline
+	styles  map[string]int // heading level of each style
+	notes   string         // heading of the notes that the current part contains; empty means no notes
 }
 
 // part reads a part of the file and calls visit for each element that begins. A missing part has no
@@ -175,6 +161,7 @@ func (w *word) part(f *zip.File, visit func(*tokens, xml.StartElement) error) er
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	defer r.Close()
+
 	limited := &io.LimitedReader{R: r, N: maxPart + 1}
 	d := &tokens{Decoder: xml.NewDecoder(limited)}
 	for n := 0; ; n++ {
@@ -188,10 +175,9 @@ func (w *word) part(f *zip.File, visit func(*tokens, xml.StartElement) error) er
 		if err == io.EOF {
 			return nil
 		}
-		if err == nil {
-			if e, ok := tok.(xml.StartElement); ok {
-				err = visit(d, e)
-			}
+
+		if e, ok := tok.(xml.StartElement); ok && err == nil {
+			err = visit(d, e)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
@@ -217,18 +203,74 @@ func (w *word) style(d *tokens, e xml.StartElement) error {
 	id := attr(e, "styleId")
 	return d.each(func(tok xml.Token, _ int) (bool, error) {
 		x, _ := tok.(xml.StartElement)
-		name := strings.ToLower(attr(x, "val"))
-		n, err := strconv.Atoi(strings.TrimPrefix(name, "heading "))
-		switch {
-		case x.Name.Local == "name" && name == "title":
-			w.styles[id] = 1
-		case x.Name.Local == "name" && strings.HasPrefix(name, "heading ") && err == nil && n >= 1 && n <= 9:
-			w.styles[id] = n
-		case x.Name.Local == "outlineLvl" && err == nil && n >= 0 && n < 9 && w.styles[id] == 0:
-			w.styles[id] = n + 1
+		level := 0
+		switch x.Name.Local {
+		case "name":
+			level = namedLevel(attr(x, "val"))
+		case "outlineLvl":
+			if w.styles[id] == 0 {
+				level = outlineLevel(x)
+			}
+		}
+		if level > 0 {
+			w.styles[id] = level
 		}
 		return false, nil
 	})
+}
+
+// namedLevel returns the level of headings with a style of this name. 0 means that they are not
+// headings.
+func namedLevel(name string) int {
+	name = strings.ToLower(name)
+	if name == "title" {
+		return 1
+	}
+	number, ok := strings.CutPrefix(name, "heading ")
+	if !ok {
+		return 0
+	}
+	return levelIn(number, 1)
+}
+
+// outlineLevel returns the level of a heading that an element outlineLvl states. 0 means that it is
+// not a heading.
+func outlineLevel(e xml.StartElement) int { return levelIn(attr(e, "val"), 0) }
+
+// levelIn reads one of nine levels, the first of which is written as the number first. 0 means that
+// text is not such a level.
+func levelIn(text string, first int) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	level := n - first + 1
+	if level < 1 || level > 9 {
+		return 0
+	}
+	return level
+}
+
+// property records the title of the file.
+func (w *word) property(d *tokens, e xml.StartElement) error {
+	if e.Name.Local == "title" {
+		w.outline.doc.Title = strings.Join(strings.Fields(d.text()), " ")
+	}
+	return nil
+}
+
+// notesPart reads a part with notes, which belong to no section of the text. A missing part has no
+// notes.
+func (w *word) notesPart(f *zip.File, heading string) error {
+	if f == nil {
+		return nil
+	}
+	w.outline.finish()
+	w.outline.path = nil
+	w.outline.levels = nil
+	w.outline.lone = false
+	w.notes = heading
+	return w.part(f, w.body)
 }
 
 func (w *word) body(d *tokens, e xml.StartElement) error {
@@ -238,7 +280,7 @@ func (w *word) body(d *tokens, e xml.StartElement) error {
 		if err != nil {
 			return err
 		}
-		w.put(p)
+		w.add(p)
 	case "tbl":
 		return w.table(d)
 	case "Fallback":
@@ -247,18 +289,18 @@ func (w *word) body(d *tokens, e xml.StartElement) error {
 	return nil
 }
 
-func (w *word) put(p paragraph) {
+func (w *word) add(p paragraph) {
 	text := strings.TrimSpace(p.text)
 	switch {
 	case text == "":
 	case w.notes != "":
-		w.o.add(Block{Heading: w.notes, Text: text})
+		w.outline.add(Block{Heading: w.notes, Text: text})
 	case p.level > 0:
-		w.o.heading(p.level, text)
+		w.outline.heading(p.level, text)
 	case p.item:
-		w.o.prose("- " + text)
+		w.outline.prose("- " + text)
 	default:
-		w.o.prose(text)
+		w.outline.prose(text)
 	}
 }
 
@@ -276,6 +318,7 @@ func (w *word) paragraph(d *tokens) (p paragraph, err error) {
 		if end, ok := tok.(xml.EndElement); ok && end.Name.Local == "p" && level > 0 {
 			b.WriteByte('\n')
 		}
+
 		x, _ := tok.(xml.StartElement)
 		switch x.Name.Local {
 		case "t":
@@ -283,19 +326,21 @@ func (w *word) paragraph(d *tokens) (p paragraph, err error) {
 			return true, nil
 		case "Fallback", "instrText", "delText":
 			return true, d.skip()
+
 		case "tab":
 			b.WriteByte('\t')
 		case "br", "cr":
 			b.WriteByte('\n')
 		case "noBreakHyphen":
 			b.WriteByte('-')
+
 		case "pStyle":
 			if b.Len() == 0 {
 				p.level = w.styles[attr(x, "val")]
 			}
 		case "outlineLvl":
-			if n, err := strconv.Atoi(attr(x, "val")); err == nil && n >= 0 && n < 9 && p.level == 0 {
-				p.level = n + 1
+			if p.level == 0 {
+				p.level = outlineLevel(x)
 			}
 		case "numPr":
 			p.item = true
@@ -308,31 +353,19 @@ func (w *word) paragraph(d *tokens) (p paragraph, err error) {
 
 // table reads to the end of a table. A table within a cell becomes part of the cell's text.
 func (w *word) table(d *tokens) error {
-	var rows, cells, cell []string
-	inner := 0
+	var t tableReader
 	err := d.each(func(tok xml.Token, level int) (bool, error) {
 		switch x := tok.(type) {
 		case xml.StartElement:
-			switch {
-			case x.Name.Local == "tbl":
-				inner++
-			case x.Name.Local == "tr" && inner == 0:
-				cells = nil
-			case x.Name.Local == "tc" && inner == 0:
-				cell = nil
-			case x.Name.Local == "p":
+			if x.Name.Local == "p" {
 				p, err := w.paragraph(d)
-				cell = append(cell, strings.Fields(p.text)...)
+				t.cell = append(t.cell, strings.Fields(p.text)...)
 				return true, err
 			}
+			t.begin(x.Name.Local)
 		case xml.EndElement:
-			switch {
-			case x.Name.Local == "tbl" && level > 0:
-				inner--
-			case x.Name.Local == "tc" && inner == 0:
-				cells = append(cells, strings.ReplaceAll(strings.Join(cell, " "), "|", `\|`))
-			case x.Name.Local == "tr" && inner == 0 && strings.Join(cells, "") != "":
-				rows = append(rows, "| "+strings.Join(cells, " | ")+" |")
+			if level > 0 { // not the end of this table
+				t.end(x.Name.Local)
 			}
 		}
 		return false, nil
@@ -340,13 +373,59 @@ func (w *word) table(d *tokens) error {
 	if err != nil {
 		return err
 	}
+
+	rows := t.rows
 	switch len(rows) {
 	case 0:
 	case 1:
-		w.o.add(Block{Form: Rows, Rows: rows})
+		w.outline.add(Block{Form: Rows, Rows: rows})
 	default:
 		columns := strings.Count(rows[0], " | ") + 1
-		w.o.add(Block{Form: Rows, Head: rows[0] + "\n|" + strings.Repeat("---|", columns), Rows: rows[1:]})
+		rule := "|" + strings.Repeat("---|", columns)
+		w.outline.add(Block{Form: Rows, Head: rows[0] + "\n" + rule, Rows: rows[1:]})
 	}
 	return nil
+}
+
+// tableReader collects the rows of a table from its elements.
+type tableReader struct {
+	rows  []string
+	cells []string // of the current row
+	cell  []string // the words of the current cell
+	inner int      // tables around the current element, within this one
+}
+
+// begin notes the beginning of an element.
+func (t *tableReader) begin(element string) {
+	if element == "tbl" {
+		t.inner++
+	}
+	if t.inner > 0 {
+		return
+	}
+	switch element {
+	case "tr":
+		t.cells = nil
+	case "tc":
+		t.cell = nil
+	}
+}
+
+// end notes the end of an element.
+func (t *tableReader) end(element string) {
+	if element == "tbl" {
+		t.inner--
+		return
+	}
+	if t.inner > 0 {
+		return
+	}
+	switch element {
+	case "tc":
+		t.cells = append(t.cells, strings.ReplaceAll(strings.Join(t.cell, " "), "|", `\|`))
+	case "tr":
+		if strings.Join(t.cells, "") != "" {
+			t.rows = append(t.rows, "| "+strings.Join(t.cells, " | ")+" |")
+		}
+	}
 }

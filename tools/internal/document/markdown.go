@@ -1,6 +1,7 @@
 package document
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -8,51 +9,8 @@ import (
 func readMarkdown(o *outline, text string) {
 	lines := strings.Split(clean(text), "\n")
 	m := &markdown{o: o}
-	i := frontMatter(o, lines)
-	for ; i < len(lines); i++ {
-		line := lines[i]
-		if mark := fence(line); mark != "" {
-			m.flush()
-			end := i + 1
-			for end < len(lines) && !(strings.HasPrefix(strings.TrimSpace(lines[end]), mark) &&
-				strings.Trim(strings.TrimSpace(lines[end]), mark[:1]) == "") {
-				end++
-			}
-			end = min(end, len(lines)-1)
-			o.add(Block{Form: Code, Text: strings.Join(lines[i:end+1], "\n")})
-			i = end
-			continue
-		}
-		if level, title := atx(line); level > 0 {
-			m.flush()
-			o.heading(level, title)
-			continue
-		}
-		if level := setext(line); level > 0 && len(m.lines) == 1 {
-			title := m.lines[0]
-			m.lines = nil
-			o.heading(level, title)
-			continue
-		}
-		if isRow(line) && i+1 < len(lines) && isRule(lines[i+1]) {
-			m.flush()
-			end := i + 2
-			for end < len(lines) && isRow(lines[end]) {
-				end++
-			}
-			b := Block{Form: Rows, Head: lines[i] + "\n" + lines[i+1], Rows: append([]string(nil), lines[i+2:end]...)}
-			if len(b.Rows) == 0 {
-				b = Block{Form: Code, Text: b.Head}
-			}
-			o.add(b)
-			i = end - 1
-			continue
-		}
-		if strings.TrimSpace(line) == "" {
-			m.flush()
-			continue
-		}
-		m.lines = append(m.lines, strings.TrimRight(line, " \t"))
+	for i := frontMatter(o, lines); i < len(lines); {
+		i += m.read(lines[i:])
 	}
 	m.flush()
 }
@@ -60,6 +18,70 @@ func readMarkdown(o *outline, text string) {
 type markdown struct {
 	o     *outline
 	lines []string // lines of the current paragraph
+}
+
+// read reads the block or the line of a paragraph with which lines begin, and returns its number of
+// lines.
+func (m *markdown) read(lines []string) int {
+	line := lines[0]
+	if mark := fence(line); mark != "" {
+		return m.listing(mark, lines)
+	}
+	if level, title := atx(line); level > 0 {
+		m.flush()
+		m.o.heading(level, title)
+		return 1
+	}
+	if level := setext(line); level > 0 && len(m.lines) == 1 {
+		title := m.lines[0]
+		m.lines = nil
+		m.o.heading(level, title)
+		return 1
+	}
+	if len(lines) > 1 && isRow(line) && isRule(lines[1]) {
+		return m.table(lines)
+	}
+
+	if strings.TrimSpace(line) == "" {
+		m.flush()
+	} else {
+		m.lines = append(m.lines, strings.TrimRight(line, " \t"))
+	}
+	return 1
+}
+
+// listing adds the listing that begins with the first line. Without a closing mark it has all
+// lines.
+func (m *markdown) listing(mark string, lines []string) int {
+	m.flush()
+	end := 1
+	for end < len(lines) && !closes(lines[end], mark) {
+		end++
+	}
+	end = min(end+1, len(lines))
+	m.o.add(Block{Form: Code, Text: strings.Join(lines[:end], "\n")})
+	return end
+}
+
+// closes reports whether a line ends the listing that began with mark.
+func closes(line, mark string) bool {
+	line = strings.TrimSpace(line)
+	return strings.HasPrefix(line, mark) && strings.Trim(line, mark[:1]) == ""
+}
+
+// table adds the table whose head is the first two lines.
+func (m *markdown) table(lines []string) int {
+	m.flush()
+	end := 2
+	for end < len(lines) && isRow(lines[end]) {
+		end++
+	}
+	b := Block{Form: Rows, Head: lines[0] + "\n" + lines[1], Rows: slices.Clone(lines[2:end])}
+	if len(b.Rows) == 0 {
+		b = Block{Form: Code, Text: b.Head}
+	}
+	m.o.add(b)
+	return end
 }
 
 func (m *markdown) flush() {
@@ -80,8 +102,8 @@ func frontMatter(o *outline, lines []string) int {
 			continue
 		}
 		for _, line := range lines[1:i] {
-			if title, ok := strings.CutPrefix(line, "title:"); ok && o.d.Title == "" {
-				o.d.Title = strings.Trim(strings.TrimSpace(title), `"'`)
+			if title, ok := strings.CutPrefix(line, "title:"); ok && o.doc.Title == "" {
+				o.doc.Title = strings.Trim(strings.TrimSpace(title), `"'`)
 			}
 		}
 		o.add(Block{Form: Code, Text: strings.Join(lines[1:i], "\n")})
@@ -94,9 +116,13 @@ func frontMatter(o *outline, lines []string) int {
 // spaces.
 func fence(line string) string {
 	trimmed := strings.TrimLeft(line, " ")
-	if len(line)-len(trimmed) > 3 || len(trimmed) < 3 || trimmed[0] != '`' && trimmed[0] != '~' {
+	if len(line)-len(trimmed) > 3 || len(trimmed) < 3 {
 		return ""
 	}
+	if trimmed[0] != '`' && trimmed[0] != '~' {
+		return ""
+	}
+
 	n := 0
 	for n < len(trimmed) && trimmed[n] == trimmed[0] {
 		n++
@@ -113,9 +139,13 @@ func atx(line string) (level int, title string) {
 	for level < len(line) && line[level] == '#' {
 		level++
 	}
-	if level == 0 || level > 6 || level == len(line) || line[level] != ' ' && line[level] != '\t' {
+	if level == 0 || level > 6 || level == len(line) {
 		return 0, ""
 	}
+	if line[level] != ' ' && line[level] != '\t' {
+		return 0, ""
+	}
+
 	title = strings.TrimSpace(line[level:])
 	if cut := strings.TrimRight(title, "#"); cut != title && strings.HasSuffix(cut, " ") {
 		title = strings.TrimSpace(cut)

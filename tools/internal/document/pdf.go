@@ -32,17 +32,20 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 	}
 	r, err := pdf.NewReader(&pdfFile{ctx: ctx, data: data, left: 1<<30 + 256*int64(len(data))}, int64(len(data)))
 	switch {
-	case errors.Is(err, pdf.ErrInvalidPassword), err != nil && strings.Contains(strings.ToLower(err.Error()), "encrypt"):
+	case errors.Is(err, pdf.ErrInvalidPassword),
+		err != nil && strings.Contains(strings.ToLower(err.Error()), "encrypt"):
 		return errors.New("the PDF is encrypted; take the password off")
 	case err != nil:
 		return fmt.Errorf("the PDF cannot be read: %w", err)
 	}
+
 	p := &pdfReader{ctx: ctx}
 	p.pages(r.Trailer().Key("Root").Key("Pages"), 0)
 	if len(p.list) == 0 {
 		return errors.New("the PDF has no pages")
 	}
-	o.d.Title = strings.Join(strings.Fields(clean(r.Trailer().Key("Info").Key("Title").Text())), " ")
+
+	o.doc.Title = strings.Join(strings.Fields(clean(r.Trailer().Key("Info").Key("Title").Text())), " ")
 	bad := 0
 	found := false
 	for i, page := range p.list {
@@ -52,7 +55,7 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 		}
 		if err != nil {
 			bad++
-			o.d.note("page %d: %v", i+1, err)
+			o.doc.note("page %d: %v", i+1, err)
 		}
 		if strings.TrimSpace(text) == "" {
 			continue
@@ -62,11 +65,12 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 		o.levels = []int{1}
 		readText(o, text)
 	}
+
 	switch {
 	case found:
 		return nil
 	case bad > 0:
-		return fmt.Errorf("no page of the PDF can be read: %s", o.d.Notes[0])
+		return fmt.Errorf("no page of the PDF can be read: %s", o.doc.Notes[0])
 	}
 	return fmt.Errorf("the PDF has no text; its %d pages are pictures", len(p.list))
 }
@@ -148,10 +152,11 @@ func (p *pdfReader) pages(v pdf.Value, depth int) {
 
 // text returns the text of a page. With an error it returns the text that could be read.
 func (p *pdfReader) text(page pdf.Page) (text string, err error) {
-	w := &pdfText{p: p}
+	w := &pdfText{reader: p}
 	defer func() {
 		if v := recover(); v != nil {
-			text, err = w.b.String(), fmt.Errorf("%v", v)
+			text = w.text.String()
+			err = fmt.Errorf("%v", v)
 		}
 	}()
 	contents := page.V.Key("Contents")
@@ -159,7 +164,7 @@ func (p *pdfReader) text(page pdf.Page) (text string, err error) {
 		return "", nil
 	}
 	w.draw(contents, page.Resources(), identity, 0)
-	return w.b.String(), nil
+	return w.text.String(), nil
 }
 
 // A matrix is a transformation matrix of PDF: [a b c d e f].
@@ -168,22 +173,28 @@ type matrix [6]float64
 var identity = matrix{1, 0, 0, 1, 0, 0}
 
 func (m matrix) times(n matrix) matrix {
-	return matrix{m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3], m[2]*n[0] + m[3]*n[2], m[2]*n[1] + m[3]*n[3],
-		m[4]*n[0] + m[5]*n[2] + n[4], m[4]*n[1] + m[5]*n[3] + n[5]}
+	return matrix{
+		m[0]*n[0] + m[1]*n[2],
+		m[0]*n[1] + m[1]*n[3],
+		m[2]*n[0] + m[3]*n[2],
+		m[2]*n[1] + m[3]*n[3],
+		m[4]*n[0] + m[5]*n[2] + n[4],
+		m[4]*n[1] + m[5]*n[3] + n[5],
+	}
 }
 
 // pdfText builds lines and words from drawn text and its positions.
 type pdfText struct {
-	p    *pdfReader
-	b    strings.Builder
-	x, y float64 // end of the last text
-	size float64 // height of the last text
-	any  bool
+	reader     *pdfReader
+	text       strings.Builder
+	endX, endY float64 // end of the last text
+	size       float64 // height of the last text
+	any        bool    // text is not empty
 }
 
 // drawing is the state of one stream.
 type drawing struct {
-	w       *pdfText
+	page    *pdfText
 	fonts   pdf.Value
 	forms   pdf.Value
 	cache   map[string]*font
@@ -198,16 +209,25 @@ type drawing struct {
 }
 
 func (w *pdfText) draw(stream, resources pdf.Value, ctm matrix, depth int) {
-	d := &drawing{w: w, fonts: resources.Key("Font"), forms: resources.Key("XObject"), cache: map[string]*font{},
-		ctm: ctm, tm: identity, tlm: identity, size: 1, depth: depth}
-	w.p.weigh(stream)
+	d := &drawing{
+		page:  w,
+		fonts: resources.Key("Font"),
+		forms: resources.Key("XObject"),
+		cache: map[string]*font{},
+		ctm:   ctm,
+		tm:    identity,
+		tlm:   identity,
+		size:  1,
+		depth: depth,
+	}
+	w.reader.weigh(stream)
 	pdf.Interpret(stream, func(stk *pdf.Stack, op string) {
-		w.p.ops++
-		if w.p.ops > maxOps {
+		w.reader.ops++
+		if w.reader.ops > maxOps {
 			panic("the PDF contains too much drawing")
 		}
-		if w.p.ops%1024 == 0 && w.p.ctx.Err() != nil {
-			panic(context.Cause(w.p.ctx))
+		if w.reader.ops%1024 == 0 && w.reader.ctx.Err() != nil {
+			panic(context.Cause(w.reader.ctx))
 		}
 		args := make([]pdf.Value, stk.Len())
 		for i := len(args) - 1; i >= 0; i-- {
@@ -231,7 +251,20 @@ func sixth(args []pdf.Value) (m matrix) {
 	return m
 }
 
+// do executes an operator. Operators that do not move text are left out.
 func (d *drawing) do(op string, args []pdf.Value) {
+	switch op {
+	case "q", "Q", "cm", "Do":
+		d.graphics(op, args)
+	case "BT", "Tf", "TL", "Tc", "Tm", "Td", "TD", "T*":
+		d.textState(op, args)
+	case "Tj", "'", `"`, "TJ":
+		d.showText(op, args)
+	}
+}
+
+// graphics executes an operator of the graphics state, or draws a form.
+func (d *drawing) graphics(op string, args []pdf.Value) {
 	switch op {
 	case "q":
 		if len(d.stack) < 1000 {
@@ -239,21 +272,34 @@ func (d *drawing) do(op string, args []pdf.Value) {
 		}
 	case "Q":
 		if n := len(d.stack); n > 0 {
-			d.ctm, d.stack = d.stack[n-1], d.stack[:n-1]
+			d.ctm = d.stack[n-1]
+			d.stack = d.stack[:n-1]
 		}
 	case "cm":
 		d.ctm = sixth(args).times(d.ctm)
+	case "Do":
+		if len(args) > 0 {
+			d.form(d.forms.Key(args[0].Name()))
+		}
+	}
+}
+
+// textState executes an operator that sets the font, its spacing or the position of text.
+func (d *drawing) textState(op string, args []pdf.Value) {
+	switch op {
 	case "BT":
 		d.tm = identity
 		d.tlm = identity
 	case "Tf":
 		if len(args) == 2 {
-			d.font, d.size = d.named(args[0].Name()), args[1].Float64()
+			d.font = d.named(args[0].Name())
+			d.size = args[1].Float64()
 		}
 	case "TL":
 		d.leading = number(args, 0)
 	case "Tc":
 		d.spacing = number(args, 0)
+
 	case "Tm":
 		d.tm = sixth(args)
 		d.tlm = d.tm
@@ -264,6 +310,12 @@ func (d *drawing) do(op string, args []pdf.Value) {
 		d.move(number(args, 0), number(args, 1))
 	case "T*":
 		d.move(0, -d.leading)
+	}
+}
+
+// showText executes an operator that shows text, some after a move to the next line.
+func (d *drawing) showText(op string, args []pdf.Value) {
+	switch op {
 	case "Tj":
 		d.show(args)
 	case "'":
@@ -275,10 +327,6 @@ func (d *drawing) do(op string, args []pdf.Value) {
 	case "TJ":
 		if len(args) > 0 {
 			d.showAll(args[0])
-		}
-	case "Do":
-		if len(args) > 0 {
-			d.form(d.forms.Key(args[0].Name()))
 		}
 	}
 }
@@ -294,7 +342,7 @@ func (d *drawing) form(f pdf.Value) {
 		}
 	}
 	resources := f.Key("Resources")
-	d.w.draw(f, resources, m.times(d.ctm), d.depth+1)
+	d.page.draw(f, resources, m.times(d.ctm), d.depth+1)
 }
 
 func (d *drawing) named(name string) *font {
@@ -343,11 +391,11 @@ func (d *drawing) draw(raw string) {
 	text = clean(text)
 	at := d.tm.times(d.ctm)
 	height := math.Abs(d.size) * math.Hypot(at[2], at[3])
-	d.w.put(at[4], at[5], height, text)
+	d.page.add(at[4], at[5], height, text)
 	d.tm = matrix{1, 0, 0, 1, d.width(raw, text), 0}.times(d.tm)
 	end := d.tm.times(d.ctm)
-	d.w.x = end[4]
-	d.w.y = end[5]
+	d.page.endX = end[4]
+	d.page.endY = end[5]
 }
 
 // width returns the horizontal advance of a text.
@@ -356,27 +404,28 @@ func (d *drawing) width(raw, text string) float64 {
 	return sum/1000*d.size + float64(letters)*d.spacing
 }
 
-// put decides what separates the last text from the next one: nothing, a space, a line break or an
+// add decides what separates the last text from the next one: nothing, a space, a line break or an
 // empty line.
-func (w *pdfText) put(x, y, height float64, text string) {
+func (w *pdfText) add(x, y, height float64, text string) {
 	if w.any {
 		line := max(height, w.size, 1)
-		dy, dx := math.Abs(y-w.y), x-w.x
+		dx := x - w.endX
+		dy := math.Abs(y - w.endY)
 		switch {
 		case dy > 1.75*line:
-			w.b.WriteString("\n\n")
+			w.text.WriteString("\n\n")
 		case dy > 0.4*line:
-			w.b.WriteString("\n")
+			w.text.WriteString("\n")
 		case dx > 0.18*line || dx < -2*line:
-			if s := w.b.String(); !strings.HasSuffix(s, " ") && !strings.HasPrefix(text, " ") {
-				w.b.WriteByte(' ')
+			if s := w.text.String(); !strings.HasSuffix(s, " ") && !strings.HasPrefix(text, " ") {
+				w.text.WriteByte(' ')
 			}
 		}
 	}
-	w.b.WriteString(text)
+	w.text.WriteString(text)
 	w.size = height
 	w.any = true
-	if w.b.Len() > maxText {
+	if w.text.Len() > maxText {
 		panic("the PDF contains too much text")
 	}
 }
@@ -417,10 +466,12 @@ func (f *font) readWide(v pdf.Value) {
 	if dw := v.Key("DW"); dw.Kind() != pdf.Null {
 		f.other = dw.Float64()
 	}
+
 	const most = 65536
 	w := v.Key("W")
 	for i := 0; i+1 < min(w.Len(), most); {
-		from, next := int(w.Index(i).Int64()), w.Index(i+1)
+		from := int(w.Index(i).Int64())
+		next := w.Index(i + 1)
 		if next.Kind() == pdf.Array {
 			for j := range min(next.Len(), most) {
 				f.of[from+j] = next.Index(j).Float64()
@@ -428,6 +479,7 @@ func (f *font) readWide(v pdf.Value) {
 			i += 2
 			continue
 		}
+
 		width := w.Index(i + 2).Float64()
 		for c := max(0, from); c <= min(int(next.Int64()), most); c++ {
 			f.of[c] = width
@@ -441,40 +493,51 @@ func (f *font) readWide(v pdf.Value) {
 func (f *font) measure(raw, text string) (sum float64, letters int) {
 	switch {
 	case f != nil && f.wide:
-		for i := 0; i+1 < len(raw); i += 2 {
-			w, ok := f.of[int(raw[i])<<8|int(raw[i+1])]
-			if !ok {
-				w = f.other
-			}
-			sum += w
-			letters++
-		}
+		sum, letters = f.measureWide(raw)
 	case f != nil && f.widths != nil:
+		letters = len(raw)
 		for i := range len(raw) {
 			if at := int(raw[i]) - f.first; at >= 0 && at < len(f.widths) {
 				sum += f.widths[at]
 			}
-			letters++
 		}
 	}
 	if sum > 0 {
 		return sum, letters
 	}
+
 	letters = 0
 	for _, r := range text {
 		letters++
-		switch {
-		case strings.ContainsRune("ijlItf :;", r) || r >= '!' && r <= '/':
-			sum += 278
-		case r == 'm' || r == 'w' || r == 'M' || r == 'W':
-			sum += 830
-		case r >= 'A' && r <= 'Z':
-			sum += 690
-		case r >= 0x2E80:
-			sum += 1000
-		default:
-			sum += 540
-		}
+		sum += typicalWidth(r)
 	}
 	return sum, letters
+}
+
+// measureWide measures a text whose letters have two bytes.
+func (f *font) measureWide(raw string) (sum float64, letters int) {
+	for i := 0; i+1 < len(raw); i += 2 {
+		w, ok := f.of[int(raw[i])<<8|int(raw[i+1])]
+		if !ok {
+			w = f.other
+		}
+		sum += w
+		letters++
+	}
+	return sum, letters
+}
+
+// typicalWidth returns about the width that a letter has in Helvetica.
+func typicalWidth(r rune) float64 {
+	switch {
+	case strings.ContainsRune("ijlItf :;", r) || r >= '!' && r <= '/':
+		return 278
+	case strings.ContainsRune("mwMW", r):
+		return 830
+	case r >= 'A' && r <= 'Z':
+		return 690
+	case r >= 0x2E80: // the first of the East Asian scripts
+		return 1000
+	}
+	return 540
 }

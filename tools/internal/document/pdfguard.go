@@ -41,6 +41,7 @@ func guardPDF(ctx context.Context, data []byte, inflate int64) error {
 			return implausible
 		}
 	}
+
 	for _, m := range lists.FindAllSubmatch(data, -1) {
 		for _, n := range numbers.FindAll(m[1], -1) {
 			if tooMany(n) {
@@ -48,6 +49,7 @@ func guardPDF(ctx context.Context, data []byte, inflate int64) error {
 			}
 		}
 	}
+
 	for rest := data; ; {
 		i := bytes.Index(rest, []byte("xref"))
 		if i < 0 {
@@ -59,6 +61,7 @@ func guardPDF(ctx context.Context, data []byte, inflate int64) error {
 		}
 		rest = rest[i+4+len(table):]
 	}
+
 	if deep := new(nesting); !deep.ok(data) {
 		return errTooDeep
 	}

@@ -113,10 +113,12 @@ func (w *jsonWalk) value(raw []byte, depth int) {
 	switch {
 	case depth >= maxDepth:
 		w.item(compact(raw))
+
 	case c.Kind() == jsonscan.Array:
 		for c.Array(); c.More(); {
 			w.part("", c.Raw(), depth)
 		}
+
 	case c.Kind() == jsonscan.Object:
 		for c.Object(); ; {
 			k, ok := c.Key()
@@ -125,6 +127,7 @@ func (w *jsonWalk) value(raw []byte, depth int) {
 			}
 			w.part(string(k), c.Raw(), depth)
 		}
+
 	case c.Kind() == jsonscan.String && len(raw) > maxItem:
 		w.flush()
 		readText(w.o, c.String())
@@ -151,11 +154,13 @@ func (w *jsonWalk) part(name string, raw []byte, depth int) {
 	default:
 		w.flush()
 		above := len(w.o.path)
-		w.o.path, w.o.levels = append(w.o.path, text.Clip(name, maxHeading)), append(w.o.levels, above+1)
+		w.o.path = append(w.o.path, text.Clip(name, maxHeading))
+		w.o.levels = append(w.o.levels, above+1)
 		w.o.lone = false
 		w.value(raw, depth+1)
 		w.flush()
-		w.o.path, w.o.levels = w.o.path[:above], w.o.levels[:above]
+		w.o.path = w.o.path[:above]
+		w.o.levels = w.o.levels[:above]
 	}
 }
 
