@@ -31,9 +31,13 @@ func (e *editor) note(line, from, to int, fresh []byte) {
 	if i := bytes.IndexByte(e.text[to:], '\n'); i >= 0 {
 		end = to + i
 	}
-	if e.text[to-1] == '\n' && (bytes.HasSuffix(fresh, []byte("\n")) || len(fresh) == 0 && from == start) {
-		end = to - 1 // whole lines replace whole lines: the next line is unchanged
+
+	// If whole lines replace whole lines, the next line is unchanged.
+	wholeFresh := bytes.HasSuffix(fresh, []byte("\n")) || len(fresh) == 0 && from == start
+	if e.text[to-1] == '\n' && wholeFresh {
+		end = to - 1
 	}
+
 	before := e.text[start:from]
 	after := e.text[min(to, end):end]
 	c := change{Line: line, Old: clipped(e.text[start:end])}
@@ -83,9 +87,11 @@ func (e *editor) near(one edit, index int) string {
 	}
 	lines := bytes.Split(e.text, []byte("\n"))
 	wanted := strings.Split(strings.Trim(one.Old, "\r\n"), "\n")
-	if at, n := spaced(lines, wanted), len(wanted); at >= 0 {
-		return fmt.Sprintf("Line %s only in white space; there it is: %s", differs(at+1, n), quoted(bytes.Join(lines[at:at+n], []byte("\n"))))
+	if at := spaced(lines, wanted); at >= 0 {
+		there := bytes.Join(lines[at:at+len(wanted)], []byte("\n"))
+		return fmt.Sprintf("Line %s only in white space; there it is: %s", differs(at+1, len(wanted)), quoted(there))
 	}
+
 	anchor := 0
 	best := 0
 	for i, w := range wanted {

@@ -57,8 +57,10 @@ func (s *Set) edit(ctx context.Context, a editArgs) (llm.ToolResult, error) {
 	}
 	sum := hexSum(old)
 	if a.Expect != nil && !strings.EqualFold(sum, *a.Expect) {
-		return llm.ToolResult{}, toolrun.Refuse("not edited: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you edit", name, sum, strings.ToLower(*a.Expect))
+		return llm.ToolResult{}, toolrun.Refuse("not edited: %q has changed; its SHA-256 is %s, expect says %s. "+
+			"Read it again before you edit", name, sum, strings.ToLower(*a.Expect))
 	}
+
 	e, err := edited(ctx, name, old, a.Edits)
 	if err != nil {
 		return llm.ToolResult{}, err
@@ -66,9 +68,10 @@ func (s *Set) edit(ctx context.Context, a editArgs) (llm.ToolResult, error) {
 	if bytes.Equal(e.text, old) {
 		return llm.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would not change", shown(name))
 	}
+
 	// Another program may write between the read and the rename. The content is then not the
 	// content that the edits refer to.
-	_, _, err = s.put(ctx, a.Path, &sum, func(w io.Writer) error {
+	_, _, err = s.writeFile(ctx, a.Path, &sum, func(w io.Writer) error {
 		_, err := w.Write(e.text)
 		return err
 	})
@@ -86,11 +89,13 @@ func (s *Set) whole(ctx context.Context, name string) ([]byte, error) {
 	}
 	defer f.Close()
 	tooLarge := func(size int64) error {
-		return toolrun.Refuse("%s is too large to be edited: it has %d bytes, and %d is the most; file_search and file_read show parts of it", shown(name), size, editBytes)
+		return toolrun.Refuse("%s is too large to be edited: it has %d bytes, and %d is the most; "+
+			"file_search and file_read show parts of it", shown(name), size, editBytes)
 	}
 	if info.Size() > editBytes {
 		return nil, tooLarge(info.Size())
 	}
+
 	var b bytes.Buffer
 	b.Grow(int(info.Size()) + bytes.MinRead)
 	if _, err := b.ReadFrom(io.LimitReader(reader{ctx, f}, editBytes+1)); err != nil {
@@ -99,6 +104,7 @@ func (s *Set) whole(ctx context.Context, name string) ([]byte, error) {
 	if b.Len() > editBytes { // the file grows, or it is a kernel file that reports no size
 		return nil, tooLarge(int64(b.Len()))
 	}
+
 	text := b.Bytes()
 	if kind := binary(text[:min(len(text), headBytes)]); kind != "" {
 		return nil, toolrun.Refuse("%s is not text: it is %s, %d bytes", shown(name), kind, len(text))
@@ -137,15 +143,16 @@ func edited(ctx context.Context, name string, old []byte, edits []edit) (*editor
 // apply applies one edit; index is its position in the call. The model's text has \n where the file
 // may have \r\n.
 func (e *editor) apply(index int, one edit) error {
-	old, fresh := []byte(one.Old), []byte(one.New)
-	if e.crlf {
-		old, fresh = toCRLF(old), toCRLF(fresh)
-	} else if with := toCRLF(old); len(with) > len(old) && !bytes.Contains(e.text, old) &&
-		bytes.Contains(e.text, with) {
-		old, fresh = with, toCRLF(fresh) // a file with both line endings
+	old := []byte(one.Old)
+	fresh := []byte(one.New)
+	if e.crlf || e.onlyCRLF(old) {
+		old = toCRLF(old)
+		fresh = toCRLF(fresh)
 	}
+
 	where := fmt.Sprintf("edits[%d]", index)
 	n := bytes.Count(e.text, old)
+	size := len(e.text) + n*(len(fresh)-len(old))
 	switch {
 	case one.Old == "":
 		return toolrun.Refuse("%s: old is empty; give the text to replace", where)
@@ -154,13 +161,21 @@ func (e *editor) apply(index int, one edit) error {
 	case n == 0:
 		return toolrun.Refuse("%s: %s has no text like old; nothing was changed. %s", where, shown(e.name), e.near(one, index))
 	case n > 1 && !one.All:
-		return toolrun.Refuse("%s: old stands in %s %d times (lines %s); nothing was changed. Take in lines around it until it is the only one, or set all to change every place",
-			where, shown(e.name), n, e.lines(old, 10))
-	case len(e.text)+n*(len(fresh)-len(old)) > editBytes:
-		return toolrun.Refuse("%s: %s would have %d bytes, and %d is the most that can be edited; nothing was changed", where, shown(e.name), len(e.text)+n*(len(fresh)-len(old)), editBytes)
+		return toolrun.Refuse("%s: old stands in %s %d times (lines %s); nothing was changed. Take in lines around it "+
+			"until it is the only one, or set all to change every place", where, shown(e.name), n, e.lines(old, 10))
+	case size > editBytes:
+		return toolrun.Refuse("%s: %s would have %d bytes, and %d is the most that can be edited; nothing was changed",
+			where, shown(e.name), size, editBytes)
 	}
 	e.replace(old, fresh)
 	return nil
+}
+
+// onlyCRLF reports whether the text has old with \r\n and not with \n, in a file with both line
+// endings.
+func (e *editor) onlyCRLF(old []byte) bool {
+	with := toCRLF(old)
+	return len(with) > len(old) && !bytes.Contains(e.text, old) && bytes.Contains(e.text, with)
 }
 
 // replace replaces every old by fresh and records the changed lines.
@@ -257,6 +272,7 @@ func (s *Set) Preview(ctx context.Context, call llm.ToolCall) (*Preview, error) 
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, err
 	}
+
 	p, err := s.before(ctx, a.Path)
 	if err != nil {
 		return nil, err

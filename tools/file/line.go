@@ -13,10 +13,10 @@ import (
 
 // lineReader reads lines of any length in constant memory.
 type lineReader struct {
-	f    *os.File
-	r    *bufio.Reader
-	line int   // number of the last line read, from 1
-	at   int64 // file offset at which the next line begins
+	file   *os.File
+	buffer *bufio.Reader // of file
+	line   int           // number of the last line read, from 1
+	at     int64         // file offset at which the next line begins
 }
 
 // next returns the next line without its line ending, and the position of the first match of m in
@@ -24,7 +24,7 @@ type lineReader struct {
 // around the match, or the beginning of the line. The result is valid until the next call. The
 // error at the end of the file is io.EOF.
 func (l *lineReader) next(ctx context.Context, m *regexp.Regexp) (text []byte, match []int, err error) {
-	b, err := l.r.ReadSlice('\n')
+	b, err := l.buffer.ReadSlice('\n')
 	if len(b) == 0 && err != nil {
 		return nil, nil, err
 	}
@@ -45,11 +45,11 @@ func (l *lineReader) next(ctx context.Context, m *regexp.Regexp) (text []byte, m
 
 // long examines the line at l.at rune by rune.
 func (l *lineReader) long(ctx context.Context, m *regexp.Regexp) (text []byte, match []int, err error) {
-	if _, err := l.f.Seek(l.at, io.SeekStart); err != nil {
+	if _, err := l.file.Seek(l.at, io.SeekStart); err != nil {
 		return nil, nil, err
 	}
-	l.r.Reset(l.f)
-	s := &longLine{ctx: ctx, r: l.r}
+	l.buffer.Reset(l.file)
+	s := &longLine{ctx: ctx, buffer: l.buffer}
 	match = m.FindReaderIndex(s)
 	for s.err == nil { // read the rest of the line
 		s.ReadRune()
@@ -57,12 +57,14 @@ func (l *lineReader) long(ctx context.Context, m *regexp.Regexp) (text []byte, m
 	if s.err != io.EOF {
 		return nil, nil, s.err
 	}
+
+	// The part of the line that is shown is read a second time, because the line was not stored.
 	from := 0
 	if match != nil {
 		from = max(0, match[0]-shownLine)
 	}
 	text = make([]byte, 3*shownLine)
-	n, err := l.f.ReadAt(text, l.at+int64(from))
+	n, err := l.file.ReadAt(text, l.at+int64(from))
 	if err != nil && err != io.EOF {
 		return nil, nil, err
 	}
@@ -72,20 +74,22 @@ func (l *lineReader) long(ctx context.Context, m *regexp.Regexp) (text []byte, m
 	if match == nil {
 		return text, nil, nil
 	}
+
 	match = []int{min(match[0]-from, len(text)), min(match[1]-from, len(text))}
 	if from > 0 {
 		text = append([]byte("…"), text...)
-		match[0], match[1] = match[0]+len("…"), match[1]+len("…")
+		match[0] += len("…")
+		match[1] += len("…")
 	}
 	return text, match, nil
 }
 
 // longLine reads the runes of a line, without its line ending.
 type longLine struct {
-	ctx  context.Context
-	r    *bufio.Reader
-	size int64 // bytes read, including the line ending
-	err  error // io.EOF at the end of the line
+	ctx    context.Context
+	buffer *bufio.Reader
+	size   int64 // bytes read, including the line ending
+	err    error // io.EOF at the end of the line
 }
 
 func (s *longLine) ReadRune() (r rune, size int, err error) {
@@ -95,8 +99,9 @@ func (s *longLine) ReadRune() (r rune, size int, err error) {
 	if s.err != nil {
 		return 0, 0, s.err
 	}
-	r, size, s.err = s.r.ReadRune()
+	r, size, s.err = s.buffer.ReadRune()
 	s.size += int64(size)
+
 	switch {
 	case s.err != nil:
 	case r == 0:
@@ -104,8 +109,8 @@ func (s *longLine) ReadRune() (r rune, size int, err error) {
 	case r == '\n':
 		s.err = io.EOF
 	case r == '\r':
-		if next, _ := s.r.Peek(1); len(next) == 0 || next[0] == '\n' {
-			s.r.Discard(len(next))
+		if next, _ := s.buffer.Peek(1); len(next) == 0 || next[0] == '\n' {
+			s.buffer.Discard(len(next))
 			s.size += int64(len(next))
 			s.err = io.EOF
 		}

@@ -54,21 +54,36 @@ func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 		}
 		return llm.ToolResult{}, toolrun.Refuse("%s is not a directory but a %s", shown(name), what)
 	}
+
 	all, err := s.entries(name)
 	if err = cmp.Or(ctx.Err(), err); err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
-	data := listData{Path: name, Total: len(all), Entries: []entry{}}
+
+	after := slices.IndexFunc(all, func(d fs.DirEntry) bool { return d.Name() > a.After })
+	switch {
+	case len(all) == 0:
+		text := fmt.Sprintf("[%s is empty]", shown(name))
+		return toolrun.Result(text, listData{Path: name, Entries: []entry{}})
+	case after < 0:
+		text := fmt.Sprintf("[none of the %d entries sorts after %q]", len(all), a.After)
+		return toolrun.Result(text, listData{Path: name, Total: len(all), Entries: []entry{}})
+	}
+	return s.listPage(name, all, all[after:])
+}
+
+// listPage returns the entries from the beginning of rest that fit into a result. rest is the end
+// of all, and not empty.
+func (s *Set) listPage(name string, all, rest []fs.DirEntry) (llm.ToolResult, error) {
+	data := listData{Path: name, Total: len(all)}
 	var text strings.Builder
-	for _, d := range all {
-		if d.Name() <= a.After {
-			continue
-		}
+	for _, d := range rest {
 		e := s.entry(name, d)
 		line := e.Type + "\t" + plain(e.Name)
 		if e.Note != "" {
 			line += "\t" + e.Note
 		}
+
 		if len(data.Entries) == listEntries || text.Len()+len(line) >= listBytes {
 			last := data.Entries[len(data.Entries)-1].Name
 			data.Next = &listArgs{Path: name, After: last}
@@ -78,12 +93,6 @@ func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 		}
 		text.WriteString(line + "\n")
 		data.Entries = append(data.Entries, e)
-	}
-	switch {
-	case len(all) == 0:
-		fmt.Fprintf(&text, "[%s is empty]", shown(name))
-	case len(data.Entries) == 0:
-		fmt.Fprintf(&text, "[none of the %d entries sorts after %q]", len(all), a.After)
 	}
 	return toolrun.Result(strings.TrimSuffix(text.String(), "\n"), data)
 }
@@ -112,15 +121,18 @@ func (s *Set) entry(dir string, d fs.DirEntry) entry {
 			e.Note = "broken, or leads outside the root"
 			return e
 		}
-		e.Note, mode = "link", info.Mode()
+		e.Note = "link"
+		mode = info.Mode()
 	}
+
 	switch {
 	case mode.IsDir():
 		e.Type = "dir"
 	case mode.IsRegular():
 		e.Type = "file"
 	default:
-		e.Type, e.Note = "other", special(mode)
+		e.Type = "other"
+		e.Note = special(mode)
 	}
 	return e
 }
@@ -154,8 +166,13 @@ func (s *Set) stat(ctx context.Context, a statArgs) (llm.ToolResult, error) {
 	if err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
-	data := statData{Name: path.Base(name), Size: info.Size(), Modified: info.ModTime().UTC().Format(time.RFC3339),
-		Link: link.Mode()&fs.ModeSymlink != 0}
+
+	data := statData{
+		Name:     path.Base(name),
+		Size:     info.Size(),
+		Modified: info.ModTime().UTC().Format(time.RFC3339),
+		Link:     link.Mode()&fs.ModeSymlink != 0,
+	}
 	switch {
 	case info.IsDir():
 		data.Type = "directory"

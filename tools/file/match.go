@@ -25,7 +25,8 @@ const (
 func newMatcher(pattern string, literal, ignoreCase bool) (*regexp.Regexp, error) {
 	pattern = strings.TrimRight(pattern, "\n")
 	if literal && strings.Contains(pattern, "\n") {
-		return nil, toolrun.Refuse("pattern: it has more than one line, and is looked for within one line; look for its most telling line, with context")
+		return nil, toolrun.Refuse("pattern: it has more than one line, and is looked for within one line; " +
+			"look for its most telling line, with context")
 	}
 	if literal {
 		pattern = regexp.QuoteMeta(pattern)
@@ -35,8 +36,8 @@ func newMatcher(pattern string, literal, ignoreCase bool) (*regexp.Regexp, error
 	}
 	re, err := regexp.Compile(pattern)
 	if bad, ok := errors.AsType[*syntax.Error](err); ok {
-		return nil, toolrun.Refuse("pattern: %s in %q; it is a regular expression of RE2, without look-around and back-references. Write \\ before a literal character, as in \\( or \\., or set literal",
-			bad.Code, bad.Expr)
+		return nil, toolrun.Refuse("pattern: %s in %q; it is a regular expression of RE2, without look-around and "+
+			"back-references. Write \\ before a literal character, as in \\( or \\., or set literal", bad.Code, bad.Expr)
 	}
 	return re, err
 }
@@ -56,7 +57,8 @@ func (q *searching) lines(ctx context.Context, name string, f *os.File, from int
 	if kind := binary(head); kind != "" {
 		return &binaryError{kind}
 	}
-	l := lineReader{f: f, r: r}
+
+	l := lineReader{file: f, buffer: r}
 	var before []match // the last lines, for context
 	follow := 0        // number of context lines still to show after the last match
 	for {
@@ -72,16 +74,18 @@ func (q *searching) lines(ctx context.Context, name string, f *os.File, from int
 		if err != nil {
 			return err
 		}
+
 		matched := at != nil && l.line > from
 		switch {
 		case matched:
 			if err := q.add(name, l.line, cut(text, at, shownLine), before); err != nil {
 				return err
 			}
-			before, follow = before[:0], q.context
+			before = before[:0]
+			follow = q.context
 		case follow > 0:
 			follow--
-			q.context1(l.line, cut(text, nil, shownContext))
+			q.addFollowing(l.line, cut(text, nil, shownContext))
 		case q.context > 0:
 			if len(before) == q.context {
 				before = append(before[:0], before[1:]...)
@@ -96,6 +100,8 @@ func (q *searching) add(name string, line int, text string, before []match) erro
 	if len(q.data.Matches) == q.limit {
 		return q.fullAt(name)
 	}
+
+	// The lines that follow a match are written without a check, so that there must be room for them.
 	text = q.valid(text)
 	size := len(name) + len(text) + 40
 	for _, b := range before {
@@ -104,13 +110,14 @@ func (q *searching) add(name string, line int, text string, before []match) erro
 	if q.text.Len()+size+q.context*(shownContext+20) > searchBytes && len(q.data.Matches) > 0 {
 		return q.fullAt(name)
 	}
+
 	if q.heading != name {
 		q.text.WriteString(plain(name) + "\n")
 		q.heading = name
 		q.shown = 0
 	}
 	if q.context > 0 && q.shown > 0 && line-len(before) > q.shown+1 {
-		q.text.WriteString("--\n")
+		q.text.WriteString("--\n") // lines are left out
 	}
 	for _, b := range before {
 		q.text.WriteString(strconv.Itoa(b.Line) + "- " + b.Text + "\n")
@@ -131,8 +138,8 @@ func (q *searching) fullAt(name string) error {
 	return q.full(name, last.Line)
 }
 
-// context1 writes a line that follows a match.
-func (q *searching) context1(line int, text string) {
+// addFollowing writes a line that follows a match.
+func (q *searching) addFollowing(line int, text string) {
 	q.text.WriteString(strconv.Itoa(line) + "- " + q.valid(text) + "\n")
 	q.shown = line
 }

@@ -33,12 +33,13 @@ func clean(p string) (string, error) {
 	case strings.ContainsRune(p, 0):
 		return "", toolrun.Refuse("the path %q has a NUL character in it", p)
 	case strings.HasPrefix(slashed, "/") || filepath.IsAbs(p):
-		return "", toolrun.Refuse("absolute paths not allowed: %q; give a path relative to the root, such as %q, or %q for the root itself",
-			p, example(slashed), ".")
+		return "", toolrun.Refuse("absolute paths not allowed: %q; give a path relative to the root, such as %q, "+
+			"or %q for the root itself", p, example(slashed), ".")
 	}
 	if slashed == "~" || strings.HasPrefix(slashed, "~/") {
 		return "", toolrun.Refuse("there is no home directory here: %q; give a path relative to the root", p)
 	}
+
 	name := path.Clean(slashed)
 	if depth := strings.Count(name, "/") + 1; depth > maxDepth {
 		return "", toolrun.Refuse("the path has %d parts; at most %d can be used", depth, maxDepth)
@@ -317,7 +318,7 @@ func (s *Set) Create(ctx context.Context, asked string, content func(io.Writer) 
 	if s.readOnly {
 		return toolrun.Refuse("%q cannot be written: the files are for reading only", asked)
 	}
-	_, _, err := s.put(ctx, asked, nil, content)
+	_, _, err := s.writeFile(ctx, asked, nil, content)
 	return err
 }
 

@@ -84,14 +84,21 @@ func (s *Set) newSearch(a searchArgs) (*searching, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &searching{set: s, args: a, base: base, limit: searchMatches,
-		context: min(max(int(a.Context), 0), mostContext)}
+	q := &searching{
+		set:     s,
+		args:    a,
+		base:    base,
+		limit:   searchMatches,
+		context: min(max(int(a.Context), 0), mostContext),
+	}
 	if a.Limit > 0 {
 		q.limit = min(int(a.Limit), mostMatches)
 	}
 	if a.Pattern == "" && len(a.Include) == 0 {
-		return nil, toolrun.Refuse("give pattern, what to look for in the files, or include, the names of files to find, such as [\"*.go\"]")
+		return nil, toolrun.Refuse("give pattern, what to look for in the files, or include, the names of files to find, " +
+			"such as [\"*.go\"]")
 	}
+
 	if a.Pattern != "" {
 		q.matcher, err = newMatcher(a.Pattern, a.Literal, a.IgnoreCase)
 		if err != nil {
@@ -107,15 +114,21 @@ func (s *Set) newSearch(a searchArgs) (*searching, error) {
 		return nil, err
 	}
 	if a.After != "" {
-		q.from, err = clean(a.After)
-		if err != nil {
-			return nil, err
-		}
-		if base != "." && q.from != base && !strings.HasPrefix(q.from, base+"/") {
-			return nil, toolrun.Refuse("after: %q is not below path %q; give the path that the last answer ended with", a.After, base)
-		}
+		q.from, err = startAfter(base, a.After)
 	}
-	return q, nil
+	return q, err
+}
+
+// startAfter returns the path at which a search below base continues.
+func startAfter(base, after string) (string, error) {
+	from, err := clean(after)
+	if err != nil {
+		return "", err
+	}
+	if base != "." && from != base && !strings.HasPrefix(from, base+"/") {
+		return "", toolrun.Refuse("after: %q is not below path %q; give the path that the last answer ended with", after, base)
+	}
+	return from, nil
 }
 
 // searching is the state of one search.
@@ -139,8 +152,7 @@ type searching struct {
 
 // visit searches the file name.
 func (q *searching) visit(ctx context.Context, name string) error {
-	below := strings.TrimPrefix(name, q.base+"/")
-	if !q.alone && (len(q.include) > 0 && !q.include.fit(below) || q.exclude.fit(below)) {
+	if !q.alone && !q.includes(name) {
 		return nil
 	}
 	if q.matcher == nil {
@@ -149,6 +161,7 @@ func (q *searching) visit(ctx context.Context, name string) error {
 		}
 		return q.found(name)
 	}
+
 	from := 0
 	if name == q.from {
 		from = int(q.args.Line)
@@ -165,6 +178,7 @@ func (q *searching) visit(ctx context.Context, name string) error {
 		return nil
 	}
 	defer f.Close()
+
 	q.data.Files++
 	err = q.lines(ctx, name, f, from)
 	if isBinary, ok := errors.AsType[*binaryError](err); ok {
@@ -179,6 +193,15 @@ func (q *searching) visit(ctx context.Context, name string) error {
 		return nil
 	}
 	return err
+}
+
+// includes reports whether the patterns of the call include a file below base.
+func (q *searching) includes(name string) bool {
+	below := strings.TrimPrefix(name, q.base+"/")
+	if q.exclude.fit(below) {
+		return false
+	}
+	return len(q.include) == 0 || q.include.fit(below)
 }
 
 // found adds a file that was found by its name.
@@ -196,7 +219,8 @@ func (q *searching) found(name string) error {
 // full records where the next page starts.
 func (q *searching) full(after string, line int) error {
 	next := q.args
-	next.After, next.Line = after, toolrun.Whole(line)
+	next.After = after
+	next.Line = toolrun.Whole(line)
 	q.data.Next = &next
 	return errFull
 }
@@ -212,18 +236,22 @@ func (q *searching) result() (llm.ToolResult, error) {
 // note returns the last line of an answer: what was found, what was skipped, and how to continue.
 func (q *searching) note() string {
 	var b strings.Builder
-	switch n := len(q.data.Matches); {
+	n := len(q.data.Matches)
+	files := fmt.Sprintf("%d %s", q.data.Files, text.Plural(q.data.Files, "file", "files"))
+	switch {
 	case q.matcher == nil && n == 0:
 		b.WriteString("no file has such a name")
 	case q.matcher == nil:
 		fmt.Fprintf(&b, "%d %s", n, text.Plural(n, "file", "files"))
 	case n == 0:
-		fmt.Fprintf(&b, "no line matches, in %d %s", q.data.Files, text.Plural(q.data.Files, "file", "files"))
+		fmt.Fprintf(&b, "no line matches, in %s", files)
 	default:
-		fmt.Fprintf(&b, "%d %s in %d %s", n, text.Plural(n, "line matches", "lines match"), q.data.Files, text.Plural(q.data.Files, "file", "files"))
+		fmt.Fprintf(&b, "%d %s in %s", n, text.Plural(n, "line matches", "lines match"), files)
 	}
+
 	if n := q.data.Binary; n > 0 {
-		fmt.Fprintf(&b, "; %d binary %s passed over (%s", n, text.Plural(n, "file was", "files were"), strings.Join(q.binary, ", "))
+		fmt.Fprintf(&b, "; %d binary %s passed over (%s", n, text.Plural(n, "file was", "files were"),
+			strings.Join(q.binary, ", "))
 		if n > len(q.binary) {
 			b.WriteString(", …")
 		}
@@ -235,6 +263,7 @@ func (q *searching) note() string {
 	if q.lossy {
 		b.WriteString("; some bytes are not UTF-8 and stand here as \uFFFD")
 	}
+
 	if q.data.Next != nil {
 		next, _ := jsonform.Marshal(q.data.Next)
 		fmt.Fprintf(&b, "; there are more, continue with %s", next)
@@ -265,7 +294,8 @@ func newGlobs(where string, patterns []string) (globs, error) {
 			glob = "**/" + glob
 		}
 		if fault != "" {
-			return nil, toolrun.Refuse("%s[%d]: %q is no glob: %s; such are \"*.go\", \"src/**/*_test.go\", \"*.{yml,yaml}\"", where, i, p, fault)
+			return nil, toolrun.Refuse("%s[%d]: %q is no glob: %s; such are \"*.go\", \"src/**/*_test.go\", \"*.{yml,yaml}\"",
+				where, i, p, fault)
 		}
 		all = append(all, glob)
 	}
@@ -289,12 +319,17 @@ func (s *Set) walk(ctx context.Context, base, dir, from string, exclude globs,
 	if strings.Count(dir, "/")+2 > maxDepth {
 		return nil // no tool accepts deeper paths
 	}
-	first := "" // the name in dir to begin at
-	if below, ok := strings.CutPrefix(from, dir+"/"); ok {
-		first, _, _ = strings.Cut(below, "/")
-	} else if dir == "." && from != "" {
-		first, _, _ = strings.Cut(from, "/")
+
+	below, ok := strings.CutPrefix(from, dir+"/")
+	if !ok && dir == "." {
+		below = from
+		ok = true
 	}
+	first := "" // the name in dir to begin at
+	if ok {
+		first, _, _ = strings.Cut(below, "/")
+	}
+
 	all, err := s.entries(dir)
 	if err != nil && dir == base {
 		return err
@@ -303,6 +338,7 @@ func (s *Set) walk(ctx context.Context, base, dir, from string, exclude globs,
 		err := ctx.Err()
 		name := path.Join(dir, d.Name())
 		mode := d.Type()
+
 		switch {
 		case err != nil || d.Name() < first:
 		case mode.IsDir() && !passed[d.Name()] && !exclude.fit(strings.TrimPrefix(name, base+"/")):

@@ -20,17 +20,17 @@ const mostChanges, mostVersion = 100, 8 << 20
 
 // Change is a stored change of a file.
 type Change struct {
-	Path   string    `json:"path"`
-	At     time.Time `json:"at"`
+	Path   string    `json:"path"`   // below the root, without symbolic links
+	At     time.Time `json:"at"`     // when it began
 	Before *Version  `json:"before"` // nil means that there was no file
-	After  *Version  `json:"after"`
-	Ended  bool      `json:"ended"` // false means that After is not known
+	After  *Version  `json:"after"`  // nil means that there is no file
+	Ended  bool      `json:"ended"`  // false means that After is not known
 }
 
 // Version is the content of a file.
 type Version struct {
-	Bytes []byte      `json:"bytes"`
-	Mode  fs.FileMode `json:"mode"`
+	Bytes []byte      `json:"bytes"` // the whole content
+	Mode  fs.FileMode `json:"mode"`  // the permissions
 }
 
 // undoable makes a change of target, a path without symbolic links. If the Set stores changes, the
@@ -39,14 +39,16 @@ func (s *Set) undoable(target string, change func() error) error {
 	if s.undo == "" {
 		return change()
 	}
-	c, err := &Change{Path: target, At: time.Now()}, error(nil)
-	c.Before, err = s.version(target)
+
+	before, err := s.version(target)
+	c := &Change{Path: target, At: time.Now(), Before: before}
 	if err == nil {
 		err = c.store(s.undo)
 	}
 	if err != nil {
 		return toolrun.Refuse("%s was not changed, because the change could not be undone: %v", shown(target), err)
 	}
+
 	failed := change()
 	c.After, err = s.version(target)
 	if err == nil && reflect.DeepEqual(c.Before, c.After) {
@@ -55,6 +57,7 @@ func (s *Set) undoable(target string, change func() error) error {
 		c.Ended = true
 		err = c.store(s.undo)
 	}
+
 	for all := changes(s.undo); len(all) > mostChanges; all = all[1:] {
 		err = errors.Join(err, os.Remove(all[0]))
 	}
@@ -75,6 +78,7 @@ func (s *Set) Undo(ctx context.Context, dir string, force bool) (*Change, error)
 	if err = errors.Join(err, json.Unmarshal(b, c)); err != nil {
 		return nil, err
 	}
+
 	now, err := s.version(c.Path)
 	switch {
 	case err != nil, reflect.DeepEqual(now, c.Before):
@@ -85,15 +89,24 @@ func (s *Set) Undo(ctx context.Context, dir string, force bool) (*Change, error)
 	case c.Before == nil:
 		_, err = s.delete(ctx, deleteArgs{c.Path})
 	default:
-		_, _, err = s.put(ctx, c.Path, nil, func(w io.Writer) error { _, err := w.Write(c.Before.Bytes); return err })
-		if err == nil {
-			err = s.root.Chmod(c.Path, c.Before.Mode)
-		}
+		err = s.restore(ctx, c.Path, c.Before)
 	}
 	if err == nil {
 		err = os.Remove(c.file(dir))
 	}
 	return c, err
+}
+
+// restore writes an earlier version of a file.
+func (s *Set) restore(ctx context.Context, name string, v *Version) error {
+	_, _, err := s.writeFile(ctx, name, nil, func(w io.Writer) error {
+		_, err := w.Write(v.Bytes)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.root.Chmod(name, v.Mode)
 }
 
 // version returns the content of a regular file. Nil means that there is none.

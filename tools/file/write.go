@@ -39,7 +39,7 @@ func (s *Set) write(ctx context.Context, a writeArgs) (llm.ToolResult, error) {
 			return llm.ToolResult{}, err
 		}
 	}
-	name, created, err := s.put(ctx, a.Path, a.Expect, func(w io.Writer) error {
+	name, created, err := s.writeFile(ctx, a.Path, a.Expect, func(w io.Writer) error {
 		_, err := io.WriteString(w, a.Content)
 		return err
 	})
@@ -66,10 +66,12 @@ func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 	for {
 		b, err := r.Peek(pageBytes)
 		whole := b[:runeStart(b, len(b))]
+		partOfRune := len(whole) == 0 && len(b) > 0
 		switch {
-		case !utf8.Valid(whole) || len(whole) == 0 && len(b) > 0: // part of a rune at the end
-			return toolrun.Refuse("not written: %q has bytes that are not UTF-8, which file_read shows as \uFFFD; writing \uFFFD back would destroy them. "+
-				"Change the other parts with file_edit, which keeps them, or write the whole text without \uFFFD", name)
+		case !utf8.Valid(whole) || partOfRune:
+			return toolrun.Refuse("not written: %q has bytes that are not UTF-8, which file_read shows as \uFFFD; "+
+				"writing \uFFFD back would destroy them. Change the other parts with file_edit, which keeps them, "+
+				"or write the whole text without \uFFFD", name)
 		case len(b) == 0 && err == io.EOF:
 			return nil
 		case err != nil && err != io.EOF:
@@ -79,11 +81,11 @@ func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 	}
 }
 
-// put writes a new file in the same directory and renames it: a reader sees the old content or the
+// writeFile writes a new file in the same directory and renames it: a reader sees the old content or the
 // new, and a crash leaves one of them. expect is the precondition of writeArgs. It holds against
 // the other calls of this Set, and against other programs until the moment between check and
 // rename. name is the cleaned path.
-func (s *Set) put(ctx context.Context, asked string, expect *string, content func(io.Writer) error) (name string,
+func (s *Set) writeFile(ctx context.Context, asked string, expect *string, content func(io.Writer) error) (name string,
 	created bool, err error) {
 	name, err = clean(asked)
 	if err != nil {
@@ -93,8 +95,10 @@ func (s *Set) put(ctx context.Context, asked string, expect *string, content fun
 		return "", false, toolrun.Refuse("%q names a directory; give the path of a file", asked)
 	}
 	if strings.ContainsFunc(name, unseen) {
-		return "", false, toolrun.Refuse("%q has characters in it that are not shown or that control a terminal; choose a name without them", name)
+		return "", false, toolrun.Refuse("%q has characters in it that are not shown or that control a terminal; "+
+			"choose a name without them", name)
 	}
+
 	target, err := s.real(name)
 	if err != nil {
 		return "", false, s.cannotMake(name, err)
@@ -105,12 +109,14 @@ func (s *Set) put(ctx context.Context, asked string, expect *string, content fun
 	if _, err := s.replaced(name, s.root, target); err != nil { // before directories are created
 		return "", false, err
 	}
+
 	dir, base := split(target)
 	at, err := s.pinned(dir, true)
 	if err != nil {
 		return "", false, s.cannotMake(name, err)
 	}
 	defer at.Close()
+
 	temp := ".pawl-" + rand.Text() + ".tmp"
 	if err := s.create(at, temp, content); err != nil {
 		return "", false, s.explain(name, err)
@@ -221,7 +227,8 @@ func (s *Set) check(ctx context.Context, name string, old fs.FileInfo, expect st
 	case expect == "" && old == nil:
 		return nil
 	case expect == "":
-		return toolrun.Refuse("not written: %q is there already (%d bytes); choose another path, or leave expect out to replace it", name, old.Size())
+		return toolrun.Refuse("not written: %q is there already (%d bytes); choose another path, "+
+			"or leave expect out to replace it", name, old.Size())
 	case old == nil:
 		return toolrun.Refuse("not written: expect names a content, but there is no file %q; with expect \"\" it is made", name)
 	}
@@ -230,7 +237,8 @@ func (s *Set) check(ctx context.Context, name string, old fs.FileInfo, expect st
 		return err
 	}
 	if !strings.EqualFold(sum, expect) {
-		return toolrun.Refuse("not written: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you write", name, sum, strings.ToLower(expect))
+		return toolrun.Refuse("not written: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you write",
+			name, sum, strings.ToLower(expect))
 	}
 	return nil
 }
@@ -279,6 +287,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 	if err := ctx.Err(); err != nil {
 		return llm.ToolResult{}, err
 	}
+
 	dir, base := split(name)
 	dir, err = s.real(dir)
 	if err != nil {
@@ -292,6 +301,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 		return llm.ToolResult{}, s.explain(name, err)
 	}
 	defer at.Close()
+
 	info, err := at.Lstat(base) // a link itself is deleted, not its target
 	if err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
@@ -300,11 +310,14 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 	switch {
 	case mode.IsDir():
 		if names := s.names(name); len(names) > 0 {
-			return llm.ToolResult{}, toolrun.Refuse("%q is a directory that is not empty: it has %d entries (%s); delete them first", name, len(names), text.First(names, 5, ", …"))
+			return llm.ToolResult{}, toolrun.Refuse("%q is a directory that is not empty: it has %d entries (%s); "+
+				"delete them first", name, len(names), text.First(names, 5, ", …"))
 		}
 	case !mode.IsRegular() && mode&fs.ModeSymlink == 0:
-		return llm.ToolResult{}, toolrun.Refuse("%q is a %s; only regular files, links and empty directories can be deleted", name, special(mode))
+		return llm.ToolResult{}, toolrun.Refuse("%q is a %s; only regular files, links and empty directories can be deleted",
+			name, special(mode))
 	}
+
 	if err := s.undoable(path.Join(dir, base), func() error { return at.Remove(base) }); err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
