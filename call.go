@@ -86,9 +86,11 @@ type work struct {
 	watched atomic.Pointer[Execution] // the attempt whose timer runs
 	slot    atomic.Bool               // whether it holds a slot
 
-	late         *intent.Late // the intent that the tool stores; nil means stored before each attempt
-	lost         atomic.Bool  // whether an attempt of this process before the last may have happened
-	isReconciled bool         // whether Reconcile found that no attempt before took effect
+	// the intent that the tool stores; nil means that it is stored before each attempt
+	late *intent.Late
+	// whether an attempt of this process before the last may have happened
+	lost         atomic.Bool
+	isReconciled bool // whether Reconcile found that no attempt before took effect
 
 	// holder holds the events of the call until its reply is complete. nil means that the call did
 	// not start early.

@@ -43,10 +43,9 @@ type Engine struct {
 
 	// Intend stores the intent to execute a call. It is called before each attempt, except for
 	// tools with EffectCompose, after every check has passed. For a write of a tool with
-	// StatesSending it is called by Invocation.Sending, during the attempt, or never. It returns when
-	// the intent is stored. If it returns an error, the call stays open; the engine then
-	// ends the run's context with a cause that states the reason. nil means that no intent is
-	// stored.
+	// StatesSending it is called by Invocation.Sending, during the attempt, or never. It returns
+	// when the intent is stored. If it returns an error, the call stays open; the engine then ends
+	// the run's context with a cause that states the reason. nil means that no intent is stored.
 	Intend func(ctx context.Context, t Task, call llm.ToolCall, tool *Tool, attempt int) error
 
 	// After returns a context that ends after d with the given cause. The caller must call cancel.

@@ -176,8 +176,8 @@ func (w *work) mayChange() bool {
 }
 
 // interruptedCertainty returns what is known about a call that ended with its context, or without
-// its tool: what err states, or that the tool has sent nothing. Otherwise it may have happened, if it
-// can change something.
+// its tool: what err states, or that the tool has sent nothing. Otherwise it may have happened, if
+// it can change something.
 func (w *work) interruptedCertainty(err error) delivery.Certainty {
 	stated := w.certaintyOf(err)
 	switch {

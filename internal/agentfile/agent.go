@@ -1,8 +1,8 @@
 package agentfile
 
-// agent.go: the keys of an agent's file, each as a field of a struct; the structs of keys with keys of
-// their own are in keys_*.go. The comment of a field is the meaning of its key in docs/yaml.md, in the
-// JSON Schema and in keys.txt, which make docs writes.
+// agent.go: the keys of an agent's file, each as a field of a struct; the structs of keys with keys
+// of their own are in keys_*.go. The comment of a field is the meaning of its key in docs/yaml.md,
+// in the JSON Schema and in keys.txt, which make docs writes.
 
 import (
 	"bytes"

@@ -16,8 +16,8 @@ type Late struct {
 	err    error         // why nothing may be sent; set before stored is closed
 }
 
-// Begin stores the intent with store, once, and returns the error of store. After End, it returns an
-// error and stores nothing.
+// Begin stores the intent with store, once, and returns the error of store. After End, it returns
+// an error and stores nothing.
 func (l *Late) Begin(store func() error) error {
 	l.mu.Lock()
 	stored := l.stored

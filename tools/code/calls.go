@@ -91,7 +91,7 @@ func (r *embeddedRun) one(what string, args starlark.Tuple, kwargs []starlark.Tu
 		given = args[1]
 	}
 
-	// Keywords are arguments of the tool too, over those of the dict.
+	// Keywords are arguments of the tool too. They replace members of the dict.
 	if len(kwargs) > 0 {
 		d := starlark.NewDict(8)
 		if old, ok := given.(*starlark.Dict); ok {

@@ -134,8 +134,9 @@ func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starl
 	return starlark.Call(t, b, args, kwargs)
 }
 
-// methodArguments returns the values that a method gets in place of its arguments, and checks those
-// that it traverses. Text counts with all its characters, also where a method takes it whole.
+// methodArguments returns the values that a method gets in place of its arguments, and checks the
+// values that it traverses. Text counts with all its characters, also where a method takes it
+// whole.
 func (r *embeddedRun) methodArguments(name string, args starlark.Tuple) (starlark.Tuple, error) {
 	args = slices.Clone(args)
 	for i, a := range args {
@@ -296,7 +297,7 @@ func inCharacters(t *starlark.Thread, b *starlark.Builtin, s string, args starla
 		return starlark.Call(t, b, args, kwargs)
 	}
 
-	// The positions among the arguments become byte positions, and that of the result a character's.
+	// Positions of characters in the arguments become positions of bytes, and in the result back.
 	list := []rune(s)
 	for i := 1; i < len(args); i++ {
 		k, err := starlark.AsInt32(args[i])

@@ -171,7 +171,8 @@ func expr(e syntax.Expr) syntax.Expr {
 	return e
 }
 
-// operation rewrites an operator with two operands. "and" and "or" stay, because they do not evaluate both operands.
+// operation rewrites an operator with two operands. "and" and "or" stay, because they do not
+// evaluate both operands.
 func operation(e *syntax.BinaryExpr) syntax.Expr {
 	x := expr(e.X)
 	y := expr(e.Y)

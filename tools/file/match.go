@@ -101,7 +101,8 @@ func (q *searching) add(name string, line int, text string, before []match) erro
 		return q.fullAt(name)
 	}
 
-	// The lines that follow a match are written without a check, so that there must be room for them.
+	// The lines that follow a match are written without a check, so that there must be room for
+	// them.
 	text = q.valid(text)
 	size := len(name) + len(text) + 40
 	for _, b := range before {

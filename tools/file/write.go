@@ -81,10 +81,10 @@ func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 	}
 }
 
-// writeFile writes a new file in the same directory and renames it: a reader sees the old content or the
-// new, and a crash leaves one of them. expect is the precondition of writeArgs. It holds against
-// the other calls of this Set, and against other programs until the moment between check and
-// rename. name is the cleaned path.
+// writeFile writes a new file in the same directory and renames it: a reader sees the old content
+// or the new, and a crash leaves one of them. expect is the precondition of writeArgs. It holds
+// against the other calls of this Set, and against other programs until the moment between check
+// and rename. name is the cleaned path.
 func (s *Set) writeFile(ctx context.Context, asked string, expect *string, content func(io.Writer) error) (name string,
 	created bool, err error) {
 	name, err = clean(asked)

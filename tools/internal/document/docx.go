@@ -143,7 +143,7 @@ type word struct {
 	ctx     context.Context
 	outline *outline
 	styles  map[string]int // heading level of each style
-	notes   string         // heading of the notes that the current part contains; empty means no notes
+	notes   string         // heading of the current part if it contains notes; else empty
 }
 
 // part reads a part of the file and calls visit for each element that begins. A missing part has no
