@@ -267,6 +267,6 @@ func (w *work) abandon(cause error) {
 	}
 	a.complete(w.ctx, llm.ToolResult{}, err)
 	a.x.Ended = time.Now()
-	w.task.scope.slots.release(w)
+	w.task.scope.slots.Release(&w.slot)
 	w.end(&a.x)
 }

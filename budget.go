@@ -1,6 +1,6 @@
 package pawl
 
-// budget.go: the budget and the slots that a run shares with its nested calls and runs.
+// budget.go: the budget that a run shares with its nested calls and runs.
 
 import (
 	"context"
@@ -289,54 +289,4 @@ func (r *run) unpriced() error {
 		model = "the model " + m.Name()
 	}
 	return fmt.Errorf("the price of %s, or of a model that may answer for it, is not known, so Limits.Cost cannot be kept: state the price with catalog.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead", model)
-}
-
-// slots limits the number of tools that execute at the same time in a run, nested calls and nested
-// runs included. It is a semaphore in order of arrival that allocates nothing while a slot is free.
-type slots struct {
-	mu      sync.Mutex
-	free    int
-	waiting []chan struct{}
-}
-
-// acquire takes a slot for w. It returns false if ctx has ended first.
-func (s *slots) acquire(ctx context.Context, w *work) bool {
-	s.mu.Lock()
-	if s.free > 0 {
-		s.free--
-		s.mu.Unlock()
-		w.slot.Store(true)
-		return true
-	}
-	mine := make(chan struct{})
-	s.waiting = append(s.waiting, mine)
-	s.mu.Unlock()
-	select {
-	case <-mine:
-	case <-ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if i := slices.Index(s.waiting, mine); i >= 0 {
-			s.waiting = slices.Delete(s.waiting, i, i+1)
-			return false
-		} // otherwise the slot arrived in the meantime
-	}
-	w.slot.Store(true)
-	return true
-}
-
-// release passes the slot of w to the call that has waited longest. It does nothing if w holds no
-// slot: the call may have been abandoned in the meantime, or may end after that.
-func (s *slots) release(w *work) {
-	if !w.slot.CompareAndSwap(true, false) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
-		s.free++
-		return
-	}
-	close(s.waiting[0])
-	s.waiting = slices.Delete(s.waiting, 0, 1)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/intent"
+	"github.com/pawl-go/pawl/internal/slots"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -84,7 +85,7 @@ type work struct {
 	taken   bool                      // whether a goroutine executes it; guarded by batch.mu
 	started atomic.Pointer[Execution] // x when the last attempt started; nil before the first
 	watched atomic.Pointer[Execution] // the attempt whose timer runs
-	slot    atomic.Bool               // whether it holds a slot
+	slot    slots.Holder              // one of scope.slots while a tool executes
 
 	// the intent that the tool stores; nil means that it is stored before each attempt
 	late *intent.Late
@@ -110,7 +111,7 @@ type scope struct {
 	answer   *Tool  // tool of tools that takes the answer; nil means an answer as text
 	layers   layers // middleware around calls
 	executor Executor
-	slots    *slots // semaphore of the outermost run, shared by nested calls and runs
+	slots    *slots.Semaphore // of the outermost run, shared by nested calls and runs
 	budget   *budget
 	watched  bool        // the events of the calls have a receiver
 	depth    int         // nesting depth of calls

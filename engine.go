@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/slots"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -393,7 +394,7 @@ func (e *Engine) Attach(ctx context.Context, a *Agent, t Task) (Task, error) {
 	s := &scope{
 		tools:    tools,
 		executor: Parallel{},
-		slots:    &slots{free: defaultParallel},
+		slots:    &slots.Semaphore{Free: defaultParallel},
 		budget:   &budget{limits: new(Limits)},
 		engine:   *e,
 		canPend:  true,

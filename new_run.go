@@ -239,9 +239,9 @@ func (r *run) join() {
 		r.scope.depth, around = b.Depth, b.around(r.res.Spent)
 	}
 	r.own.open(&r.agent.Limits, r.res.Spent, around)
-	r.slots.free = defaultParallel
+	r.slots.Free = defaultParallel
 	if p, ok := parallelOf(r.scope.executor); ok {
-		r.slots.free = p.limit()
+		r.slots.Free = p.limit()
 	}
 	r.scope.slots = &r.slots
 }

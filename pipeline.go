@@ -257,8 +257,8 @@ func (w *work) approvedCall(ctx context.Context, c llm.ToolCall) (llm.ToolResult
 		}
 	}
 	// A composing tool acts through nested calls, which take slots themselves.
-	if w.tool.Effect != EffectCompose && s.slots.acquire(ctx, w) {
-		defer s.slots.release(w)
+	if w.tool.Effect != EffectCompose && s.slots.Acquire(ctx, &w.slot) {
+		defer s.slots.Release(&w.slot)
 	}
 	if ctx.Err() != nil {
 		if w.tool != s.answer {

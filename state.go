@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pawl-go/pawl/internal/slots"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -16,9 +17,9 @@ type run struct {
 	name  string  // of the agent
 	key   llm.Key // "run", or the key of the call around it and the name of the agent
 	res   *Result
-	scope scope  // shared with the calls
-	own   budget // scope.budget
-	slots slots  // scope.slots, unless the run is nested
+	scope scope           // shared with the calls
+	own   budget          // scope.budget
+	slots slots.Semaphore // scope.slots, unless the run is nested
 
 	parent  parent
 	resumed resumed

@@ -39,7 +39,7 @@ var planned = []string{}
 // loses "." as soon as no package of the line uses it.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: join(low, "delivery", "llm", "internal/conversation", "internal/intent", "internal/schema", "internal/schema/gotype", "internal/text", "internal/jsonform", "internal/plantext"),
+	{from: ".", to: join(low, "delivery", "llm", "internal/conversation", "internal/intent", "internal/slots", "internal/schema", "internal/schema/gotype", "internal/text", "internal/jsonform", "internal/plantext"),
 		modules: []string{jsonModule, schemaModule}},
 	{from: "delivery", to: []string{"llm"}},
 	{from: "internal/runtrace"},
@@ -66,6 +66,7 @@ var arrows = []arrow{
 	{from: "internal/netguard", to: []string{"internal/text"}},
 	{from: "internal/outgoing"},
 	{from: "internal/intent"},
+	{from: "internal/slots"},
 	{from: "internal/protect"},
 	{from: "internal/guard"},
 	{from: "internal/gate"},
