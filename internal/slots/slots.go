@@ -17,7 +17,7 @@ type Semaphore struct {
 	waiting []chan struct{}
 }
 
-// A Holder holds at most one slot. The zero value holds none.
+// Holder holds at most one slot. The zero value holds none.
 type Holder struct{ holds atomic.Bool }
 
 // Acquire takes a slot for h. It returns false if ctx has ended first.
