@@ -12,17 +12,22 @@ import (
 
 // Explanation shows what an agent is when all is said.
 type Explanation struct {
-	Agent  []byte // as YAML of the native form: every key that is set, in their order
-	Method string // of the first request; "" for a model that no request goes to
-	URL    string
+	// Agent is the agent as YAML of the native form: every key that is set, in their order.
+	Agent []byte
+
+	// Method is the method of the first request. Empty means a model that no request goes to.
+	Method string
+
+	// URL is the address of the first request. Empty means a model that no request goes to.
+	URL string
 
 	// Body is the body that the provider would receive. A model without a provider has the request
 	// itself, as JSON.
 	Body []byte
 
-	// Tokens: the context window, what a request may have of it, and about what instructions and
-	// tools take. A Window of 0 means that it is unknown.
-	Window, Room, Taken int
+	Window int // context window in tokens; 0 means unknown
+	Room   int // tokens that a request may have of the window
+	Taken  int // tokens, approximately, of the instructions and tools
 }
 
 // Explain returns the agent and the first request of a run with task. Nothing is sent, and no tool
@@ -37,38 +42,55 @@ func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanat
 		return nil, err
 	}
 	defer built.Close()
-	var first []*llm.Request
-	for range built.Agent.Stream(ctx, llm.User(task)) {
-		if built.script != nil {
-			first = built.script.Requests()
-		}
-		if w.body != nil || first != nil {
-			break
-		}
-	}
-	out := &Explanation{Agent: a.hide(a.YAML()), Method: w.method, URL: string(a.hide([]byte(w.url))),
-		Body: a.hide(w.body), Window: built.Window}
-	out.Room, out.Taken = built.Room()
-	if w.body == nil && first != nil {
-		b, err := json.Marshal(first[0])
+
+	scripted := w.listen(ctx, built, task)
+	body := w.body
+	if body == nil && scripted != nil {
+		body, err = json.Marshal(scripted)
 		if err != nil {
 			return nil, err
 		}
-		out.Body = a.hide(b)
 	}
+
+	out := &Explanation{
+		Agent:  a.hide(a.YAML()),
+		Method: w.method,
+		URL:    string(a.hide([]byte(w.url))),
+		Body:   a.hide(body),
+		Window: built.Window,
+	}
+	out.Room, out.Taken = built.Room()
 	return out, nil
 }
 
 // wiretap records the first request and answers with an error that is not retried.
 type wiretap struct {
 	method, url string
-	body        []byte
+	body        []byte // nil means that no request was sent
+}
+
+// listen runs an agent until its model has a request. It returns the request if a script answers
+// the agent's model; otherwise w has what was sent.
+func (w *wiretap) listen(ctx context.Context, built *Built, task string) *llm.Request {
+	for range built.Agent.Stream(ctx, llm.User(task)) {
+		if built.script != nil {
+			if asked := built.script.Requests(); asked != nil {
+				return asked[0]
+			}
+		}
+		if w.body != nil {
+			break
+		}
+	}
+	return nil
 }
 
 // RoundTrip records the request.
 func (w *wiretap) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w.body == nil {
-		w.method, w.url, w.body = req.Method, req.URL.String(), []byte{}
+		w.method = req.Method
+		w.url = req.URL.String()
+		w.body = []byte{}
 		if req.Body != nil {
 			b, err := io.ReadAll(req.Body)
 			if err != nil {
@@ -80,7 +102,15 @@ func (w *wiretap) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		req.Body.Close()
 	}
-	return &http.Response{StatusCode: http.StatusBadRequest, Status: "400 Bad Request", Proto: "HTTP/1.1",
-		ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(`{"error":{"message":"nothing is sent here"}}`)), Request: req}, nil
+
+	return &http.Response{
+		StatusCode: http.StatusBadRequest,
+		Status:     "400 Bad Request",
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(strings.NewReader(`{"error":{"message":"nothing is sent here"}}`)),
+		Request:    req,
+	}, nil
 }

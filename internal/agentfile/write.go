@@ -32,93 +32,130 @@ func written(v reflect.Value) *yaml.Node {
 	if !v.IsValid() || v.IsZero() {
 		return nil
 	}
-	switch x := v.Interface().(type) {
-	case *yaml.Node:
-		return x
-	case Models:
-		if len(x) == 1 {
-			return written(v.Index(0))
-		}
-	case Model:
-		if x == (Model{Name: x.Name}) {
-			return text(x.Name)
-		}
-	case Worker:
-		if x.Name != "" && x.File == "" && x.Description == "" && x.Tools == nil {
-			return text(x.Name)
-		}
-	case Tool:
-		if x.Set != "" {
-			return text(x.Set)
-		}
-	case Choice:
-		if len(x) == 1 {
-			return text(x[0])
-		}
-	case *Output:
-		if x.File != "" {
-			return text(x.File)
-		}
-		return jsonNode(x.Schema)
-	case *History:
-		if x.Word != "" {
-			return text(x.Word)
-		}
-	case outside.JSON:
-		return jsonNode(json.RawMessage(x))
-	case encoding.TextMarshaler:
-		if b, err := x.MarshalText(); err == nil {
-			return text(string(b))
-		}
+	if n, ok := shortForm(v); ok {
+		return n
 	}
+
 	switch v.Kind() {
 	case reflect.Pointer:
-		if n := written(v.Elem()); n != nil {
-			return n
-		}
-		if v.Elem().Kind() == reflect.Struct {
-			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-		}
-		return scalarNode(v.Elem()) // a 0 that was said
+		return writtenPointer(v.Elem())
 	case reflect.Interface:
 		return written(v.Elem())
 	case reflect.Struct:
-		n := &yaml.Node{Kind: yaml.MappingNode}
-		for _, f := range fieldsOf(v.Type()) {
-			one := written(v.FieldByIndex(f.Index))
-			// headers contain variables
-			if keyOf(f) == "headers" && one != nil && v.Type() != serverType {
-				for i := 1; i < len(one.Content); i += 2 {
-					one.Content[i] = keyNode(strings.ReplaceAll(one.Content[i].Value, "$${", "${"))
-				}
-			}
-			if one != nil {
-				n.Content = append(n.Content, keyNode(keyOf(f)), one)
-			}
-		}
-		return n
+		return writtenStruct(v)
 	case reflect.Slice:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
-		for i := range v.Len() {
-			if one := written(v.Index(i)); one != nil {
-				n.Content = append(n.Content, one)
-			}
-		}
-		return n
+		return writtenSlice(v)
 	case reflect.Map:
-		n := &yaml.Node{Kind: yaml.MappingNode}
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, k := range keys {
-			one := written(v.MapIndex(k))
-			if one == nil {
-				one = scalarNode(v.MapIndex(k))
-			}
-			n.Content = append(n.Content, keyNode(k.String()), one)
-		}
-		return n
+		return writtenMap(v)
 	}
 	return scalarNode(v)
+}
+
+// shortForm returns the node of a value that has a form of its own, such as a model that is only a
+// name. It reports false for a value that is written by its kind.
+func shortForm(v reflect.Value) (n *yaml.Node, ok bool) {
+	switch x := v.Interface().(type) {
+	case *yaml.Node:
+		return x, true
+	case Models:
+		if len(x) == 1 {
+			return written(v.Index(0)), true
+		}
+	case Model:
+		return named(x.Name, x == (Model{Name: x.Name}))
+	case Worker:
+		return named(x.Name, x.isName())
+	case Tool:
+		return named(x.Set, x.Set != "")
+	case Choice:
+		if len(x) == 1 {
+			return text(x[0]), true
+		}
+	case *Output:
+		if x.File != "" {
+			return text(x.File), true
+		}
+		return jsonNode(x.Schema), true
+	case *History:
+		return named(x.Word, x.Word != "")
+	case outside.JSON:
+		return jsonNode(json.RawMessage(x)), true
+	case encoding.TextMarshaler:
+		if b, err := x.MarshalText(); err == nil {
+			return text(string(b)), true
+		}
+	}
+	return nil, false
+}
+
+// named returns the node of a value that is only a name, if it is.
+func named(name string, only bool) (*yaml.Node, bool) {
+	if !only {
+		return nil, false
+	}
+	return text(name), true
+}
+
+// isName reports whether w is written as a name alone.
+func (w Worker) isName() bool {
+	return w.Name != "" && w.File == "" && w.Description == "" && w.Tools == nil
+}
+
+// writtenPointer returns the node of what a pointer that is not nil points to. A zero value there
+// was stated: {} for an object, and otherwise 0, false or "".
+func writtenPointer(v reflect.Value) *yaml.Node {
+	if n := written(v); n != nil {
+		return n
+	}
+	if v.Kind() == reflect.Struct {
+		return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	}
+	return scalarNode(v)
+}
+
+func writtenStruct(v reflect.Value) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range fieldsOf(v.Type()) {
+		one := written(v.FieldByIndex(f.Index))
+		if one == nil {
+			continue
+		}
+
+		// The headers of a tool keep their variables, which the tool expands. Those of an MCP
+		// server were expanded when the file was read.
+		if keyOf(f) == "headers" && v.Type() != serverType {
+			for i := 1; i < len(one.Content); i += 2 {
+				one.Content[i] = keyNode(strings.ReplaceAll(one.Content[i].Value, "$${", "${"))
+			}
+		}
+		n.Content = append(n.Content, keyNode(keyOf(f)), one)
+	}
+	return n
+}
+
+func writtenSlice(v reflect.Value) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode}
+	for i := range v.Len() {
+		if one := written(v.Index(i)); one != nil {
+			n.Content = append(n.Content, one)
+		}
+	}
+	return n
+}
+
+func writtenMap(v reflect.Value) *yaml.Node {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, k := range keys {
+		one := written(v.MapIndex(k))
+		if one == nil {
+			one = scalarNode(v.MapIndex(k))
+		}
+		n.Content = append(n.Content, keyNode(k.String()), one)
+	}
+	return n
 }
 
 func scalarNode(v reflect.Value) *yaml.Node {
