@@ -293,7 +293,7 @@ func (a *Agent) found(f *Finding) *Finding {
 }
 
 // said returns the place of a path. Line 0 means that the value comes from elsewhere than the file.
-func (a *Agent) said(path string) (place, bool) { return a.at.of(path) }
+func (a *Agent) said(path string) (place, bool) { return a.at.lookup(path) }
 
 // hide replaces secret values by ${NAME}.
 func (a *Agent) hide(b []byte) []byte {

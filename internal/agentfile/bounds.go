@@ -15,13 +15,22 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
-// wrong reports a value of another type.
+// wrong reports a value of another type, once for each path: the nodes behind an alias are read
+// several times.
 func (r *reading) wrong(n *yaml.Node, want reflect.Type, path string) {
 	if _, again := r.places["!"+path]; again {
 		return
 	}
 	r.places["!"+path] = place{}
-	r.at(CodeWrongType, n, path, r.listed(n, want, path), "want %s, got %s", wanted(want), r.got(n, path))
+	r.report(CodeWrongType, n, path, r.listed(n, want, path), "want %s, got %s", wanted(want), r.got(n, path))
+}
+
+// scalarKinds are the words for scalars, by their types in YAML.
+var scalarKinds = map[string]string{
+	"!!str":   "the text",
+	"!!int":   "the number",
+	"!!float": "the number",
+	"!!bool":  "the truth value",
 }
 
 // listed is how a list is written in place of n; "" where no list is wanted.
@@ -47,55 +56,71 @@ func (r *reading) got(n *yaml.Node, path string) string {
 		return "a list"
 	}
 	_, shown := r.said(n, path)
-	kind := map[string]string{"!!str": "the text", "!!int": "the number", "!!float": "the number", "!!bool": "the truth value"}[n.ShortTag()]
+	kind := cmp.Or(scalarKinds[n.ShortTag()], "the value")
 	if shown != n.Value {
 		kind = "the value of"
 	}
-	kind = cmp.Or(kind, "the value")
 	return kind + " " + cut(shown)
 }
 
 // bounded holds a value to the bounds in the tags of its field.
 func (r *reading) bounded(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
-	if list := tag.Get("enum"); list != "" && v.Kind() == reflect.String && v.String() != "" {
+	switch v.Kind() {
+	case reflect.String:
+		r.boundedText(n, v.String(), path, tag)
+	case reflect.Int, reflect.Int64:
+		r.boundedNumber(n, float64(v.Int()), path, tag)
+	case reflect.Float64:
+		r.boundedNumber(n, v.Float(), path, tag)
+	}
+}
+
+// boundedText holds a text to the words and the form in the tags of its field. An empty text means
+// the default.
+func (r *reading) boundedText(n *yaml.Node, text, path string, tag reflect.StructTag) {
+	if list := tag.Get("enum"); list != "" && text != "" {
 		words := strings.Split(list, ",")
-		if !slices.Contains(words, v.String()) {
-			_, shown := r.said(n, path)
+		if !slices.Contains(words, text) {
 			hint := "one of " + strings.Join(words, ", ")
-			if near := nearest.Word(v.String(), words); near != "" {
+			if near := nearest.Word(text, words); near != "" {
 				hint = "did you mean " + near + "? " + hint
 			}
-			r.at(CodeBadValue, n, path, hint, "%q is none of them", cut(shown))
-		}
-	}
-	if text := strings.TrimSpace(v.String()); tag.Get("form") == "address" && text != "" {
-		u, err := url.Parse(text)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			_, shown := r.said(n, path)
-			r.at(CodeBadValue, n, path, "with its scheme, such as http://localhost:1234/v1", "%q is no http or https address", cut(shown))
+			r.report(CodeBadValue, n, path, hint, "%q is none of them", cut(shown))
 		}
 	}
-	number := func(name string) (float64, bool) {
+
+	address := strings.TrimSpace(text)
+	if tag.Get("form") == "address" && address != "" && !isAddress(address) {
+		_, shown := r.said(n, path)
+		r.report(CodeBadValue, n, path, "with its scheme, such as http://localhost:1234/v1",
+			"%q is no http or https address", cut(shown))
+	}
+}
+
+// isAddress reports whether text is a URL that HTTP can reach.
+func isAddress(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	return u.Scheme == "http" || u.Scheme == "https"
+}
+
+// boundedNumber holds a number to the bounds in the tags of its field.
+func (r *reading) boundedNumber(n *yaml.Node, f float64, path string, tag reflect.StructTag) {
+	bound := func(name string) (float64, bool) {
 		f, err := strconv.ParseFloat(tag.Get(name), 64)
 		return f, err == nil
 	}
-	var f float64
-	switch v.Kind() {
-	case reflect.Int, reflect.Int64:
-		f = float64(v.Int())
-	case reflect.Float64:
-		f = v.Float()
-	default:
-		return
-	}
 	_, shown := r.said(n, path)
-	if least, is := number("min"); is && f < least {
-		r.at(CodeBadValue, n, path, "at least "+tag.Get("min"), "%s is too small", cut(shown))
+	if least, is := bound("min"); is && f < least {
+		r.report(CodeBadValue, n, path, "at least "+tag.Get("min"), "%s is too small", cut(shown))
 	}
-	if least, is := number("above"); is && f <= least {
-		r.at(CodeBadValue, n, path, "more than "+tag.Get("above"), "%s is too small", cut(shown))
+	if least, is := bound("above"); is && f <= least {
+		r.report(CodeBadValue, n, path, "more than "+tag.Get("above"), "%s is too small", cut(shown))
 	}
-	if most, is := number("max"); is && f > most {
-		r.at(CodeBadValue, n, path, "at most "+tag.Get("max"), "%s is too large", cut(shown))
+	if most, is := bound("max"); is && f > most {
+		r.report(CodeBadValue, n, path, "at most "+tag.Get("max"), "%s is too large", cut(shown))
 	}
 }

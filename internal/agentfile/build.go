@@ -112,7 +112,8 @@ type builder struct {
 	script *script.Model
 }
 
-func (b *builder) tell(text string) {
+// notice passes a remark to the program.
+func (b *builder) notice(text string) {
 	if b.opts.Notice != nil {
 		b.opts.Notice(text)
 	}
@@ -130,6 +131,7 @@ func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 	if b.opts.Warned == nil {
 		b.opts.Warned = map[string]bool{}
 	}
+
 	built, err := b.build(ctx)
 	if err != nil {
 		all := FindingsOf(err)
@@ -142,17 +144,19 @@ func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 	return built, nil
 }
 
+// build makes the agent in the order in which its faults are reported: the model, the tools, what
+// is sent with a request, and the policies.
 func (b *builder) build(ctx context.Context) (built *Built, err error) {
-	a := b.agent
-	b.known, err = a.catalog(&b.opts)
+	b.known, err = b.agent.catalog(&b.opts)
 	if err != nil {
 		return nil, err
 	}
-	model, driven, layers, err := b.asked()
+	model, err := b.openModel()
 	if err != nil {
 		return nil, err
 	}
 	b.warnEndings()
+
 	named, db, closeSets, err := b.sets(ctx)
 	if err != nil {
 		return nil, err
@@ -170,8 +174,35 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err = b.offered(ctx, sets); err != nil {
 		return nil, err
 	}
-	sets = b.around(sets)
-	out := &pawl.Agent{Name: cmp.Or(a.Name, "pawl"), Model: driven, Tools: sets}
+
+	out, err := b.configured(model)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := b.equip(ctx, out, b.around(sets))
+	if err != nil {
+		return nil, err
+	}
+	out.Middleware, err = b.middleware(model)
+	if err != nil {
+		return nil, err
+	}
+
+	built = &Built{
+		Agent:  out,
+		Tools:  tools,
+		Hidden: append(b.hidden, b.agent.hidden()...),
+		DB:     db,
+		Close:  closeSets,
+		script: b.script,
+	}
+	return built, b.complete(ctx, built)
+}
+
+// configured returns an agent with the model and what is sent with each request, without tools.
+func (b *builder) configured(model agentModel) (out *pawl.Agent, err error) {
+	a := b.agent
+	out = &pawl.Agent{Name: cmp.Or(a.Name, "pawl"), Model: model.driven}
 	out.Instructions, err = b.instructions()
 	if err != nil {
 		return nil, err
@@ -180,7 +211,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Limits, err = b.limits(model)
+	out.Limits, err = b.limits(model.opened)
 	if err != nil {
 		return nil, err
 	}
@@ -188,20 +219,33 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 		out.Executor = pawl.Parallel{Limit: *n}
 	}
 	out.Settings = a.settings()
+	return out, nil
+}
+
+// equip gives out the tools of sets and its tool choice, and checks what names them. It returns the
+// tools of sets.
+func (b *builder) equip(ctx context.Context, out *pawl.Agent, sets []pawl.Toolset) ([]*pawl.Tool, error) {
 	tools, err := pawl.Toolsets(sets).Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if a.windowed() && driven != nil && len(tools) > 0 {
-		out.Tools = append(slices.Clip(sets), artifact.Reader{}) // not one of the agent's own tools
+
+	// The reader of results that left the window is not one of the agent's own tools: no rule
+	// names it.
+	out.Tools = sets
+	if b.agent.windowed() && out.Model != nil && len(tools) > 0 {
+		out.Tools = append(slices.Clip(sets), artifact.Reader{})
 	}
+
 	if err = b.scheduled(tools); err != nil {
 		return nil, err
 	}
-	out.Choice, err = b.choice(append(slices.Clip(tools), a.workers()...))
-	if err != nil {
-		return nil, err
-	}
+	out.Choice, err = b.choice(append(slices.Clip(tools), b.agent.workers()...))
+	return tools, err
+}
+
+// middleware returns the layers of the agent, outermost first.
+func (b *builder) middleware(model agentModel) ([]pawl.Middleware, error) {
 	bounds, err := b.policies()
 	if err != nil {
 		return nil, err
@@ -210,25 +254,40 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Middleware = slices.Concat(guards, b.kept, layers, a.history(driven, b.pinned), bounds)
-	out.Middleware = append(out.Middleware, b.approval()...)
-	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets,
-		script: b.script}
-	built.Side, err = b.side(driven)
-	if err == nil && len(a.Model) > 0 {
-		known, _ := b.known.Lookup(a.Model[0].Name)
-		built.Window = known.Window
-		if a.History != nil && a.History.Window != nil {
-			built.Window = cmp.Or(a.History.Window.Tokens, known.Window)
+	window := b.agent.history(model.driven, b.pinned)
+	return slices.Concat(guards, b.kept, model.layers, window, bounds, b.approval()), nil
+}
+
+// complete adds the side model, the window and the team, and checks the agent as a whole.
+func (b *builder) complete(ctx context.Context, built *Built) (err error) {
+	built.Side, err = b.side(built.Agent.Model)
+	if err != nil {
+		return err
+	}
+	built.Window = b.window()
+
+	if len(b.agent.group().Workers) > 0 && built.Agent.Model != nil {
+		if err := b.team(ctx, built); err != nil {
+			return err
 		}
 	}
-	if len(a.group().Workers) > 0 && out.Model != nil && err == nil {
-		err = b.team(ctx, built)
+	if built.Agent.Model == nil {
+		return nil
 	}
-	if err == nil && built.Agent.Model != nil {
-		err = faults(built.Agent.Check(ctx))
+	return faults(built.Agent.Check(ctx))
+}
+
+// window returns the context window of the agent's model in tokens: the number of the key
+// history.window, else that of the catalogue. 0 means that it is unknown.
+func (b *builder) window() int {
+	if len(b.agent.Model) == 0 {
+		return 0
 	}
-	return built, err
+	known, _ := b.known.Lookup(b.agent.Model[0].Name)
+	if h := b.agent.History; h != nil && h.Window != nil {
+		return cmp.Or(h.Window.Tokens, known.Window)
+	}
+	return known.Window
 }
 
 // joined is an error of errors.Join.
@@ -243,15 +302,10 @@ func faults(err error) error {
 	if !ok {
 		return err
 	}
+
 	var all Findings
 	for _, one := range many.Unwrap() {
-		var path, inner string // of the agent, and of an agent among its tools
-		for e := one; e != nil; e = errors.Unwrap(e) {
-			if f, ok := e.(*pawl.FieldError); ok {
-				inner, _, _ = strings.Cut(strings.ToLower(f.Field), "[")
-				path = cmp.Or(path, inner)
-			}
-		}
+		path, inner := fieldsAtFault(one)
 		if inner == "model" {
 			continue
 		}
@@ -261,7 +315,7 @@ func faults(err error) error {
 			code = CodeBadTool
 		case "choice":
 			path = "tool_choice"
-		case "middleware", "artifacts":
+		case "middleware", "artifacts": // no key of a file
 			path = ""
 		}
 		all = append(all, finding(code, path, "", "%v", errors.Unwrap(one)))
@@ -269,17 +323,34 @@ func faults(err error) error {
 	return all.err()
 }
 
+// fieldsAtFault returns the field of the agent that an error of pawl.Agent.Check is about and, if
+// that has the error from an agent among its tools, the innermost field.
+func fieldsAtFault(err error) (outer, inner string) {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if f, ok := err.(*pawl.FieldError); ok {
+			inner, _, _ = strings.Cut(strings.ToLower(f.Field), "[")
+			outer = cmp.Or(outer, inner)
+		}
+	}
+	return outer, inner
+}
+
+// approval returns the middleware of the agent's rules, or the middleware that the options make of
+// them.
 func (b *builder) approval() []pawl.Middleware {
 	approve := b.opts.Approve
 	if approve != nil && b.agent.Handoffs != nil { // the rules of each agent are for its own calls
 		approve = b.opts.Inner
 	}
-	if approve == nil {
-		return []pawl.Middleware{b.agent.Rules().Middleware()}
-	}
 	r := b.agent.Rules()
+	if approve == nil {
+		return []pawl.Middleware{r.Middleware()}
+	}
 	return []pawl.Middleware{approve(r), {Tool: r.Middleware().Tool}}
 }
+
+// choiceVariable is the environment variable with the tool choice of an agent that states none.
+const choiceVariable = "OPENAI_TOOL_CHOICE"
 
 // offered checks the tools of sets, and reports names in the agent's rules that none of them has.
 func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) error {
@@ -299,47 +370,62 @@ func (b *builder) offered(ctx context.Context, sets []pawl.Toolset) error {
 // tool has is an error. If no tools are offered at all, a choice of the environment is not sent.
 func (b *builder) choice(tools []*pawl.Tool) (c llm.ToolChoice, err error) {
 	names := b.agent.Choice
-	from := ""
+	source := "" // of a choice that is not the agent's
 	if len(names) == 0 && len(tools) > 0 {
-		if text := strings.TrimSpace(b.env("OPENAI_TOOL_CHOICE")); text != "" {
-			names = Choice{text}
-			from = "OPENAI_TOOL_CHOICE: "
-			if name, err := agentframework.ForcedTool([]byte(text)); err == nil {
-				names = Choice{name}
-			}
+		if text := strings.TrimSpace(b.env(choiceVariable)); text != "" {
+			names = choiceOf(text)
+			source = choiceVariable + ": "
 		}
 	}
+
 	specs := make([]*llm.ToolSpec, len(tools))
 	for i, t := range tools {
 		specs[i] = t.Spec()
 	}
 	c = names.choice()
-	if c.Check(specs) == nil {
+	err = c.Check(specs)
+	switch {
+	case err == nil:
 		return c, nil
-	}
-	if slices.ContainsFunc(c.Names, b.mayBe) {
+
+	// A server that was not asked may have the tool.
+	case slices.ContainsFunc(c.Names, b.mayBe):
 		return llm.ToolChoice{}, nil
 	}
-	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool", "%s%s", from, strings.TrimPrefix(c.Check(specs).Error(), "tool choice: "))
-	if from != "" {
+
+	f := finding(CodeUnknownTool, "tool_choice", "auto, none, required, or the name of an offered tool",
+		"%s%s", source, strings.TrimPrefix(err.Error(), "tool choice: "))
+	if source != "" {
 		f.Path = ""
 	}
 	return c, f
 }
 
-func (c Choice) choice() llm.ToolChoice {
-	if len(c) == 1 {
-		switch c[0] {
-		case "auto":
-			return llm.ToolChoice{}
-		case "none":
-			return llm.ToolChoice{Mode: llm.ToolNone}
-		case "required":
-			return llm.ToolChoice{Mode: llm.ToolRequired}
-		}
+// choiceOf reads a tool choice of the environment: a word, the name of a tool, or OpenAI's object
+// that names a function.
+func choiceOf(text string) Choice {
+	if name, err := agentframework.ForcedTool([]byte(text)); err == nil {
+		return Choice{name}
 	}
-	if len(c) == 0 {
+	return Choice{text}
+}
+
+// choice returns c as requests have it. Empty means auto.
+func (c Choice) choice() llm.ToolChoice {
+	switch {
+	case len(c) == 0:
 		return llm.ToolChoice{}
+	case len(c) > 1:
+		return llm.Named(c...)
+	}
+
+	switch c[0] {
+	case "auto":
+		return llm.ToolChoice{}
+	case "none":
+		return llm.ToolChoice{Mode: llm.ToolNone}
+	case "required":
+		return llm.ToolChoice{Mode: llm.ToolRequired}
 	}
 	return llm.Named(c...)
 }
@@ -375,6 +461,7 @@ func checkSchema(b []byte) error {
 	if err != nil {
 		return err
 	}
+
 	kinds := []string{"object", "array", "string", "number", "integer", "boolean", "null"}
 	kind, _ := object["type"].(string)
 	switch {
@@ -391,8 +478,14 @@ func checkSchema(b []byte) error {
 
 func (a *Agent) settings() llm.Settings {
 	s := &a.Settings
-	out := llm.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP,
-		StopSequences: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
+	out := llm.Settings{
+		MaxTokens:     value(s.MaxTokens),
+		Temperature:   s.Temperature,
+		TopP:          s.TopP,
+		StopSequences: s.Stop,
+		Effort:        s.Effort,
+		Parallel:      s.Parallel,
+	}
 	for name, o := range s.Options {
 		if out.Options == nil {
 			out.Options = map[string]json.RawMessage{}
@@ -402,14 +495,23 @@ func (a *Agent) settings() llm.Settings {
 	return out
 }
 
-// history is what chooses of a long conversation.
+// history returns the middleware that chooses the part of a conversation that is sent to model.
+// pinned returns what stays in sight; nil means nothing.
 func (a *Agent) history(model llm.Model, pinned func([]llm.Message) string) []pawl.Middleware {
 	h := cmp.Or(a.History, new(History))
 	switch {
 	case a.windowed():
 		w := cmp.Or(h.Window, new(Window))
-		o := &history.WindowOptions{HideReader: true, HighTokens: max(value(h.Tokens), value(h.Summary)),
-			Tokens: w.Tokens, High: w.High, Low: w.Low, Keep: w.Keep, Native: w.Native, Pinned: pinned}
+		o := &history.WindowOptions{
+			HideReader: true,
+			HighTokens: max(value(h.Tokens), value(h.Summary)),
+			Tokens:     w.Tokens,
+			High:       w.High,
+			Low:        w.Low,
+			Keep:       w.Keep,
+			Native:     w.Native,
+			Pinned:     pinned,
+		}
 		if w.Notes || h.Summary != nil {
 			o.Notes = model
 		}
@@ -431,7 +533,10 @@ func (a *Agent) windowed() bool {
 // relative returns the path of a file that is named at path. Names in the agent's file are relative
 // to that file, names in flags to the current directory.
 func (a *Agent) relative(path, name string) string {
-	if p, ok := a.said(path); name == "" || filepath.IsAbs(name) || a.dir == "" || ok && p.line == 0 {
+	if name == "" || filepath.IsAbs(name) || a.dir == "" {
+		return name
+	}
+	if p, ok := a.said(path); ok && p.line == 0 { // a flag
 		return name
 	}
 	return filepath.Join(a.dir, name)

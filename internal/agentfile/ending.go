@@ -83,7 +83,7 @@ func (b *builder) warnEndings() {
 		text := f.Message + "; " + f.Hint
 		if !b.opts.Warned[text] {
 			b.opts.Warned[text] = true
-			b.tell(text)
+			b.notice(text)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (m *Models) read(r *reading, n *yaml.Node, path string) {
 	}
 	*m = make(Models, len(n.Content))
 	if len(n.Content) == 0 {
-		r.at(CodeBadValue, n, path, modelHint, "the list is empty")
+		r.report(CodeBadValue, n, path, modelHint, "the list is empty")
 	}
 	for i, c := range n.Content {
 		r.value(c, reflect.ValueOf(&(*m)[i]).Elem(), index(path, i), "")
@@ -81,43 +81,51 @@ func (r *reading) modelName(n *yaml.Node, name, path string) {
 	if strings.HasPrefix(name, scripted) || name == none && path == "side_model" {
 		return
 	}
-	if _, err := provider.Open(name, nil); err != nil {
-		hint := modelHint
-		text, _, _ := strings.Cut(err.Error(), ";")
-		text, _, _ = strings.Cut(text, ", such as")
-		near := provider.Suggest(name)
-		if !strings.Contains(name, ":") && len(name) > 24 {
-			text = "this is no PROVIDER:MODEL"
-			if !strings.Contains(name, "/") {
-				near = "" // it may be a key, which no message repeats
-			}
-		}
-		if near != "" {
-			hint = "did you mean " + cut(near) + "?"
-		}
+	_, err := provider.Open(name, nil)
+	if err != nil {
+		text, hint := wrongName(name, err)
+		f := finding(CodeUnknownModel, path, hint, "%s", text)
+		f.Line = n.Line
+		f.Column = n.Column
 		if n.Kind == yaml.MappingNode {
-			path += ".name"
-			if p, ok := r.places[path]; ok {
-				f := finding(CodeUnknownModel, path, hint, "%s", text)
+			f.Path += ".name"
+			if p, ok := r.places[f.Path]; ok {
 				f.Line = p.line
 				f.Column = p.column
-				r.found(f)
-				return
 			}
 		}
-		r.at(CodeUnknownModel, n, path, hint, "%s", text)
+		r.found(f)
 	}
+}
+
+// wrongName returns the message and the hint for a model name that cannot be opened.
+func wrongName(name string, err error) (text, hint string) {
+	text, _, _ = strings.Cut(err.Error(), ";")
+	text, _, _ = strings.Cut(text, ", such as")
+	near := provider.Suggest(name)
+	if !strings.Contains(name, ":") && len(name) > 24 {
+		text = "this is no PROVIDER:MODEL"
+		if !strings.Contains(name, "/") {
+			near = "" // it may be a key, which no message repeats
+		}
+	}
+	if near == "" {
+		return text, modelHint
+	}
+	return text, "did you mean " + cut(near) + "?"
 }
 
 func (t *Tool) read(r *reading, n *yaml.Node, path string) {
 	before := len(r.findings)
 	if n.Kind == yaml.MappingNode {
 		if len(n.Content) != 2 {
-			r.at(CodeConflict, n, path, "begin another entry for each", "want one of command, http, openapi, a2a and mcp, got %d keys", len(n.Content)/2)
+			r.report(CodeConflict, n, path, "begin another entry for each",
+				"want one of command, http, openapi, a2a and mcp, got %d keys", len(n.Content)/2)
 			return
 		}
 		r.headers(n.Content[1])
 	}
+
 	r.wordOr(n, &t.Set, t, path)
 	switch {
 	case len(r.findings) > before:
@@ -125,7 +133,7 @@ func (t *Tool) read(r *reading, n *yaml.Node, path string) {
 		r.made(n, t, path)
 	case n.Kind == yaml.ScalarNode && !slices.Contains(SetNames(), strings.TrimSpace(t.Set)):
 		f := unknownSet(t.Set, path)
-		r.at(f.Code, n, path, f.Hint, "%s", f.Message)
+		r.report(f.Code, n, path, f.Hint, "%s", f.Message)
 	}
 }
 
@@ -137,26 +145,30 @@ func (r *reading) headers(def *yaml.Node) {
 	}
 	def = real(def)
 	for i := 0; i+1 < len(def.Content); i += 2 {
-		if def.Content[i].Value != "headers" {
+		list := real(def.Content[i+1])
+		if def.Content[i].Value != "headers" || list.Kind != yaml.MappingNode {
 			continue
 		}
-		list := real(def.Content[i+1])
-		for j := 1; list.Kind == yaml.MappingNode && j < len(list.Content); j += 2 {
-			h := real(list.Content[j])
-			if h.Kind != yaml.ScalarNode || !strings.Contains(h.Value, "${") {
-				continue
+		for j := 1; j < len(list.Content); j += 2 {
+			if h := real(list.Content[j]); h.Kind == yaml.ScalarNode && strings.Contains(h.Value, "${") {
+				r.header(h)
 			}
-			copied := *h
-			e := r.expand(h)
-			h.Value = copied.Value
-			for k, name := range e.names { // of those with a default, only the variable is left
-				h.Value = r.plainVariable(h.Value, name)
-				r.secrets = append(r.secrets, secret{name, e.values[k]})
-			}
-			h.Value = r.defaults(h.Value)
-			r.expanded[h] = &expanded{written: copied.Value}
 		}
 	}
+}
+
+// header leaves ${NAME} in a header for each variable that is set, and puts the default in place of
+// the others. The values of the variables become secrets.
+func (r *reading) header(h *yaml.Node) {
+	written := h.Value
+	e := r.expand(h) // reports what is wrong, and changes h
+	h.Value = written
+	for k, name := range e.names {
+		h.Value = r.plainVariable(h.Value, name)
+		r.secrets = append(r.secrets, secret{name, e.values[k]})
+	}
+	h.Value = r.defaults(h.Value)
+	r.expanded[h] = &expanded{written: written}
 }
 
 // plainVariable writes ${NAME:-default} as ${NAME}, where the variable is set.
@@ -194,7 +206,7 @@ func (r *reading) made(n *yaml.Node, t *Tool, path string) {
 	d := outside.Definition{Command: t.Command, HTTP: t.HTTP}
 	_, err := outside.New([]outside.Definition{d}, &outside.Options{Dir: r.dir, Getenv: r.env, Run: outside.Exec})
 	if err != nil {
-		r.at(CodeBadTool, n, path, "docs/outside.md has the form", "%s", strings.TrimPrefix(err.Error(), "tools[0]: "))
+		r.report(CodeBadTool, n, path, "docs/outside.md has the form", "%s", strings.TrimPrefix(err.Error(), "tools[0]: "))
 	}
 }
 
@@ -226,7 +238,7 @@ func (o *Output) read(r *reading, n *yaml.Node, path string) {
 		}
 		o.Schema = json.RawMessage(schema)
 		if err := checkSchema(o.Schema); err != nil {
-			r.at(CodeBadSchema, n, path, "", "%v", err)
+			r.report(CodeBadSchema, n, path, "", "%v", err)
 		}
 	default:
 		r.wrong(n, reflect.TypeFor[Output](), path)
@@ -237,6 +249,6 @@ func (h *History) read(r *reading, n *yaml.Node, path string) {
 	r.wordOr(n, &h.Word, h, path)
 	r.bounded(n, reflect.ValueOf(&h.Word).Elem(), path, `enum:"window,all,current_trace"`)
 	if n.Kind == yaml.MappingNode && len(n.Content) != 2 {
-		r.at(CodeConflict, n, path, "", "want one of window, turns, tokens and summary, got %d", len(n.Content)/2)
+		r.report(CodeConflict, n, path, "", "want one of window, turns, tokens and summary, got %d", len(n.Content)/2)
 	}
 }

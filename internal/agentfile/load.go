@@ -125,7 +125,7 @@ func (r *reading) agent(root *yaml.Node) *Agent {
 // placed adds a finding at a path that was read.
 func (r *reading) placed(code Code, path, hint, format string, args ...any) {
 	f := finding(code, path, hint, format, args...)
-	at, _ := r.places.of(path)
+	at, _ := r.places.lookup(path)
 	f.Line = at.line
 	f.Column = at.column
 	r.found(f)
@@ -175,13 +175,13 @@ func (r *reading) framework(root *yaml.Node, a *Agent) {
 		},
 		Report: func(n *yaml.Node, code, path, hint, message string) {
 			if n != nil {
-				r.at(Code(code), n, path, hint, "%s", message)
+				r.report(Code(code), n, path, hint, "%s", message)
 				return
 			}
 			r.placed(Code(code), path, hint, "%s", message)
 		},
 		Place: func(path string) (line, column int) {
-			at, _ := r.places.of(path)
+			at, _ := r.places.lookup(path)
 			return at.line, at.column
 		},
 	})

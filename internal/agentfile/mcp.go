@@ -112,7 +112,7 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 		b.private(s)
 		others := slices.DeleteFunc(slices.Clone(list), func(other mcp.Server) bool { return other.Name == s.Name })
 		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, OtherServers: others, Getenv: b.env,
-			Ask: b.opts.Ask, Notice: func(n mcp.Notice) { b.tell(n.String()) }})
+			Ask: b.opts.Ask, Notice: func(n mcp.Notice) { b.notice(n.String()) }})
 		if err != nil {
 			return nil, finding(CodeBadServer, path, "docs/yaml.md has the keys", "%v", err)
 		}
@@ -124,7 +124,7 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 			tools, known = c.Locked()
 			if !known {
 				b.unseen = append(b.unseen, s.NamePrefix())
-				b.tell("mcp " + s.Name + ": its tools are not in tools.lock, and it is not asked")
+				b.notice("mcp " + s.Name + ": its tools are not in tools.lock, and it is not asked")
 			}
 			set = toolList(tools)
 		} else if tools, err = c.Tools(ctx); err != nil {

@@ -27,21 +27,32 @@ import (
 const scripted = "script:"
 
 // modelHint says what a model's name looks like.
-const modelHint = "such as openai:gpt-6.1-terra, anthropic:claude-sonnet-5-5 or ollama:qwen3:4b; pawl models list has more"
+const modelHint = "such as openai:gpt-6.1-terra, anthropic:claude-sonnet-5-5 or ollama:qwen3:4b; " +
+	"pawl models list has more"
 
-// asked returns the model, and the model behind its driver, which is asked.
-func (b *builder) asked() (model, driven llm.Model, layers []pawl.Middleware, err error) {
-	if len(b.agent.Model) == 0 && b.opts.Bare {
-		return nil, nil, nil, nil
-	}
-	model, layers, err = b.models()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	driven, more, err := b.driven(model)
-	return model, driven, append(layers, more...), err
+// agentModel is the model of an agent. It is empty for an agent without a model.
+type agentModel struct {
+	opened llm.Model         // as its provider has it, which knows its price
+	driven llm.Model         // inside its driver, as the agent asks it
+	layers []pawl.Middleware // around it
 }
 
+// openModel opens the model of the agent, with its fallbacks and its driver.
+func (b *builder) openModel() (m agentModel, err error) {
+	if len(b.agent.Model) == 0 && b.opts.Bare {
+		return m, nil
+	}
+	m.opened, m.layers, err = b.models()
+	if err != nil {
+		return m, err
+	}
+	driven, more, err := b.driven(m.opened)
+	m.driven = driven
+	m.layers = append(m.layers, more...)
+	return m, err
+}
+
+// models returns the first model, and the layer with its fallbacks.
 func (b *builder) models() (llm.Model, []pawl.Middleware, error) {
 	if len(b.agent.Model) == 0 {
 		return nil, nil, finding(CodeMissingKey, "model", modelHint, "no model is named")
@@ -74,13 +85,15 @@ func (b *builder) question(m Model) {
 			names = append(names, prefix+":"+k.ID)
 		}
 	}
+
+	// A name with other digits is another version, which the catalogue may not know yet.
 	near := nearest.Word(m.Name, names)
-	letters := func(r rune) bool { return !unicode.IsDigit(r) }
-	if !slices.Equal(strings.FieldsFunc(near, letters), strings.FieldsFunc(m.Name, letters)) {
+	notDigit := func(r rune) bool { return !unicode.IsDigit(r) }
+	if !slices.Equal(strings.FieldsFunc(near, notDigit), strings.FieldsFunc(m.Name, notDigit)) {
 		near = reordered(m.Name, names)
 	}
 	if near != "" {
-		b.tell(fmt.Sprintf("the catalogue has no model %s; did you mean %s?", m.Name, near))
+		b.notice(fmt.Sprintf("the catalogue has no model %s; did you mean %s?", m.Name, near))
 	}
 }
 
@@ -104,6 +117,7 @@ func reordered(s string, names []string) string {
 	return ""
 }
 
+// model opens the model that is named at path.
 func (b *builder) model(m Model, path string) (llm.Model, error) {
 	if m.made != nil {
 		return m.made, nil
@@ -111,6 +125,7 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 	if name, ok := strings.CutPrefix(m.Name, scripted); ok {
 		return b.scripted(name, path)
 	}
+
 	key, err := b.key(m.KeyEnv, path+".key_env")
 	if err != nil {
 		return nil, err
@@ -118,11 +133,7 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 	if key == "" && b.opts.Dry && b.opts.HTTP != nil {
 		key = "none" // nothing is sent
 	}
-	at := path + ".base_url"
-	if _, given := b.agent.at[at]; !given {
-		at = strings.TrimSuffix(path, "[0]") + ".base_url"
-	}
-	if _, given := b.agent.at[at]; given && strings.TrimSpace(m.BaseURL) == "" {
+	if at, stated := b.addressPath(path); stated && strings.TrimSpace(m.BaseURL) == "" {
 		return nil, finding(CodeBadValue, at, "leave the key out for the provider's own address", "the address is empty")
 	}
 	if m.BaseURL == "" && key != "" { // the file names no address, so the key is the provider's
@@ -130,14 +141,36 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 		p, _ := provider.Find(name)
 		m.BaseURL = cmp.Or(strings.TrimSpace(b.env(p.BaseEnv)), p.BaseURL)
 	}
-	opened, err := provider.Open(m.Name, &provider.Options{BaseURL: m.BaseURL, Key: key, Catalog: b.known,
-		HTTP: b.opts.HTTP, Background: m.Background,
-		CacheKey: m.Cache.Key, CacheTTL: time.Duration(m.Cache.TTL)})
+
+	opened, err := provider.Open(m.Name, &provider.Options{
+		BaseURL:    m.BaseURL,
+		Key:        key,
+		Catalog:    b.known,
+		HTTP:       b.opts.HTTP,
+		Background: m.Background,
+		CacheKey:   m.Cache.Key,
+		CacheTTL:   time.Duration(m.Cache.TTL),
+	})
 	if err != nil {
 		return nil, finding(CodeUnknownModel, path, modelHint, "%v", err)
 	}
 	return opened, nil
 }
+
+// addressPath returns the path of the address of the model at path, and whether the file states
+// one. The first model of the key model may stand without a list.
+func (b *builder) addressPath(path string) (at string, stated bool) {
+	at = path + ".base_url"
+	if _, stated = b.agent.at[at]; stated {
+		return at, true
+	}
+	at = strings.TrimSuffix(path, "[0]") + ".base_url"
+	_, stated = b.agent.at[at]
+	return at, stated
+}
+
+// scriptHint says what a model of the provider script names.
+const scriptHint = "script: takes a file with turns, as script.Model has them in JSON"
 
 // none is the side model of an agent that answers side requests with an empty text.
 const none = "none"
@@ -167,12 +200,12 @@ func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] 
 func (b *builder) scripted(name, path string) (llm.Model, error) {
 	text, err := os.ReadFile(b.agent.relative(path, name))
 	if err != nil {
-		return nil, finding(CodeBadFile, path, "script: takes a file with turns, as script.Model has them in JSON", "%s", plain(err))
+		return nil, finding(CodeBadFile, path, scriptHint, "%s", plain(err))
 	}
 	m := new(script.Model)
 	b.script = cmp.Or(b.script, m)
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, finding(CodeBadFile, path, "script: takes a file with turns, as script.Model has them in JSON", "%s: %v", name, err)
+		return nil, finding(CodeBadFile, path, scriptHint, "%s: %v", name, err)
 	}
 	return m, nil
 }
@@ -190,13 +223,19 @@ func (b *builder) key(name, path string) (string, error) {
 		b.hidden = append(b.hidden, key)
 		return key, nil
 	}
+
 	what := name + ": "
 	hint := "set it to the key, or name another variable"
-	if strings.ContainsFunc(name, func(c rune) bool { return c != '_' && !unicode.IsUpper(c) && !unicode.IsDigit(c) }) {
-		what = ""
+	if strings.ContainsFunc(name, unlikeVariable) {
+		what = "" // it may be the key itself
 		hint = "the name of a variable belongs here, not a key, as in MY_KEY"
 	}
 	return "", finding(CodeMissingVariable, path, hint, "%sthere is no such environment variable, or it is empty", what)
+}
+
+// unlikeVariable reports whether the name of an environment variable seldom has c.
+func unlikeVariable(c rune) bool {
+	return c != '_' && !unicode.IsUpper(c) && !unicode.IsDigit(c)
 }
 
 // ReadCatalog reads a file with a catalogue of models. An empty name means the built-in catalogue.
@@ -223,35 +262,24 @@ const NoticeDriver = "driver"
 // the first request.
 func (b *builder) driven(model llm.Model) (llm.Model, []pawl.Middleware, error) {
 	a := b.agent
-	driver := b.agent.Driver
-	o := b.agent.React
-	driver = cmp.Or(driver, "native")
-	if driver == "native" && o != nil {
-		if o.Format != "" {
-			return nil, nil, finding(CodeConflict, "react.format", "take driver react, or leave it out", "a format of decisions is about driver react, not native")
-		}
-		return nil, nil, finding(CodeConflict, "react", "take driver react, or leave it out", "these are about driver react, not native")
+	driver := cmp.Or(a.Driver, "native")
+	if driver == "native" && a.React != nil {
+		return nil, nil, reactUnused(a.React)
 	}
+
 	var layers []pawl.Middleware
 	name := a.Model[0].Name
 	if driver == "auto" {
 		var why string
 		driver, why = pick(b.known, name)
 		text := driver + ", since " + why
-		b.tell("driver: " + text)
+		b.notice("driver: " + text)
 		layers = append(layers, withNotice(llm.Notice{Code: NoticeDriver, Text: text}))
 	}
+
 	switch driver {
 	case "react":
-		o = cmp.Or(o, new(React))
-		options := &react.Options{Format: react.Format(o.Format), Parallel: o.Parallel, Lenient: o.Lenient}
-		if o.Retries != nil {
-			options.MaxRetries = *o.Retries
-			if *o.Retries == 0 {
-				options.MaxRetries = -1
-			}
-		}
-		return react.New(model, options), layers, nil
+		return react.New(model, a.React.options()), layers, nil
 	case "native":
 		if leaks(a.Leaks, name) {
 			layers = append(layers, leak.Calls())
@@ -259,6 +287,28 @@ func (b *builder) driven(model llm.Model) (llm.Model, []pawl.Middleware, error) 
 		return model, layers, nil
 	}
 	return nil, nil, finding(CodeBadValue, "driver", "native, react or auto", "there is no driver %q", driver)
+}
+
+// reactUnused returns the finding for settings of driver react with the driver native.
+func reactUnused(r *React) error {
+	const hint = "take driver react, or leave it out"
+	if r.Format != "" {
+		return finding(CodeConflict, "react.format", hint, "a format of decisions is about driver react, not native")
+	}
+	return finding(CodeConflict, "react", hint, "these are about driver react, not native")
+}
+
+// options returns the options of package react. Nil means the defaults.
+func (r *React) options() *react.Options {
+	r = cmp.Or(r, new(React))
+	o := &react.Options{Format: react.Format(r.Format), Parallel: r.Parallel, Lenient: r.Lenient}
+	if r.Retries != nil {
+		o.MaxRetries = *r.Retries
+		if *r.Retries == 0 { // for package react 0 means the default
+			o.MaxRetries = -1
+		}
+	}
+	return o
 }
 
 // leaks reports whether calls are looked for in the text of a model with native calling.
@@ -288,27 +338,27 @@ func pick(known *catalog.Catalog, name string) (driver, why string) {
 
 // withNotice returns a middleware that emits a notice before the first reply.
 func withNotice(n llm.Notice) pawl.Middleware {
-	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &telling{m, n} }}
+	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &announcing{m, n} }}
 }
 
-// telling emits the notice. Each run has its own.
-type telling struct {
+// announcing is a model that emits a notice before its first reply. Each run has its own.
+type announcing struct {
 	llm.Model
-	notice llm.Notice
+	notice llm.Notice // empty after it was emitted
 }
 
 // Unwrap returns the wrapped model.
-func (t *telling) Unwrap() llm.Model { return t.Model }
+func (a *announcing) Unwrap() llm.Model { return a.Model }
 
 // Stream emits the notice, then the reply.
-func (t *telling) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+func (a *announcing) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		if n := t.notice; n.Code != "" {
-			t.notice = llm.Notice{}
+		if n := a.notice; n.Code != "" {
+			a.notice = llm.Notice{}
 			if !yield(llm.Delta{Notice: &n}, nil) {
 				return
 			}
 		}
-		t.Model.Stream(ctx, req)(yield)
+		a.Model.Stream(ctx, req)(yield)
 	}
 }

@@ -13,8 +13,8 @@ type place struct{ line, column int }
 // places are the places of paths in a file.
 type places map[string]place
 
-// of returns the place of a path, or of the nearest path above it that has one.
-func (p places) of(path string) (place, bool) {
+// lookup returns the place of a path, or of the nearest path above it that has one.
+func (p places) lookup(path string) (place, bool) {
 	for {
 		if at, ok := p[path]; ok || path == "" {
 			return at, ok

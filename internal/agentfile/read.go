@@ -16,6 +16,14 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
+// report adds a finding at a node.
+func (r *reading) report(code Code, n *yaml.Node, path, hint, format string, args ...any) {
+	f := finding(code, path, hint, format, args...)
+	f.Line = n.Line
+	f.Column = n.Column
+	r.found(f)
+}
+
 // reading is the state of reading one file. It continues after a fault, so that all are reported at
 // once.
 type reading struct {
@@ -41,13 +49,6 @@ func (r *reading) found(f *Finding) {
 	}
 }
 
-// at adds a finding at a node.
-func (r *reading) at(code Code, n *yaml.Node, path, hint, format string, args ...any) {
-	f := finding(code, path, hint, format, args...)
-	f.Line, f.Column = n.Line, n.Column
-	r.found(f)
-}
-
 // form is what reads itself from a node: values that can be written in several ways.
 type form interface {
 	read(r *reading, n *yaml.Node, path string)
@@ -68,13 +69,14 @@ func (r *reading) value(n *yaml.Node, v reflect.Value, path string, tag reflect.
 		return
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		r.at(CodeWrongType, n, path, "leave the key out for the default", "want %s, got nothing", wanted(v.Type()))
+		r.report(CodeWrongType, n, path, "leave the key out for the default", "want %s, got nothing", wanted(v.Type()))
 		return
 	}
 	if v.Kind() == reflect.Pointer && !v.Type().Implements(formType) {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
+
 	switch {
 	case v.Type() == jsonType:
 		r.json(n, v, path)
@@ -98,29 +100,9 @@ func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.
 	case reflect.Struct:
 		r.object(n, v, path)
 	case reflect.Slice:
-		if n.Kind != yaml.SequenceNode {
-			r.wrong(n, v.Type(), path)
-			return
-		}
-		out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
-		for i, c := range n.Content {
-			r.value(c, out.Index(i), index(path, i), tag)
-		}
-		v.Set(out)
+		r.list(n, v, path, tag)
 	case reflect.Map:
-		if n.Kind != yaml.MappingNode {
-			r.wrong(n, v.Type(), path)
-			return
-		}
-		v.Set(reflect.MakeMap(v.Type()))
-		for key, value := range r.pairs(n, path) {
-			one := reflect.New(v.Type().Elem()).Elem()
-			if value.Kind != yaml.ScalarNode {
-				r.places[path+"."+key.Value] = place{key.Line, key.Column}
-			}
-			r.value(value, one, path+"."+key.Value, "")
-			v.SetMapIndex(reflect.ValueOf(key.Value), one)
-		}
+		r.mapping(n, v, path)
 	default:
 		if r.scalar(n, v, path) {
 			r.bounded(n, v, path, tag)
@@ -128,24 +110,58 @@ func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.
 	}
 }
 
+// list reads a list into a slice. The tag of its field holds for each entry.
+func (r *reading) list(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
+	if n.Kind != yaml.SequenceNode {
+		r.wrong(n, v.Type(), path)
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	for i, c := range n.Content {
+		r.value(c, out.Index(i), index(path, i), tag)
+	}
+	v.Set(out)
+}
+
+// mapping reads an object with free keys into a map.
+func (r *reading) mapping(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.MappingNode {
+		r.wrong(n, v.Type(), path)
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for key, value := range r.pairs(n, path) {
+		one := reflect.New(v.Type().Elem()).Elem()
+		if value.Kind != yaml.ScalarNode {
+			r.places[path+"."+key.Value] = place{key.Line, key.Column}
+		}
+		r.value(value, one, path+"."+key.Value, "")
+		v.SetMapIndex(reflect.ValueOf(key.Value), one)
+	}
+}
+
 // pairs returns the keys of an object with their values. A key that is a duplicate or not a text is
 // reported and left out.
 func (r *reading) pairs(n *yaml.Node, path string) func(func(*yaml.Node, *yaml.Node) bool) {
 	return func(yield func(*yaml.Node, *yaml.Node) bool) {
-		seen := map[string]int{}
+		seen := map[string]int{} // the line of each key
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := real(n.Content[i])
+			written := n.Content[i]
+			key := real(written)
 			first, twice := seen[key.Value]
 			switch {
 			case key.Kind != yaml.ScalarNode || key.Tag == "!!merge":
-				r.at(CodeWrongType, n.Content[i], path, "keys are plain texts; << is not read: repeat what belongs here", "this is no key")
+				r.report(CodeWrongType, written, path,
+					"keys are plain texts; << is not read: repeat what belongs here", "this is no key")
+				continue
 			case twice:
-				r.at(CodeDuplicateKey, n.Content[i], join(path, key.Value), "remove one of them", "%s is a duplicate; first in line %d", key.Value, first)
-			default:
-				seen[key.Value] = n.Content[i].Line
-				if !yield(key, n.Content[i+1]) {
-					return
-				}
+				r.report(CodeDuplicateKey, written, join(path, key.Value), "remove one of them",
+					"%s is a duplicate; first in line %d", key.Value, first)
+				continue
+			}
+			seen[key.Value] = written.Line
+			if !yield(key, n.Content[i+1]) {
+				return
 			}
 		}
 	}
@@ -157,40 +173,59 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 		r.wrong(n, v.Type(), path)
 		return
 	}
+
 	fields := fieldsOf(v.Type())
-	given := map[string]bool{}
+	stated := map[string]bool{}
 	for key, value := range r.pairs(n, path) {
-		at := join(path, key.Value)
 		i := fieldNamed(fields, key.Value)
 		if i < 0 {
 			hint := cmp.Or(elsewhere(fields, key.Value), nearest.Hint(key.Value, names(fields)))
-			r.at(CodeUnknownKey, key, at, hint, "there is no key %q", cut(key.Value))
+			r.report(CodeUnknownKey, key, join(path, key.Value), hint, "there is no key %q", cut(key.Value))
 			continue
 		}
-		given[key.Value] = true
-		f := fields[i]
-		r.places[at] = place{key.Line, key.Column}
-		if value.Kind == yaml.ScalarNode {
-			r.places[at] = place{value.Line, value.Column}
-		}
-		before := len(r.findings)
-		r.value(value, v.FieldByIndex(f.Index), at, f.Tag)
-		if f.Tag.Get("required") != "" && f.Type.Kind() == reflect.String && v.FieldByIndex(f.Index).String() == "" &&
-			len(r.findings) == before {
-			r.at(CodeBadValue, value, at, key.Value+": "+example(f), "%s is empty", key.Value)
-		}
+		stated[key.Value] = true
+		r.field(key, value, fields[i], v.FieldByIndex(fields[i].Index), join(path, key.Value))
 	}
+
 	for _, f := range fields {
-		if name := keyOf(f); f.Tag.Get("required") != "" && !given[name] {
-			r.at(CodeMissingKey, n, path, name+": "+example(f), "the key %s is missing", name)
+		if name := keyOf(f); isRequired(f) && !stated[name] {
+			r.report(CodeMissingKey, n, path, name+": "+example(f), "the key %s is missing", name)
 		}
 	}
 }
 
+// field reads the value of a key into the field f, which is into.
+func (r *reading) field(key, value *yaml.Node, f reflect.StructField, into reflect.Value, path string) {
+	r.places[path] = place{key.Line, key.Column}
+	if value.Kind == yaml.ScalarNode {
+		r.places[path] = place{value.Line, value.Column}
+	}
+
+	before := len(r.findings)
+	r.value(value, into, path, f.Tag)
+	isText := f.Type.Kind() == reflect.String
+	if isRequired(f) && isText && into.String() == "" && len(r.findings) == before {
+		r.report(CodeBadValue, value, path, key.Value+": "+example(f), "%s is empty", key.Value)
+	}
+}
+
+// isRequired reports whether the key of a field must be there.
+func isRequired(f reflect.StructField) bool { return f.Tag.Get("required") != "" }
+
 // otherWords are what keys are called by others.
-var otherWords = map[string]string{"system": "instructions", "system_prompt": "instructions", "prompt": "instructions", "name": "agent", "mcp": "mcp_servers", "servers": "mcp_servers",
-	"fallbacks": "model", "memory": "store", "database": "store", "base_url": "model: {name: PROVIDER:NAME, base_url: URL}",
-	"key_env": "model: {name: PROVIDER:NAME, key_env: NAME}"}
+var otherWords = map[string]string{
+	"system":        "instructions",
+	"system_prompt": "instructions",
+	"prompt":        "instructions",
+	"name":          "agent",
+	"mcp":           "mcp_servers",
+	"servers":       "mcp_servers",
+	"fallbacks":     "model",
+	"memory":        "store",
+	"database":      "store",
+	"base_url":      "model: {name: PROVIDER:NAME, base_url: URL}",
+	"key_env":       "model: {name: PROVIDER:NAME, key_env: NAME}",
+}
 
 // elsewhere returns a hint for a key that belongs to another object of an agent, or has another
 // name there. An empty hint means that neither is known.
@@ -223,16 +258,13 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 		return n.Value, n.Value
 	}
 	r.expanded[n] = e
+
 	for _, field := range e.callers {
-		hint := "in a header of an http, openapi or a2a tool it stands for the caller of the run; $${ writes ${ itself"
-		if strings.HasPrefix(path, "mcp_servers.") {
-			hint = "an MCP server is asked outside of runs, too; in Go: mcp.Options.Header"
-		}
-		r.at(CodeBadVariable, n, path, hint, "%s cannot stand here", cut(field))
+		r.report(CodeBadVariable, n, path, callerHint(path), "%s cannot stand here", cut(field))
 	}
 	for i, name := range e.names {
 		if keyLike(name) && modelReads(path) {
-			r.at(CodeBadValue, n, path, "remove it: secrets belong in keys such as env, headers and key",
+			r.report(CodeBadValue, n, path, "remove it: secrets belong in keys such as env, headers and key",
 				"the provider receives this text, and ${%s} is a secret", name)
 		}
 		if keyLike(name) || keyLike(path) || handedOn(path) {
@@ -242,56 +274,89 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 	return n.Value, e.written
 }
 
+// callerHint says where a field of the caller, such as ${caller.token}, can stand instead.
+func callerHint(path string) string {
+	if strings.HasPrefix(path, "mcp_servers.") {
+		return "an MCP server is asked outside of runs, too; in Go: mcp.Options.Header"
+	}
+	return "in a header of an http, openapi or a2a tool it stands for the caller of the run; $${ writes ${ itself"
+}
+
 // scalar reads a text, a number or a truth value. It reports whether it could.
 func (r *reading) scalar(n *yaml.Node, v reflect.Value, path string) bool {
 	if n.Kind != yaml.ScalarNode {
 		r.wrong(n, v.Type(), path)
 		return false
 	}
-	tag := n.ShortTag()
+
+	tag := n.ShortTag() // of the text as written
 	text, shown := r.said(n, path)
-	// A variable may stand for a number, although YAML wants it in quotes between braces.
-	open := shown != text
-	ok := false
+	s := scalar{text: text, tag: tag, open: shown != text}
+	if v.Kind() == reflect.Int && s.isTooLarge() {
+		r.report(CodeBadValue, n, path, "", "%s is out of range", cut(shown))
+		return false
+	}
+	if !s.into(v) {
+		r.wrong(n, v.Type(), path)
+		return false
+	}
+	return true
+}
+
+// scalar is a scalar of a file with its variables expanded.
+type scalar struct {
+	text string
+	tag  string // the type by YAML's rules, such as !!int
+	open bool   // a variable stands in it, so that the text alone says the type
+}
+
+// isTooLarge reports whether s is written as a whole number and none that a field can have.
+func (s scalar) isTooLarge() bool {
+	_, err := s.whole()
+	return s.tag == "!!int" && err != nil
+}
+
+func (s scalar) whole() (int64, error) {
+	return strconv.ParseInt(strings.ReplaceAll(s.text, "_", ""), 0, 32)
+}
+
+// into sets v to the value of s, if s has the type of v. A variable may stand for a number,
+// although YAML wants it in quotes between braces.
+func (s scalar) into(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:
-		ok = tag == "!!str" || tag == "!!timestamp"
-		if ok {
-			v.SetString(text)
+		if s.tag != "!!str" && s.tag != "!!timestamp" {
+			return false
 		}
+		v.SetString(s.text)
+		return true
+
 	case reflect.Bool:
-		if tag == "!!bool" || open {
-			b, err := strconv.ParseBool(strings.ToLower(text))
-			ok = err == nil
-			if ok {
-				v.SetBool(b)
-			}
+		b, err := strconv.ParseBool(strings.ToLower(s.text))
+		if err != nil || s.tag != "!!bool" && !s.open {
+			return false
 		}
+		v.SetBool(b)
+		return true
+
 	case reflect.Int:
-		if tag == "!!int" || open {
-			i, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 0, 32)
-			if err != nil && tag == "!!int" {
-				r.at(CodeBadValue, n, path, "", "%s is out of range", cut(shown))
-				return false
-			}
-			ok = err == nil
-			if ok {
-				v.SetInt(i)
-			}
+		i, err := s.whole()
+		if err != nil || s.tag != "!!int" && !s.open {
+			return false
 		}
+		v.SetInt(i)
+		return true
+
 	case reflect.Float64:
-		if tag == "!!int" || tag == "!!float" || open {
-			f, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
-			ok = err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
-			if ok {
-				v.SetFloat(f)
-			}
+		f, err := strconv.ParseFloat(strings.ReplaceAll(s.text, "_", ""), 64)
+		isNumber := s.tag == "!!int" || s.tag == "!!float" || s.open
+		if err != nil || !isNumber || math.IsNaN(f) || math.IsInf(f, 0) {
+			return false
 		}
+		v.SetFloat(f)
+		return true
 	}
-	if !ok {
-		r.wrong(n, v.Type(), path)
-	}
-	return ok
+	return false
 }
 
 // text reads what has a form of its own as text: a duration, an effect.
@@ -302,7 +367,7 @@ func (r *reading) text(n *yaml.Node, v reflect.Value, path string) bool {
 	}
 	text, shown := r.said(n, path)
 	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
-		r.at(CodeBadValue, n, path, "want "+wanted(v.Type()), "%q cannot be read", cut(shown))
+		r.report(CodeBadValue, n, path, "want "+wanted(v.Type()), "%q cannot be read", cut(shown))
 		return false
 	}
 	return true
@@ -313,16 +378,18 @@ func (r *reading) json(n *yaml.Node, v reflect.Value, path string) {
 	if !r.texts(n, path) {
 		return
 	}
-	if err := v.Addr().Interface().(*outside.JSON).UnmarshalYAML(n); err != nil {
-		message := err.Error()
-		f := &Finding{Code: CodeWrongType, Path: path, Line: n.Line, Column: n.Column, Message: message}
-		if m := yamlLine.FindStringSubmatch(message); m != nil {
-			f.Line, _ = strconv.Atoi(m[1])
-			f.Message = m[2]
-			f.Column = 1
-		}
-		r.found(f)
+	err := v.Addr().Interface().(*outside.JSON).UnmarshalYAML(n)
+	if err == nil {
+		return
 	}
+
+	f := &Finding{Code: CodeWrongType, Path: path, Line: n.Line, Column: n.Column, Message: err.Error()}
+	if m := yamlLine.FindStringSubmatch(f.Message); m != nil {
+		f.Line, _ = strconv.Atoi(m[1])
+		f.Message = m[2]
+		f.Column = 1
+	}
+	r.found(f)
 }
 
 // texts expands the variables in all texts below n. An expanded value is a text, even if it looks
@@ -337,9 +404,10 @@ func (r *reading) texts(n *yaml.Node, path string) bool {
 		}
 		return len(r.findings) == before
 	}
+
 	ok := true
 	for i, c := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 {
+		if n.Kind == yaml.MappingNode && i%2 == 0 { // a key
 			continue
 		}
 		ok = r.texts(c, path) && ok

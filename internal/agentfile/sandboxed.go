@@ -21,7 +21,7 @@ func (b *builder) needsSearch() {
 		return
 	}
 	if _, err := search.Open(b.env); err != nil {
-		b.tell("search: no search service is set up on this machine; a run needs one of " + searchVariables)
+		b.notice("search: no search service is set up on this machine; a run needs one of " + searchVariables)
 	}
 }
 
@@ -36,7 +36,7 @@ func (b *builder) needsSandbox() {
 		return // a fault, which is reported as such
 	}
 	if err := sandbox.Check(level); err != nil {
-		b.tell(err.Error() + "; on this machine the agent's commands and code are refused")
+		b.notice(err.Error() + "; on this machine the agent's commands and code are refused")
 	}
 }
 

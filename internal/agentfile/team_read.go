@@ -169,6 +169,6 @@ func (*Worker) schema() object {
 func (w *Worker) read(r *reading, n *yaml.Node, path string) {
 	r.wordOr(n, &w.Name, w, path)
 	if n.Kind == yaml.MappingNode && w.Name == "" && w.File == "" {
-		r.at(CodeMissingKey, n, path, "agent: NAME", "a worker has a name, a file or both")
+		r.report(CodeMissingKey, n, path, "agent: NAME", "a worker has a name, a file or both")
 	}
 }

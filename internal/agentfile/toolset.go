@@ -172,10 +172,10 @@ func (b *builder) outside(defs []outside.Definition, path, name string) (*outsid
 	}
 	for i, left := range set.LeftOut() {
 		if i == mostLeftOut {
-			b.tell(fmt.Sprintf("%s%d more were left out", name, len(set.LeftOut())-i))
+			b.notice(fmt.Sprintf("%s%d more were left out", name, len(set.LeftOut())-i))
 			break
 		}
-		b.tell(fmt.Sprintf("%sleft out: %s", name, left))
+		b.notice(fmt.Sprintf("%sleft out: %s", name, left))
 	}
 	b.hidden = append(b.hidden, set.Secrets()...)
 	return set, nil

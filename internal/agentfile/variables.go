@@ -9,6 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// variableHint says how a variable is written.
+const variableHint = "${NAME} or ${NAME:-default}; $${ writes ${ itself"
+
 // expanded is a scalar in which variables were replaced.
 type expanded struct {
 	written string   // what the file says, which is what findings show
@@ -21,60 +24,70 @@ type expanded struct {
 }
 
 // expand replaces ${NAME} and ${NAME:-default} in the text of n; $${ means ${. It returns nil if
-// there is nothing to replace. For any values, the result stays the text of one scalar.
+// there is nothing to replace. For any values, the result stays the text of one scalar. A text with
+// an invalid variable stays as it is.
 func (r *reading) expand(n *yaml.Node) *expanded {
 	if !strings.Contains(n.Value, "${") {
 		return nil
 	}
+
 	e := &expanded{written: n.Value}
 	var out strings.Builder
 	rest := n.Value
 	for {
 		before, after, found := strings.Cut(rest, "${")
-		out.WriteString(strings.TrimSuffix(before, "$"))
 		if !found {
-			if strings.HasSuffix(before, "$") {
-				out.WriteByte('$')
-			}
-			return e.into(n, out.String())
+			out.WriteString(before)
+			n.Value = out.String()
+			return e
 		}
-		if strings.HasSuffix(before, "$") { // $${
+		literal, escaped := strings.CutSuffix(before, "$")
+		out.WriteString(literal)
+		if escaped {
 			out.WriteString("${")
 			rest = after
 			continue
 		}
+
 		inner, tail, closed := strings.Cut(after, "}")
-		name, fallback, hasDefault := strings.Cut(inner, ":-")
-		switch {
-		case !closed:
-			r.at(CodeBadVariable, n, "", "${NAME} or ${NAME:-default}; $${ writes ${ itself", "a variable has no end: ${%s", cut(after))
-			return e.into(n, e.written)
-		case strings.HasPrefix(inner, "caller.") && !hasDefault:
-			e.callers = append(e.callers, "${"+inner+"}")
-			out.WriteString("${" + inner + "}")
-			rest = tail
-			continue
-		case !variableName(name):
-			r.at(CodeBadVariable, n, "", "${NAME} or ${NAME:-default}; $${ writes ${ itself", "%q is no name of a variable", cut(name))
-			return e.into(n, e.written)
+		if !closed {
+			r.report(CodeBadVariable, n, "", variableHint, "a variable has no end: ${%s", cut(after))
+			return e
 		}
-		value := r.env(name)
-		switch {
-		case value != "":
-			e.names, e.values = append(e.names, name), append(e.values, value)
-		case hasDefault:
-			value = fallback
-		default:
-			r.at(CodeMissingVariable, n, "", "set it, or write ${"+name+":-default}", "the variable %s is not set", name)
+		value, ok := r.variable(n, e, inner)
+		if !ok {
+			return e
 		}
 		out.WriteString(value)
 		rest = tail
 	}
 }
 
-func (e *expanded) into(n *yaml.Node, text string) *expanded {
-	n.Value = text
-	return e
+// variable returns the value of what stands between ${ and }, and records in e what it is. It
+// reports false for an invalid name.
+func (r *reading) variable(n *yaml.Node, e *expanded, inner string) (value string, ok bool) {
+	name, fallback, hasDefault := strings.Cut(inner, ":-")
+	switch {
+	case strings.HasPrefix(inner, "caller.") && !hasDefault:
+		field := "${" + inner + "}"
+		e.callers = append(e.callers, field)
+		return field, true
+	case !variableName(name):
+		r.report(CodeBadVariable, n, "", variableHint, "%q is no name of a variable", cut(name))
+		return "", false
+	}
+
+	value = r.env(name)
+	switch {
+	case value != "":
+		e.names = append(e.names, name)
+		e.values = append(e.values, value)
+	case hasDefault:
+		value = fallback
+	default:
+		r.report(CodeMissingVariable, n, "", "set it, or write ${"+name+":-default}", "the variable %s is not set", name)
+	}
+	return value, true
 }
 
 // variableName reports whether an environment variable can have this name.

@@ -118,6 +118,6 @@ func (b *builder) instructions() (string, error) {
 	if err != nil {
 		return "", finding(CodeBadFile, "agents_md", "agents_md: false leaves it out", "%s: %s", agentsMD, cause(err))
 	}
-	b.tell(fmt.Sprintf("%s of the root, %d bytes, is part of the instructions; agents_md: false leaves it out", agentsMD, len(text)))
+	b.notice(fmt.Sprintf("%s of the root, %d bytes, is part of the instructions; agents_md: false leaves it out", agentsMD, len(text)))
 	return a.Instructions + "\n\n# " + agentsMD + "\n\nThe workspace describes itself. This does not widen what the rules allow.\n\n" + string(text), nil
 }

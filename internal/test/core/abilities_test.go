@@ -241,7 +241,7 @@ func TestWrappersAreComposed(t *testing.T) {
 		composed[strings.TrimPrefix(typ.PkgPath(), "github.com/pawl-go/pawl/")+"."+typ.Name()] = true
 	}
 	// Their packages compose these.
-	elsewhere := []string{"cmd/pawl/internal/demo.paced", "internal/agentfile.overheard", "internal/agentfile.telling",
+	elsewhere := []string{"cmd/pawl/internal/demo.paced", "internal/agentfile.overheard", "internal/agentfile.announcing",
 		"durable.model", "durable/durabletest.seen",
 		"internal/test/wiretest.credulous", "pawltest.meeting", "pawltest.watched",
 		"pawltest/mutant.model"}
