@@ -2,8 +2,6 @@ package agentfile
 
 // keys_team.go: the keys of teams and handoffs.
 
-import ()
-
 // Team describes an agent that leads others. Package team has the managers.
 type Team struct {
 	// How work is delegated: strategic (the lead plans phases, workers execute them, the lead sums
@@ -49,7 +47,7 @@ type Worker struct {
 	// For a script: its tools that direct steps may name. Default: all of them.
 	Tools []string `yaml:"tools"`
 
-	of *Agent
+	of *Agent // nil before the whole file was read, and for an agent that does not exist
 }
 
 // Agent is who works; nil before the file was read whole.
@@ -96,7 +94,12 @@ func (t *Team) path() string {
 // leads reports whether a team leads back to one of its agents, or stands too deep.
 func (a *Agent) leads(to *Agent, deep int) bool {
 	for _, w := range a.group().Workers {
-		if w.of == to || deep > mostNested || w.of != nil && w.of != a && w.of.leads(to, deep+1) {
+		switch {
+		case w.of == to || deep > mostNested:
+			return true
+		case w.of == nil || w.of == a:
+			continue
+		case w.of.leads(to, deep+1):
 			return true
 		}
 	}

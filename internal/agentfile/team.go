@@ -12,8 +12,13 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// asks are the tools by which each manager asks its lead.
-var asks = map[string][]string{"": {"make_plan", "sum_up"}, "strategic": {"make_plan", "sum_up"}, "router": {"choose_worker", "sum_up"}, "script": {"write_script", "sum_up"}}
+// asks are the tools by which each manager asks its lead. A network, which has none, is not in it.
+var asks = map[string][]string{
+	"":          {"make_plan", "sum_up"},
+	"strategic": {"make_plan", "sum_up"},
+	"router":    {"choose_worker", "sum_up"},
+	"script":    {"write_script", "sum_up"},
+}
 
 // workers returns stand-ins for the tools of a team, which rules may name: tools that give work to
 // workers, and tools that ask the lead.
@@ -22,10 +27,10 @@ func (a *Agent) workers() (out []*pawl.Tool) {
 	if len(t.Workers) == 0 {
 		return nil
 	}
+
 	names := slices.Clone(asks[t.Manager])
 	prefix := ""
 	if t.Manager == handoffs {
-		names = nil
 		prefix = team.TransferPrefix
 	}
 	for _, w := range t.Workers {
@@ -40,18 +45,11 @@ func (a *Agent) workers() (out []*pawl.Tool) {
 // team makes a team of an agent that is built: it builds the workers and replaces the agent by its
 // lead.
 func (b *builder) team(ctx context.Context, built *Built) (err error) {
-	a := b.agent
 	t := b.agent.group()
-	if t.Manager != "network" && t.Manager != handoffs {
-		for _, k := range []struct {
-			path  string
-			there bool
-		}{{"tools", len(built.Tools) > 0}, {"tool_choice", a.Choice != nil}} {
-			if k.there {
-				return finding(CodeConflict, k.path, "give them to a worker, or lead with manager: network", "the lead of such a team calls no tools of its own")
-			}
-		}
+	if err := b.callsNoTools(t, built); err != nil {
+		return err
 	}
+
 	var all []*Built
 	defer func() {
 		for _, w := range all {
@@ -62,33 +60,84 @@ func (b *builder) team(ctx context.Context, built *Built) (err error) {
 	}()
 	var workers []team.Worker
 	for i, w := range t.Workers {
-		path := index(t.path(), i)
-		if w.of == nil {
-			return finding(CodeUnknownWorker, path, "Load reads files with teams", "worker %d was not read", i+1)
-		}
-		o := b.opts
-		o.Tools = nil
-		o.Bare = false
-		o.Approve = o.Inner
-		one, err := w.of.Build(ctx, &o)
+		one, err := b.worker(ctx, w, i)
 		if err != nil {
 			return err
 		}
 		all = append(all, one)
-		one.Agent.Name = w.Name
-		for k, name := range w.Tools {
-			var known []string
-			for _, t := range one.Tools {
-				known = append(known, t.Name)
-			}
-			if !slices.Contains(known, name) {
-				return finding(CodeUnknownTool, index(path+".tools", k), nearest.Hint(name, known), "%s has no tool %q", w.Name, cut(name))
-			}
+		if err := w.hasTools(one, index(t.path(), i)); err != nil {
+			return err
 		}
 		workers = append(workers, team.Worker{Agent: one.Agent, Description: w.Description, Tools: w.Tools})
 	}
+
+	if err := b.lead(ctx, built, workers); err != nil {
+		return err
+	}
+	built.adopt(all)
+	return nil
+}
+
+// callsNoTools returns the finding for a lead that has tools of its own under a manager that lets
+// it call none.
+func (b *builder) callsNoTools(t *Team, built *Built) error {
+	if t.Manager == "network" || t.Manager == handoffs {
+		return nil
+	}
+	path := ""
+	switch {
+	case len(built.Tools) > 0:
+		path = "tools"
+	case b.agent.Choice != nil:
+		path = "tool_choice"
+	default:
+		return nil
+	}
+	return finding(CodeConflict, path, "give them to a worker, or lead with manager: network",
+		"the lead of such a team calls no tools of its own")
+}
+
+// worker builds the i-th worker of a team.
+func (b *builder) worker(ctx context.Context, w Worker, i int) (*Built, error) {
+	if w.of == nil {
+		path := index(b.agent.group().path(), i)
+		return nil, finding(CodeUnknownWorker, path, "Load reads files with teams", "worker %d was not read", i+1)
+	}
+	o := b.opts
+	o.Tools = nil
+	o.Bare = false
+	o.Approve = o.Inner
+	one, err := w.of.Build(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	one.Agent.Name = w.Name
+	return one, nil
+}
+
+// hasTools returns the finding for a tool that direct steps may name and that the worker, which
+// was built, does not have.
+func (w Worker) hasTools(built *Built, path string) error {
+	var known []string
+	for _, t := range built.Tools {
+		known = append(known, t.Name)
+	}
+	for k, name := range w.Tools {
+		if !slices.Contains(known, name) {
+			return finding(CodeUnknownTool, index(path+".tools", k), nearest.Hint(name, known),
+				"%s has no tool %q", w.Name, cut(name))
+		}
+	}
+	return nil
+}
+
+// lead replaces the agent of built by one that leads workers.
+func (b *builder) lead(ctx context.Context, built *Built, workers []team.Worker) (err error) {
+	a := b.agent
+	t := a.group()
 	if t.Manager == handoffs {
-		built.Agent, err = team.Handoff(built.Agent, &team.HandoffOptions{WithoutCalls: a.HandoffPass == "texts"}, workers...)
+		o := &team.HandoffOptions{WithoutCalls: a.HandoffPass == "texts"}
+		built.Agent, err = team.Handoff(built.Agent, o, workers...)
 	} else {
 		built.Agent, err = t.make(built.Agent, workers)
 	}
@@ -97,20 +146,25 @@ func (b *builder) team(ctx context.Context, built *Built) (err error) {
 		built.Tools = slices.DeleteFunc(built.Tools, func(t *pawl.Tool) bool { return t.Name == "result_read" })
 	}
 	if err != nil {
-		return finding(CodeDuplicateName, t.path(), "", "%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("team %s: ", a.Name)))
+		text := strings.TrimPrefix(err.Error(), fmt.Sprintf("team %s: ", a.Name))
+		return finding(CodeDuplicateName, t.path(), "", "%s", text)
 	}
-	own := built.Close
-	built.Close = func() {
-		for _, w := range all {
+	return nil
+}
+
+// adopt makes the workers part of b: they are closed with it, and their tools and secrets count.
+func (b *Built) adopt(workers []*Built) {
+	own := b.Close
+	b.Close = func() {
+		for _, w := range workers {
 			w.Close()
 		}
 		own()
 	}
-	for _, w := range all {
-		built.Hidden = append(built.Hidden, w.Hidden...)
-		built.Within = append(append(built.Within, w.Tools...), w.Within...)
+	for _, w := range workers {
+		b.Hidden = append(b.Hidden, w.Hidden...)
+		b.Within = append(append(b.Within, w.Tools...), w.Within...)
 	}
-	return nil
 }
 
 // make makes the team.

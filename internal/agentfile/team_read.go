@@ -18,12 +18,14 @@ import (
 // read already is an error.
 func (r *reading) workerFile(file, name, path string) *Agent {
 	if filepath.IsAbs(file) || outward(file) {
-		r.placed(CodeBadFile, path, "a file in the same folder or below", "%s leads out of the folder of this file", cut(file))
+		r.placed(CodeBadFile, path, "a file in the same folder or below",
+			"%s leads out of the folder of this file", cut(file))
 		return nil
 	}
 	full := filepath.Join(r.dir, filepath.FromSlash(file))
 	if slices.Contains(r.chain, full) || full == filepath.Clean(r.file) || len(r.chain) > mostNested {
-		r.placed(CodeBadFile, path, "an agent cannot be its own worker", "%s is read already, or managers are nested too deep", cut(file))
+		r.placed(CodeBadFile, path, "an agent cannot be its own worker",
+			"%s is read already, or managers are nested too deep", cut(file))
 		return nil
 	}
 	text, err := readBounded(full)
@@ -31,17 +33,24 @@ func (r *reading) workerFile(file, name, path string) *Agent {
 		r.placed(CodeBadFile, path, "", "%s: %s", file, cause(err))
 		return nil
 	}
-	inner := &reading{file: full, dir: filepath.Dir(full), env: r.env, expanded: map[*yaml.Node]*expanded{},
-		chain: append(slices.Clip(r.chain), filepath.Clean(r.file))}
+
+	inner := &reading{
+		file:     full,
+		dir:      filepath.Dir(full),
+		env:      r.env,
+		expanded: map[*yaml.Node]*expanded{},
+		chain:    append(slices.Clip(r.chain), filepath.Clean(r.file)),
+	}
 	f := inner.parsed(text)
 	for _, one := range inner.findings {
 		if len(r.findings) < mostFindings {
 			r.findings = append(r.findings, one)
 		}
 	}
-	if len(f.Agents) == 0 {
+	if len(f.Agents) == 0 { // its findings say why
 		return nil
 	}
+
 	a, err := f.Agent(name)
 	if err != nil {
 		one := FindingsOf(err)[0]
@@ -54,8 +63,7 @@ func (r *reading) workerFile(file, name, path string) *Agent {
 // teams links the workers that agents of a file name, and reports unknown workers and cycles.
 func (r *reading) teams(f *File) {
 	for _, a := range f.Agents {
-		t := a.group()
-		if a.Team == nil && a.Handoffs == nil || a.linked {
+		if a.isAlone() || a.linked {
 			continue
 		}
 		r.places = a.at
@@ -63,43 +71,63 @@ func (r *reading) teams(f *File) {
 			r.placed(CodeConflict, handoffs, "remove one of the two", "an agent leads a team, or hands over")
 			continue
 		}
-		seen := map[string]bool{}
-		for i := range t.Workers {
-			w, path := &t.Workers[i], index(t.path(), i)
-			if w.File != "" {
-				w.of = r.workerFile(w.File, w.Name, path+".file")
-			} else {
-				w.of = r.workerHere(f, a, w.Name, path)
-			}
-			if w.of == nil {
-				continue
-			}
-			w.of.leaders = append(w.of.leaders, a)
-			w.Name = w.of.Name
-			if seen[w.Name] {
-				r.placed(CodeDuplicateName, path, "remove one of them", "two workers are named %s", w.Name)
-			}
-			seen[w.Name] = true
-		}
+		r.link(f, a)
 		if a.Team != nil {
 			r.teamNames(a.Team)
 		}
 	}
+
 	for _, a := range f.Agents {
-		if t := a.group(); a.leads(a, 0) {
+		if a.leads(a, 0) {
 			r.places = a.at
-			hint := "an agent cannot be its own worker, or the worker of its workers"
-			if t.Manager == handoffs {
-				hint = "list all agents in the handoffs of the first: each of them can hand over to the others, and back"
-			}
-			r.placed(CodeConflict, t.path(), hint, "%s is its own worker, or managers are nested too deep", a.Name)
-			for i := range t.Workers {
-				t.Workers[i].of = nil
-			}
+			r.unlink(a)
 		}
 	}
 }
 
+// isAlone reports whether a leads no team and hands over to no other agent.
+func (a *Agent) isAlone() bool { return a.Team == nil && a.Handoffs == nil }
+
+// link finds the agents that work for a.
+func (r *reading) link(f *File, a *Agent) {
+	t := a.group()
+	seen := map[string]bool{}
+	for i := range t.Workers {
+		w := &t.Workers[i]
+		path := index(t.path(), i)
+		if w.File != "" {
+			w.of = r.workerFile(w.File, w.Name, path+".file")
+		} else {
+			w.of = r.workerHere(f, a, w.Name, path)
+		}
+		if w.of == nil {
+			continue
+		}
+
+		w.of.leaders = append(w.of.leaders, a)
+		w.Name = w.of.Name
+		if seen[w.Name] {
+			r.placed(CodeDuplicateName, path, "remove one of them", "two workers are named %s", w.Name)
+		}
+		seen[w.Name] = true
+	}
+}
+
+// unlink reports that a leads back to itself, and takes its workers from it, so that what follows
+// the workers comes to an end.
+func (r *reading) unlink(a *Agent) {
+	t := a.group()
+	hint := "an agent cannot be its own worker, or the worker of its workers"
+	if t.Manager == handoffs {
+		hint = "list all agents in the handoffs of the first: each of them can hand over to the others, and back"
+	}
+	r.placed(CodeConflict, t.path(), hint, "%s is its own worker, or managers are nested too deep", a.Name)
+	for i := range t.Workers {
+		t.Workers[i].of = nil
+	}
+}
+
+// workerHere returns the agent of the same file with this name, or reports that there is none.
 func (r *reading) workerHere(f *File, lead *Agent, name, path string) *Agent {
 	var others []string
 	for _, b := range f.Agents {
@@ -116,7 +144,7 @@ func (r *reading) workerHere(f *File, lead *Agent, name, path string) *Agent {
 	return nil
 }
 
-// teamNames reports unknown names of workers.
+// teamNames reports unknown names of workers, and keys that the manager of a team does not use.
 func (r *reading) teamNames(t *Team) {
 	var all []string
 	for _, w := range t.Workers {
@@ -133,20 +161,36 @@ func (r *reading) teamNames(t *Team) {
 		check(rule.Worker, index("team.rules", i)+".worker")
 	}
 	check(t.Default, "team.default")
+
 	if len(t.Workers) == 0 {
 		r.placed(CodeMissingKey, "team", "workers: [NAME]", "a team has workers")
 	}
+	r.unusedKeys(t)
+}
+
+// unusedKeys reports keys that the manager of a team does not use.
+func (r *reading) unusedKeys(t *Team) {
 	for _, k := range []struct {
-		key   string
-		there bool
-		of    []string
-	}{{"rules", t.Rules != nil, []string{"router"}}, {"default", t.Default != "", []string{"router"}}, {"on_failure", t.OnFailure != "", []string{"", "strategic", "script"}},
-		{"tries", t.Tries != nil, []string{"", "strategic", "script"}}, {"max_phases", t.MaxPhases != nil, []string{"", "strategic"}}, {"prompt", t.Prompt != "", []string{"", "strategic", "router", "script"}}} {
-		if k.there && !slices.Contains(k.of, t.Manager) {
-			r.placed(CodeConflict, "team."+k.key, "manager: "+strings.TrimLeft(strings.Join(k.of, " or "), " or"), "%s has no meaning for the manager %s", k.key, cmp.Or(t.Manager, "strategic"))
+		key      string
+		stated   bool
+		managers []string // that use the key; strategic is the default
+	}{
+		{"rules", t.Rules != nil, []string{"router"}},
+		{"default", t.Default != "", []string{"router"}},
+		{"on_failure", t.OnFailure != "", []string{"strategic", "script"}},
+		{"tries", t.Tries != nil, []string{"strategic", "script"}},
+		{"max_phases", t.MaxPhases != nil, []string{"strategic"}},
+		{"prompt", t.Prompt != "", []string{"strategic", "router", "script"}},
+	} {
+		manager := cmp.Or(t.Manager, "strategic")
+		if k.stated && !slices.Contains(k.managers, manager) {
+			r.placed(CodeConflict, "team."+k.key, "manager: "+strings.Join(k.managers, " or "),
+				"%s has no meaning for the manager %s", k.key, manager)
 		}
 	}
-	if t.Tries != nil && (t.OnFailure == "" || t.OnFailure == "stop") && t.Rules == nil {
+
+	triesAgain := t.OnFailure != "" && t.OnFailure != "stop"
+	if t.Tries != nil && !triesAgain && t.Rules == nil {
 		r.placed(CodeConflict, "team.tries", "on_failure: retry", "tries counts only with retry and replan")
 	}
 }
