@@ -32,7 +32,8 @@ func (a *Agent) CheckEffects(ctx context.Context, o *Options) (faults, unstated 
 
 	if room, taken := built.Room(); taken*10 > room*6 && room > 0 {
 		faults = Findings{a.found(finding(CodeBadValue, "tools", "let the model find tools: tool_search: on",
-			"instructions and tools take about %d tokens, more than 60 %% of the room of %d in the context window", taken, room))}
+			"instructions and tools take about %d tokens, more than 60 %% of the room of %d in the context window",
+			taken, room))}
 	}
 	return faults, a.unstated(built.Tools)
 }
@@ -57,13 +58,13 @@ func (a *Agent) unstated(tools []*pawl.Tool) Findings {
 // Room returns the tokens of the context window without a quarter for the reply, and about how many
 // of them instructions and tools take. A room of 0 means that the window is unknown.
 func (b *Built) Room() (room, taken int) {
-	taken = len(b.Agent.Instructions)
+	bytes := len(b.Agent.Instructions)
 	for _, t := range b.Tools {
 		if !t.Deferred {
-			taken += len(t.Name) + len(t.Description) + len(t.Input)
+			bytes += len(t.Name) + len(t.Description) + len(t.Input)
 		}
 	}
-	return b.Window - b.Window/4, taken / 3
+	return b.Window - b.Window/4, bytes / 3 // about three bytes a token
 }
 
 // dry is o for an agent that will not run.
@@ -71,5 +72,12 @@ func (o *Options) dry() *Options {
 	if o == nil {
 		return &Options{Dry: true}
 	}
-	return &Options{Getenv: o.Getenv, Dry: true, Connect: o.Connect, Notice: o.Notice, Catalog: o.Catalog, Now: o.Now}
+	return &Options{
+		Getenv:  o.Getenv,
+		Dry:     true,
+		Connect: o.Connect,
+		Notice:  o.Notice,
+		Catalog: o.Catalog,
+		Now:     o.Now,
+	}
 }

@@ -20,15 +20,19 @@ import (
 
 // File is the result of reading a file: an agent for each of its documents.
 type File struct {
-	Name   string
+	// Name is the name of the file as it was given to Load or Parse.
+	Name string
+
+	// Agents are the agents of the documents that are not empty, in their order.
 	Agents []*Agent
 }
 
 // LoadOptions configure Load and Parse. Nil means the defaults.
 type LoadOptions struct {
-	Getenv func(string) string // nil means os.Getenv
+	// Getenv returns the value of a variable, or "". Nil means os.Getenv.
+	Getenv func(string) string
 
-	// for Parse: the base of relative names; empty means the directory of name
+	// Dir is the base of relative names, for Parse. Empty means the directory of the file's name.
 	Dir string
 }
 
@@ -46,13 +50,14 @@ func Load(name string, o *LoadOptions) (*File, error) {
 	return Parse(name, text, o)
 }
 
-// readBounded reads no more of a file than is looked at.
+// readBounded reads a file up to one byte over its maximum, which is then reported.
 func readBounded(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, errors.New("it is a directory")
 	}
@@ -93,7 +98,8 @@ var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(@[A-Za-z0-9
 // agent reads one document.
 func (r *reading) agent(root *yaml.Node) *Agent {
 	a := &Agent{file: r.file, dir: r.dir}
-	r.places, r.secrets = places{"": {root.Line, root.Column}}, nil
+	r.places = places{"": {root.Line, root.Column}}
+	r.secrets = nil
 	before := len(r.findings)
 	if agentframework.Is(root) {
 		r.framework(root, a)
@@ -101,19 +107,25 @@ func (r *reading) agent(root *yaml.Node) *Agent {
 		r.object(real(root), reflect.ValueOf(a).Elem(), "")
 	}
 	if a.Name != "" && !agentName.MatchString(a.Name) {
-		r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most, and a version after @: clerk@2", "%q is no name of an agent", cut(a.Name))
+		r.placed(CodeBadValue, "agent",
+			"letters, digits, _, - and ., 64 at most, and a version after @: clerk@2",
+			"%q is no name of an agent", cut(a.Name))
 	}
+
+	// Servers that could not be read would be reported twice.
 	if len(r.findings) == before {
 		for _, f := range a.wrongServers() {
 			r.placed(f.Code, f.Path, f.Hint, "%s", f.Message)
 		}
 	}
+
 	for path := range r.places {
-		if strings.HasPrefix(path, "!") {
+		if strings.HasPrefix(path, "!") { // a mark of wrong
 			delete(r.places, path)
 		}
 	}
-	a.at, a.secrets = r.places, r.secrets
+	a.at = r.places
+	a.secrets = r.secrets
 	for _, f := range r.findings[before:] {
 		if f.Warning() {
 			a.warnings = append(a.warnings, f)
@@ -134,12 +146,13 @@ func (r *reading) placed(code Code, path, hint, format string, args ...any) {
 // Agent returns the agent of this name. An empty name means the only agent, or the only agent that
 // is no worker of another in the file. The error is a *Finding.
 func (f *File) Agent(name string) (*Agent, error) {
-	var all []string
 	if name == "" {
 		if leads := f.leads(); len(leads) == 1 {
 			return leads[0], nil
 		}
 	}
+
+	var all []string
 	for _, a := range f.Agents {
 		if a.Name == name {
 			return a, nil
@@ -147,17 +160,31 @@ func (f *File) Agent(name string) (*Agent, error) {
 		all = append(all, a.Name)
 	}
 	if name == "" {
-		return nil, &Finding{Code: CodeConflict, File: f.Name, Message: "there are several agents in it", Hint: "say which: " + strings.Join(all, ", ")}
+		return nil, &Finding{
+			Code:    CodeConflict,
+			File:    f.Name,
+			Message: "there are several agents in it",
+			Hint:    "say which: " + strings.Join(all, ", "),
+		}
 	}
-	return nil, &Finding{Code: CodeUnknownWorker, File: f.Name, Message: "no agent is named " + name, Hint: nearest.Hint(name, all)}
+	return nil, &Finding{
+		Code:    CodeUnknownWorker,
+		File:    f.Name,
+		Message: "no agent is named " + name,
+		Hint:    nearest.Hint(name, all),
+	}
 }
 
 // leads returns the agents that are no workers.
 func (f *File) leads() (out []*Agent) {
+	working := map[*Agent]bool{}
 	for _, a := range f.Agents {
-		if !slices.ContainsFunc(f.Agents, func(b *Agent) bool {
-			return slices.ContainsFunc(b.group().Workers, func(w Worker) bool { return w.of == a })
-		}) {
+		for _, w := range a.group().Workers {
+			working[w.of] = true
+		}
+	}
+	for _, a := range f.Agents {
+		if !working[a] {
 			out = append(out, a)
 		}
 	}
@@ -185,12 +212,15 @@ func (r *reading) framework(root *yaml.Node, a *Agent) {
 			return at.line, at.column
 		},
 	})
+
 	if native.Agent != nil {
 		r.object(native.Agent, reflect.ValueOf(a).Elem(), "")
 	}
 	if native.Model != nil {
 		a.Model = Models{{Name: native.ModelName, made: native.Model}}
 	}
+
+	// In this form workers are always in files, so there is nothing to link in this one.
 	a.linked = true
 	for _, w := range native.Workers {
 		of := r.workerFile(w.File, "", w.Path)
