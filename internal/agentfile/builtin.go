@@ -32,7 +32,10 @@ import (
 
 // Set is a set of tools under the name by which it was asked for.
 type Set struct {
-	Name  string
+	// Name is the name of a family, mcp:NAME, the name of a file of definitions, or the path of a
+	// definition in the agent's file. Empty means the tools of Options.
+	Name string
+
 	Tools pawl.Toolset
 }
 
@@ -53,13 +56,8 @@ var families = []struct {
 	{"schedule", true, (*builtin).schedule},
 	{"shell", false, (*builtin).shell},
 	{"code", false, (*builtin).code},
-	{"plan", false, func(b *builtin) (pawl.Toolset, error) {
-		return plan.New(&plan.Options{DataFlow: b.agent.DataFlow}), nil
-	}},
-	{"todo", false, func(b *builtin) (pawl.Toolset, error) {
-		b.kept, b.pinned = append(b.kept, todo.Middleware()), todo.Pinned
-		return todo.New(), nil
-	}},
+	{"plan", false, (*builtin).plan},
+	{"todo", false, (*builtin).todo},
 }
 
 // SetNames returns the names of the sets of built-in tools, in the order in which they are listed.
@@ -90,7 +88,13 @@ type builtin struct {
 // builtins opens the sets that the agent names, each once, in the order of families, for one user
 // or for all. Close it. Errors are *Finding.
 func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, err error) {
-	b := &builtin{agent: a, env: env, now: now, db: NewDatabase(a.store(), env, false), callable: new(pawl.Registry)}
+	b := &builtin{
+		agent:    a,
+		env:      env,
+		now:      now,
+		db:       NewDatabase(a.store(), env, false),
+		callable: new(pawl.Registry),
+	}
 	b.closers = append(b.closers, b.db)
 	if !forAll {
 		scope := a.Store.Scope()
@@ -101,17 +105,10 @@ func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, 
 			b.close()
 		}
 	}()
-	chosen := map[string]string{} // the path of each name
-	for i, t := range a.Tools {
-		if name := strings.TrimSpace(t.Set); name != "" && chosen[name] == "" {
-			if !slices.Contains(SetNames(), name) {
-				return nil, unknownSet(name, index("tools", i))
-			}
-			chosen[name] = index("tools", i)
-		}
-	}
-	if a.Memory != nil && chosen["remember"] == "" {
-		chosen["remember"] = "memory"
+
+	chosen, err := a.chosen()
+	if err != nil {
+		return nil, err
 	}
 	for _, f := range families {
 		b.db.create = b.db.create || now && f.writes && chosen[f.name] != ""
@@ -122,14 +119,44 @@ func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, 
 		}
 		set, err := f.open(b)
 		if err != nil {
-			if f1 := new(Finding); errors.As(err, &f1) && f1.Path == "" {
-				f1.Path = chosen[f.name]
+			if fault := new(Finding); errors.As(err, &fault) && fault.Path == "" {
+				fault.Path = chosen[f.name]
 			}
 			return nil, err
 		}
 		b.sets = append(b.sets, Set{f.name, set})
 	}
 	return b, nil
+}
+
+// chosen returns the names of the built-in sets that a has, each with the path that names it first.
+// The key memory brings the set remember.
+func (a *Agent) chosen() (map[string]string, error) {
+	chosen := map[string]string{}
+	for i, t := range a.Tools {
+		name := strings.TrimSpace(t.Set)
+		if name == "" || chosen[name] != "" {
+			continue
+		}
+		if !slices.Contains(SetNames(), name) {
+			return nil, unknownSet(name, index("tools", i))
+		}
+		chosen[name] = index("tools", i)
+	}
+	if a.Memory != nil && chosen["remember"] == "" {
+		chosen["remember"] = "memory"
+	}
+	return chosen, nil
+}
+
+func (b *builtin) plan() (pawl.Toolset, error) {
+	return plan.New(&plan.Options{DataFlow: b.agent.DataFlow}), nil
+}
+
+func (b *builtin) todo() (pawl.Toolset, error) {
+	b.kept = append(b.kept, todo.Middleware())
+	b.pinned = todo.Pinned
+	return todo.New(), nil
 }
 
 func unknownSet(name, path string) *Finding {
@@ -211,9 +238,15 @@ func cause(err error) string {
 func (b *builtin) http() (pawl.Toolset, error) {
 	fetch, err := http.New(&http.Options{Allow: b.agent.HTTPAllow})
 	if err != nil {
-		return nil, finding(CodeBadValue, "http_allow", "", "%s", strings.TrimPrefix(err.Error(), "http tools: allow: "))
+		return nil, badAllow("http_allow", err, "http tools: allow: ")
 	}
 	return fetch, nil
+}
+
+// badAllow returns the finding for a list of addresses that a package refused. prefix is how the
+// package begins its error.
+func badAllow(path string, err error, prefix string) error {
+	return finding(CodeBadValue, path, "", "%s", strings.TrimPrefix(err.Error(), prefix))
 }
 
 func (b *builtin) search() (pawl.Toolset, error) {
@@ -228,7 +261,7 @@ func (b *builtin) search() (pawl.Toolset, error) {
 	}
 	find, err := search.New(engine, &search.Options{Allow: b.agent.HTTPAllow, Embedder: ranks})
 	if err != nil {
-		return nil, finding(CodeBadValue, "http_allow", "", "%s", strings.TrimPrefix(err.Error(), "search tools: allow: "))
+		return nil, badAllow("http_allow", err, "search tools: allow: ")
 	}
 	return find, nil
 }
@@ -249,15 +282,24 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := shell.New(b.agent.Directory(), &shell.Options{Level: level, Hosts: b.agent.SandboxHosts,
-		Read: b.agent.all("sandbox_read", b.agent.SandboxRead), Env: b.agent.SandboxEnv, Toolchains: tools,
-		Limits: limits, Protect: places})
+
+	run, err := shell.New(b.agent.Directory(), &shell.Options{
+		Level:      level,
+		Hosts:      b.agent.SandboxHosts,
+		Read:       b.agent.all("sandbox_read", b.agent.SandboxRead),
+		Env:        b.agent.SandboxEnv,
+		Toolchains: tools,
+		Limits:     limits,
+		Protect:    places,
+	})
 	if err != nil {
 		return nil, b.agent.noRoot(err)
 	}
+
 	if b.now { // a run whose every command would be refused is refused beforehand
 		if err := sandbox.Check(level); err != nil {
-			return nil, finding(CodeUnavailable, "", "pawl doctor lists the levels that can be enforced; docs/security.md compares them", "shell: %v", err)
+			return nil, finding(CodeUnavailable, "",
+				"pawl doctor lists the levels that can be enforced; docs/security.md compares them", "shell: %v", err)
 		}
 	}
 	return run, nil
@@ -275,9 +317,13 @@ func (b *builtin) code() (pawl.Toolset, error) {
 		b.closers = append(b.closers, py)
 		in = py
 	}
+
 	if b.now {
 		if err := in.Check(); err != nil {
-			return nil, finding(CodeUnavailable, "", "pawl doctor says what can be enforced; the embedded interpreter needs nothing (code: embedded, --code embedded)", "code: %v", err)
+			return nil, finding(CodeUnavailable, "",
+				"pawl doctor says what can be enforced; "+
+					"the embedded interpreter needs nothing (code: embedded, --code embedded)",
+				"code: %v", err)
 		}
 	}
 	return code.New(in, nil)
@@ -294,8 +340,8 @@ func (b *builtin) knowledge() (pawl.Toolset, error) {
 		}
 	}
 	return b.db.toolset(false, func(db store.Store) (pawl.Toolset, error) {
-		return knowledge.New(db, &knowledge.Options{Scope: b.scope, Threads: db, Embedder: e,
-			Shared: b.agent.Store.Shared}), nil
+		o := &knowledge.Options{Scope: b.scope, Threads: db, Embedder: e, Shared: b.agent.Store.Shared}
+		return knowledge.New(db, o), nil
 	})
 }
 
@@ -310,9 +356,16 @@ func (b *builtin) remember() (pawl.Toolset, error) {
 			trusted = append(trusted, name)
 		}
 	}
+
 	m := cmp.Or(b.agent.Memory, &Memory{})
-	o := &remember.Options{Scope: b.scope, Embedder: e, Trusted: trusted, NoRecall: m.Recall == "off",
-		Write: m.Write, Open: func() (store.Memories, error) { return b.db.Create() }}
+	o := &remember.Options{
+		Scope:    b.scope,
+		Embedder: e,
+		Trusted:  trusted,
+		NoRecall: m.Recall == "off",
+		Write:    m.Write,
+		Open:     func() (store.Memories, error) { return b.db.Create() },
+	}
 	if m.Scope == "agent" {
 		o.Agent = cmp.Or(b.agent.Name, "pawl")
 	}
@@ -350,24 +403,34 @@ func (b *builtin) schedule() (pawl.Toolset, error) {
 
 // zoneOf returns the IANA zone of times without one: the agent's, then that in TZ, then the
 // machine's, then UTC.
-func zoneOf(said string, env func(string) string) (string, error) {
-	if said != "" {
-		if _, err := time.LoadLocation(said); err != nil || said == "Local" {
-			return "", finding(CodeBadValue, "zone", "an IANA zone, such as Europe/Oslo or UTC", "there is no zone %q", said)
+func zoneOf(stated string, env func(string) string) (string, error) {
+	if stated != "" {
+		if !isZone(stated) {
+			return "", finding(CodeBadValue, "zone", zoneHint, "there is no zone %q", stated)
 		}
-		return said, nil
+		return stated, nil
 	}
+
 	names := []string{strings.TrimPrefix(env("TZ"), ":")}
 	if path, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
 		_, name, _ := strings.Cut(filepath.ToSlash(path), "zoneinfo/")
 		names = append(names, name)
 	}
 	for _, name := range names {
-		if _, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" {
+		if name != "" && isZone(name) {
 			return name, nil
 		}
 	}
 	return "UTC", nil
+}
+
+const zoneHint = "an IANA zone, such as Europe/Oslo or UTC"
+
+// isZone reports whether time knows a zone of this name. Local is none, because it differs from
+// machine to machine.
+func isZone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != "Local"
 }
 
 // Directory returns the root directory of the file tools: Root, relative to the agent's file, or

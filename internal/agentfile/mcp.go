@@ -57,20 +57,25 @@ func (a *Agent) wrongServers() (all Findings) {
 		if len(names) > 0 {
 			hint = nearest.Hint(t.MCP, names)
 		}
-		all = append(all, finding(CodeUnknownServer, index("tools", i)+".mcp", hint, "no server in mcp_servers is named %q", cut(t.MCP)))
+		all = append(all, finding(CodeUnknownServer, index("tools", i)+".mcp", hint,
+			"no server in mcp_servers is named %q", cut(t.MCP)))
 	}
+
 	for _, name := range names {
 		s := a.Servers[name]
 		s.Name = name
 		path := "mcp_servers." + name
 		if err := s.Check(); err != nil {
-			all = append(all, finding(CodeBadServer, path, "docs/yaml.md has the keys", "%v", err))
+			all = append(all, finding(CodeBadServer, path, serverHint, "%v", err))
 		} else if !used[name] {
-			all = append(all, finding(CodeReported, path, "write {mcp: "+name+"} among tools", "nothing takes the tools of the server %s", name))
+			all = append(all, finding(CodeReported, path, "write {mcp: "+name+"} among tools",
+				"nothing takes the tools of the server %s", name))
 		}
 	}
 	return all
 }
+
+const serverHint = "docs/yaml.md has the keys"
 
 // served is the tools of an MCP server.
 type served struct{ pawl.Toolset }
@@ -86,6 +91,47 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 	if len(list) == 0 {
 		return nil, nil
 	}
+	lock, err := a.readLock()
+	if err != nil {
+		return nil, err
+	}
+	taken, err := b.takenNames(ctx, ready)
+	if err != nil {
+		return nil, err
+	}
+
+	var clients clients
+	ready.closers = append(ready.closers, &clients)
+	for _, s := range list {
+		b.private(s)
+		c, err := mcp.New(s, &mcp.Options{
+			Lock:         lock,
+			OtherTools:   taken,
+			OtherServers: without(list, s.Name),
+			Getenv:       b.env,
+			Ask:          b.opts.Ask,
+			Notice:       func(n mcp.Notice) { b.notice(n.String()) },
+		})
+		if err != nil {
+			return nil, finding(CodeBadServer, "mcp_servers."+s.Name, serverHint, "%v", err)
+		}
+		clients = append(clients, c)
+
+		set, tools, err := b.serverTools(ctx, s, c)
+		if err != nil {
+			return nil, err
+		}
+		if s.Optional && len(tools) == 0 {
+			b.unseen = append(b.unseen, s.NamePrefix())
+		}
+		taken = append(taken, mcp.Names(tools)...)
+		sets = append(sets, Set{"mcp:" + s.Name, served{set}})
+	}
+	return sets, nil
+}
+
+// readLock reads the accepted tools of MCP servers.
+func (a *Agent) readLock() (*mcp.Lock, error) {
 	lock, err := mcp.ReadLock(a.LockFile())
 	if err != nil {
 		path := "tools_lock"
@@ -94,7 +140,13 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 		}
 		return nil, finding(CodeBadFile, path, "pawl mcp lock writes one", "%s", plain(err))
 	}
-	beside, err := ToolNames(b.env)
+	return lock, nil
+}
+
+// takenNames returns the names that no tool of an MCP server may have: of all built-in tools, and
+// of the tools that are ready.
+func (b *builder) takenNames(ctx context.Context, ready *builtin) ([]string, error) {
+	taken, err := ToolNames(b.env)
 	if err != nil {
 		return nil, err
 	}
@@ -103,40 +155,35 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 		if err != nil {
 			return nil, finding(CodeBadTool, "tools", "", "%v", err)
 		}
-		beside = append(beside, mcp.Names(tools)...)
+		taken = append(taken, mcp.Names(tools)...)
 	}
-	var clients clients
-	ready.closers = append(ready.closers, &clients)
-	for _, s := range list {
-		path := "mcp_servers." + s.Name
-		b.private(s)
-		others := slices.DeleteFunc(slices.Clone(list), func(other mcp.Server) bool { return other.Name == s.Name })
-		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, OtherServers: others, Getenv: b.env,
-			Ask: b.opts.Ask, Notice: func(n mcp.Notice) { b.notice(n.String()) }})
-		if err != nil {
-			return nil, finding(CodeBadServer, path, "docs/yaml.md has the keys", "%v", err)
-		}
-		clients = append(clients, c)
-		var set pawl.Toolset = c
-		var tools []*pawl.Tool
-		if b.opts.Dry && !b.opts.Connect {
-			var known bool
-			tools, known = c.Locked()
-			if !known {
-				b.unseen = append(b.unseen, s.NamePrefix())
-				b.notice("mcp " + s.Name + ": its tools are not in tools.lock, and it is not asked")
-			}
-			set = toolList(tools)
-		} else if tools, err = c.Tools(ctx); err != nil {
-			return nil, finding(CodeUnavailable, path, "pawl mcp list connects to this server alone; with optional: true the run continues without it", "%s", a.hide([]byte(err.Error())))
-		}
-		if s.Optional && len(tools) == 0 {
+	return taken, nil
+}
+
+// without returns the servers but that of a name.
+func without(list []mcp.Server, name string) []mcp.Server {
+	return slices.DeleteFunc(slices.Clone(list), func(s mcp.Server) bool { return s.Name == name })
+}
+
+// serverTools returns the tools of a server, and what they are now. In a dry build these are the
+// tools in the lock.
+func (b *builder) serverTools(ctx context.Context, s mcp.Server, c *mcp.Client) (pawl.Toolset, []*pawl.Tool, error) {
+	if b.opts.Dry && !b.opts.Connect {
+		tools, known := c.Locked()
+		if !known {
 			b.unseen = append(b.unseen, s.NamePrefix())
+			b.notice("mcp " + s.Name + ": its tools are not in tools.lock, and it is not asked")
 		}
-		beside = append(beside, mcp.Names(tools)...)
-		sets = append(sets, Set{"mcp:" + s.Name, served{set}})
+		return toolList(tools), tools, nil
 	}
-	return sets, nil
+
+	tools, err := c.Tools(ctx)
+	if err != nil {
+		return nil, nil, finding(CodeUnavailable, "mcp_servers."+s.Name,
+			"pawl mcp list connects to this server alone; with optional: true the run continues without it",
+			"%s", b.agent.hide([]byte(err.Error())))
+	}
+	return c, tools, nil
 }
 
 // firsts is the tools of MCP servers, without a tool that has the name of an earlier one. A server
@@ -164,7 +211,12 @@ func (f firsts) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 
 // private hides what a server is given under a name that says that it is a secret.
 func (b *builder) private(s mcp.Server) {
-	names := slices.DeleteFunc(slices.Clone(s.Env), func(e string) bool { return strings.Contains(e, "=") || !keyLike(e) })
+	var names []string
+	for _, entry := range s.Env {
+		if isName := !strings.Contains(entry, "="); isName && keyLike(entry) {
+			names = append(names, entry)
+		}
+	}
 	if s.OAuth != nil {
 		names = append(names, s.OAuth.SecretEnv)
 	}
@@ -178,6 +230,7 @@ func (b *builder) private(s mcp.Server) {
 // mayBe reports whether a tool of this name may exist, on a server that was not asked.
 func (b *builder) mayBe(name string) bool { return begins(name, b.unseen) }
 
+// begins reports whether a name begins with one of the prefixes.
 func begins(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }

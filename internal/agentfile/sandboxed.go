@@ -4,7 +4,6 @@ package agentfile
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/sandbox/proxy"
@@ -52,17 +51,18 @@ func (b *builder) sandboxed(t Tool) bool {
 	}
 }
 
-// hosts is the way of programs to the hosts that are named; nil where none are.
+// hosts returns the way of programs to the hosts that the agent names. Nil means that it names none.
 func (a *Agent) hosts(level sandbox.Level) (*proxy.Hosts, error) {
 	if len(a.SandboxHosts) == 0 {
 		return nil, nil
 	}
 	if level != sandbox.Strict {
-		return nil, finding(CodeConflict, "sandbox_hosts", "", "level %s of the sandbox cannot hold a program to some hosts; strict can", level)
+		return nil, finding(CodeConflict, "sandbox_hosts", "",
+			"level %s of the sandbox cannot hold a program to some hosts; strict can", level)
 	}
 	h, err := proxy.New(proxy.Options{Allow: a.SandboxHosts})
 	if err != nil {
-		return nil, finding(CodeBadValue, "sandbox_hosts", "", "%s", strings.TrimPrefix(err.Error(), "sandbox proxy: allow: "))
+		return nil, badAllow("sandbox_hosts", err, "sandbox proxy: allow: ")
 	}
 	return h, nil
 }

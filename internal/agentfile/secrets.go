@@ -17,8 +17,9 @@ func modelReads(path string) bool {
 }
 
 // secretWords are parts of the names of secrets.
-var secretWords = []string{"key", "token", "secret", "password", "passwd", "credential", "authorization",
-	"auth_header", "cookie"}
+var secretWords = []string{
+	"key", "token", "secret", "password", "passwd", "credential", "authorization", "auth_header", "cookie",
+}
 
 // keyLike reports whether a field or variable of this name holds a secret.
 func keyLike(name string) bool {
@@ -28,5 +29,8 @@ func keyLike(name string) bool {
 
 // handedOn reports whether the value at a path goes to an MCP server and must be hidden.
 func handedOn(path string) bool {
-	return strings.HasPrefix(path, "mcp_servers.") && (strings.Contains(path, ".headers.") || strings.Contains(path, ".env["))
+	if !strings.HasPrefix(path, "mcp_servers.") {
+		return false
+	}
+	return strings.Contains(path, ".headers.") || strings.Contains(path, ".env[")
 }
