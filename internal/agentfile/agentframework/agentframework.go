@@ -182,9 +182,10 @@ type Native struct {
 	// Agent is the native document. Nil means that the document has no name.
 	Agent *yaml.Node
 
-	// Model answers in place of a provider, under the name ModelName. Nil means that Agent names
-	// the model.
-	Model     llm.Model
+	// Model answers in place of a provider. Nil means that Agent names the model.
+	Model llm.Model
+
+	// ModelName is the name of Model. Empty means that there is none.
 	ModelName string
 
 	// Workers are the files of the workers of a team.
@@ -196,7 +197,8 @@ type WorkerFile struct {
 	File string // relative to the document
 	Path string // where the document names it
 
-	// its index in team.workers of the native document; -1 means that it is only checked
+	// Index is the index of the worker in team.workers of the native document. -1 means that its
+	// file is only checked.
 	Index int
 }
 
@@ -222,10 +224,13 @@ func Translate(root *yaml.Node, r *Reader) *Native {
 	if !ok {
 		return d.native
 	}
-	d.reportedIf(d.Metadata.Description != "" || d.Metadata.Version != "", "metadata", "description and version are for people, and not sent")
+
+	d.reportedIf(d.Metadata.Description != "" || d.Metadata.Version != "", "metadata",
+		"description and version are for people, and not sent")
 	d.names("resources.inference_gateways", d.Resources.Gateways)
 	d.names("resources.tools", d.Resources.Tools)
 	d.names("resources.subscribers", d.Resources.Subscribers)
+
 	d.subscribers()
 	d.memory()
 	d.policies()
@@ -245,14 +250,14 @@ func (d *document) placed(code, path, hint, format string, args ...any) {
 	d.Report(nil, code, path, hint, fmt.Sprintf(format, args...))
 }
 
-// reported warns of a key that has no effect, or another effect than it says.
-// reportedIf reports a key without its effect, if the condition holds.
+// reportedIf warns of a key as reported does, if the condition holds.
 func (d *document) reportedIf(condition bool, path, message string) {
 	if condition {
 		d.reported(path, message)
 	}
 }
 
+// reported warns of a key that has no effect, or another effect than it says.
 func (d *document) reported(path, message string) { d.placed(codeReported, path, "", "%s", message) }
 
 // names reports resources of the same name.
@@ -270,7 +275,8 @@ func (d *document) subscribers() {
 	for i, name := range d.Spec.Subscribers {
 		d.resource(d.Resources.Subscribers, name, index("spec.subscribers", i), "subscriber")
 	}
-	d.reportedIf(len(d.Resources.Subscribers) > 0, "resources.subscribers", "subscribers have no effect: pawl run --json prints every event")
+	d.reportedIf(len(d.Resources.Subscribers) > 0, "resources.subscribers",
+		"subscribers have no effect: pawl run --json prints every event")
 }
 
 func (d *document) memory() {
@@ -278,9 +284,8 @@ func (d *document) memory() {
 	if m.Preset != "" && m.Type != "" {
 		d.placed(codeConflict, "spec.memory", "remove one of them", "a preset and a type")
 	}
-	if m != (memory{}) {
-		d.reported("spec.memory", "memory has no effect: a run has its conversation, --save keeps it, and the set remember keeps what was said")
-	}
+	d.reportedIf(m != (memory{}), "spec.memory",
+		"memory has no effect: a run has its conversation, --save keeps it, and the set remember keeps what was said")
 }
 
 // resource returns the index of the resource of this name.

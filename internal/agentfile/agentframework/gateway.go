@@ -14,6 +14,9 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
+// mockGateway is the type of the gateway that answers without a model.
+const mockGateway = "MockInferenceGateway"
+
 // gateway is the config of every gateway.
 type gateway struct {
 	Model           string   `yaml:"model"`
@@ -29,7 +32,7 @@ var gatewayTypes = []struct{ name, provider, model string }{
 	{"OpenAIGateway", "openai-chat", "gpt-6-luna"},
 	{"GoogleAIGateway", "gemini", "gemini-3.5-flash-lite"},
 	{"AnthropicGateway", "anthropic", ""},
-	{name: "MockInferenceGateway"},
+	{name: mockGateway},
 }
 
 // mockSentence is the answer of a MockInferenceGateway to everything.
@@ -52,14 +55,16 @@ func (d *document) gateway(name, path string) {
 		d.placed(codeUnknownType, at+".type", nearest.Hint(g.Type, all), "there is no gateway of type %q", cut(g.Type))
 		return
 	}
+
 	var c gateway
 	at += ".config"
 	d.read(g.Config, &c, at)
-	if g.Type == "MockInferenceGateway" {
+	if g.Type == mockGateway {
 		d.native.Model = script.New(script.Loop(script.Say(mockSentence)))
 		d.native.ModelName = "mock"
 		return
 	}
+
 	c.Model = cmp.Or(c.Model, gatewayTypes[k].model)
 	if g.Type == "GoogleAIGateway" {
 		c.Model = strings.TrimPrefix(c.Model, "models/")
@@ -72,10 +77,16 @@ func (d *document) gateway(name, path string) {
 	d.set("model.name", at+".model", gatewayTypes[k].provider+":"+c.Model)
 	d.said("model.base_url", at+".base_url", c.BaseURL)
 	d.said("model.key_env", at+".api_key", d.keyOf(c.APIKey.node, at+".api_key"))
-	switch t := c.Temperature.node; {
+	d.requestKeys(c, g.Type, at)
+}
+
+// requestKeys takes from the config of a gateway what is sent with each request.
+func (d *document) requestKeys(c gateway, kind, at string) {
+	t := c.Temperature.node
+	switch {
 	case t != nil && !isNull(t):
 		d.set("settings.temperature", at+".temperature", t)
-	case t == nil && g.Type == "OpenAIGateway":
+	case t == nil && kind == "OpenAIGateway":
 		d.set("settings.temperature", at, 0) // its default
 	}
 	d.said("tool_choice", at+".tool_choice", d.choice(c.ToolChoice.node, at+".tool_choice"))
@@ -87,14 +98,24 @@ func (d *document) keyOf(n *yaml.Node, path string) string {
 	if n == nil {
 		return ""
 	}
-	name, isVariable := strings.CutPrefix(strings.TrimSpace(n.Value), "${")
-	name, closed := strings.CutSuffix(name, "}")
-	name, fallback, _ := strings.Cut(name, ":-")
-	if n.Kind != yaml.ScalarNode || !isVariable || !closed || fallback != "" || !variableName(name) {
-		d.placed(codeRefused, path, "${NAME}, or leave it out for the provider's own variable", "a key has no place in a file")
-		return ""
+	name, ok := variableIn(n)
+	if !ok {
+		d.placed(codeRefused, path, "${NAME}, or leave it out for the provider's own variable",
+			"a key has no place in a file")
 	}
 	return name
+}
+
+// variableIn returns the name of the variable that a text consists of.
+func variableIn(n *yaml.Node) (name string, ok bool) {
+	inner, opened := strings.CutPrefix(strings.TrimSpace(n.Value), "${")
+	inner, closed := strings.CutSuffix(inner, "}")
+	name, fallback, _ := strings.Cut(inner, ":-")
+	switch {
+	case n.Kind != yaml.ScalarNode, !opened, !closed, fallback != "", !variableName(name):
+		return "", false
+	}
+	return name, true
 }
 
 // variableName reports whether an environment variable can have this name.

@@ -45,10 +45,22 @@ var managers = map[string]struct {
 	manager string
 	keys    []string
 }{
-	"WorkerRouterPlanner":        {"router", []string{"worker_keys", "rules", "default_worker", "system_prompt", "log_details"}},
-	"StrategicPlanner":           {"strategic", []string{"worker_keys", "planning_prompt", "history_filter"}},
-	"StrategicDecomposerPlanner": {"strategic", []string{"worker_keys", "default_worker", "planning_prompt", "manager_worker_key", "history_filter"}},
-	"ManagerScriptPlanner":       {"script", []string{"worker_specs", "default_worker", "planning_prompt", "manager_worker_key"}},
+	"WorkerRouterPlanner": {
+		"router",
+		[]string{"worker_keys", "rules", "default_worker", "system_prompt", "log_details"},
+	},
+	"StrategicPlanner": {
+		"strategic",
+		[]string{"worker_keys", "planning_prompt", "history_filter"},
+	},
+	"StrategicDecomposerPlanner": {
+		"strategic",
+		[]string{"worker_keys", "default_worker", "planning_prompt", "manager_worker_key", "history_filter"},
+	},
+	"ManagerScriptPlanner": {
+		"script",
+		[]string{"worker_specs", "default_worker", "planning_prompt", "manager_worker_key"},
+	},
 }
 
 // foreignKeys reports keys that other managers have.
@@ -56,7 +68,8 @@ func (d *document) foreignKeys(own []string) {
 	for key := range pairs(d.Spec.Planner.Config.node) {
 		for _, m := range managers {
 			if slices.Contains(m.keys, key.Value) && !slices.Contains(own, key.Value) {
-				d.Report(key, codeUnknownKey, plannerConfig+"."+key.Value, nearest.Hint(key.Value, own), "there is no key \""+key.Value+`"`)
+				d.Report(key, codeUnknownKey, plannerConfig+"."+key.Value, nearest.Hint(key.Value, own),
+					"there is no key \""+key.Value+`"`)
 				break
 			}
 		}
@@ -65,8 +78,7 @@ func (d *document) foreignKeys(own []string) {
 
 // manager reads a planner that leads workers.
 func (d *document) manager() {
-	planner := d.Spec.Planner.Type
-	d.foreignKeys(append([]string{"inference_gateway"}, managers[planner].keys...))
+	d.foreignKeys(append([]string{"inference_gateway"}, managers[d.Spec.Planner.Type].keys...))
 	var c manager
 	d.config(&c)
 	switch {
@@ -78,12 +90,25 @@ func (d *document) manager() {
 		d.native.Model = noModel{}
 		d.native.ModelName = "none"
 	}
-	d.logDetails(c.LogDetails)
-	d.reportedIf(c.ManagerKey != "", plannerConfig+".manager_worker_key", "a manager has one name, metadata.name")
-	d.reportedIf(c.HistoryFilter != "", plannerConfig+".history_filter", "a manager receives the end of the conversation before a task, with any value")
-	d.reportedIf(c.Default != "" && planner != "WorkerRouterPlanner", plannerConfig+".default_worker", "no default is needed: each phase and step names a worker, or is sent back")
+
+	d.withoutEffect(c)
 	d.workers(c)
 	d.leads(c)
+	d.workerNames(c)
+}
+
+// withoutEffect reports the keys of a manager that have no effect, or another one.
+func (d *document) withoutEffect(c manager) {
+	d.logDetails(c.LogDetails)
+	d.reportedIf(c.ManagerKey != "", plannerConfig+".manager_worker_key", "a manager has one name, metadata.name")
+	d.reportedIf(c.HistoryFilter != "", plannerConfig+".history_filter",
+		"a manager receives the end of the conversation before a task, with any value")
+	d.reportedIf(c.Default != "" && d.Spec.Planner.Type != "WorkerRouterPlanner", plannerConfig+".default_worker",
+		"no default is needed: each phase and step names a worker, or is sent back")
+}
+
+// workerNames reports unknown workers in the config of a manager.
+func (d *document) workerNames(c manager) {
 	for i, k := range c.Keys {
 		d.worker(k, index(plannerConfig+".worker_keys", i))
 	}
@@ -114,20 +139,7 @@ func (d *document) leads(c manager) {
 	name := managers[d.Spec.Planner.Type].manager
 	d.team("manager", "spec.planner.type", name)
 	if c.Rules != nil {
-		rules := &yaml.Node{Kind: yaml.SequenceNode}
-		for i, r := range c.Rules {
-			at := index(plannerConfig+".rules", i)
-			one := d.mapping(at)
-			put(one, d.text(at, "worker"), d.text(at+".worker", r.Worker))
-			if r.Include != nil {
-				put(one, d.text(at, "include"), d.value(at+".include", r.Include))
-			}
-			if r.Exclude != nil {
-				put(one, d.text(at, "exclude"), d.value(at+".exclude", r.Exclude))
-			}
-			rules.Content = append(rules.Content, one)
-		}
-		d.team("rules", plannerConfig+".rules", rules)
+		d.team("rules", plannerConfig+".rules", d.ruleNodes(c.Rules))
 	}
 	if name == "router" && c.Default != "" {
 		d.team("default", plannerConfig+".default_worker", c.Default)
@@ -135,6 +147,24 @@ func (d *document) leads(c manager) {
 	if prompt := cmp.Or(c.SystemPrompt, c.PlanningPrompt); prompt != "" {
 		d.team("prompt", plannerConfig, prompt)
 	}
+}
+
+// ruleNodes returns the list of native rules.
+func (d *document) ruleNodes(all []rule) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	for i, r := range all {
+		at := index(plannerConfig+".rules", i)
+		one := d.mapping(at)
+		put(one, d.text(at, "worker"), d.text(at+".worker", r.Worker))
+		if r.Include != nil {
+			put(one, d.text(at, "include"), d.value(at+".include", r.Include))
+		}
+		if r.Exclude != nil {
+			put(one, d.text(at, "exclude"), d.value(at+".exclude", r.Exclude))
+		}
+		list.Content = append(list.Content, one)
+	}
+	return list
 }
 
 // worker reports a name that no worker has.
@@ -153,9 +183,10 @@ func (d *document) worker(name, path string) {
 // the default worker and the workers of its rules; the other workers are only checked.
 func (d *document) workers(c manager) {
 	if len(d.Spec.Workers) == 0 {
-		d.placed(codeMissingKey, "spec", "workers: [{name: NAME, config_path: FILE.yaml}]", "a ManagerAgent has workers")
+		d.placed(codeMissingKey, "spec", "workers: [{name: NAME, config_path: FILE.yaml}]",
+			"a ManagerAgent has workers")
 	}
-	router := managers[d.Spec.Planner.Type].manager == "router"
+	isRouter := managers[d.Spec.Planner.Type].manager == "router"
 	seen := map[string]bool{}
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for i, w := range d.Spec.Workers {
@@ -164,15 +195,23 @@ func (d *document) workers(c manager) {
 			d.placed(codeDuplicateName, path+".name", "rename one of them", "two workers are named %s", w.Name)
 		}
 		seen[w.Name] = true
+
 		file := WorkerFile{File: w.ConfigPath, Path: path + ".config_path", Index: -1}
-		if c.Keys == nil || slices.Contains(c.Keys, w.Name) || router && w.Name == c.Default ||
-			slices.ContainsFunc(c.Rules, func(r rule) bool { return r.Worker == w.Name }) {
+		if c.chooses(w.Name) || isRouter && w.Name == c.Default {
 			file.Index = len(list.Content)
 			list.Content = append(list.Content, d.workerNode(w, path, c.Specs))
 		}
 		d.native.Workers = append(d.native.Workers, file)
 	}
 	d.team("workers", "spec.workers", list)
+}
+
+// chooses reports whether the manager chooses a worker by its keys or its rules.
+func (c manager) chooses(worker string) bool {
+	if c.Keys == nil || slices.Contains(c.Keys, worker) {
+		return true
+	}
+	return slices.ContainsFunc(c.Rules, func(r rule) bool { return r.Worker == worker })
 }
 
 // workerNode is an entry of the native workers.

@@ -112,7 +112,7 @@ func (d *document) has(path string) bool {
 func (d *document) add(key, from string, value any) {
 	list := get(d.native.Agent, key)
 	if list == nil {
-		list = d.at("", &yaml.Node{Kind: yaml.SequenceNode})
+		list = d.from("", &yaml.Node{Kind: yaml.SequenceNode})
 		put(d.native.Agent, d.text("", key), list)
 	}
 	list.Content = append(list.Content, d.value(from, value))
@@ -127,32 +127,32 @@ func (d *document) value(from string, v any) *yaml.Node {
 	case string:
 		return d.text(from, v)
 	case []string:
-		list := d.at(from, &yaml.Node{Kind: yaml.SequenceNode})
+		list := d.from(from, &yaml.Node{Kind: yaml.SequenceNode})
 		for i, s := range v {
 			list.Content = append(list.Content, d.text(index(from, i), s))
 		}
 		return list
 	case int:
-		return d.at(from, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(v)})
+		return d.from(from, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(v)})
 	case bool:
-		return d.at(from, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)})
+		return d.from(from, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)})
 	}
 	panic(fmt.Sprintf("agentframework: no node of a %T", v))
 }
 
 // text returns a text. It was expanded when it was read, so a ${ in it stands for itself.
 func (d *document) text(from, s string) *yaml.Node {
-	n := d.at(from, new(yaml.Node))
+	n := d.from(from, new(yaml.Node))
 	n.SetString(strings.ReplaceAll(s, "${", "$${"))
 	return n
 }
 
 func (d *document) mapping(from string) *yaml.Node {
-	return d.at(from, &yaml.Node{Kind: yaml.MappingNode})
+	return d.from(from, &yaml.Node{Kind: yaml.MappingNode})
 }
 
-// at gives a node the place of a path.
-func (d *document) at(path string, n *yaml.Node) *yaml.Node {
+// from gives a node the place of a path.
+func (d *document) from(path string, n *yaml.Node) *yaml.Node {
 	n.Line, n.Column = d.Place(path)
 	return n
 }

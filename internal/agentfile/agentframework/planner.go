@@ -18,9 +18,13 @@ import (
 // planners read the planners of an Agent, by their type; managers has the planners of a
 // ManagerAgent.
 func planners() map[string]func(*document) {
-	return map[string]func(*document){"ReActPlanner": (*document).react, "ChatPlanner": (*document).chat,
-		"LLMRouterPlanner": (*document).llmRouter, "SingleActionPlanner": (*document).single,
-		"StaticPlanner": (*document).static}
+	return map[string]func(*document){
+		"ReActPlanner":        (*document).react,
+		"ChatPlanner":         (*document).chat,
+		"LLMRouterPlanner":    (*document).llmRouter,
+		"SingleActionPlanner": (*document).single,
+		"StaticPlanner":       (*document).static,
+	}
 }
 
 // planner reads the planner, which is most of what an agent is.
@@ -32,10 +36,11 @@ func (d *document) planner() {
 		read = (*document).manager
 		kind = "ManagerAgent"
 	} else if !known {
-		all := slices.Sorted(maps.Keys(planners()))
-		d.placed(codeUnknownType, "spec.planner.type", nearest.Hint(name, slices.AppendSeq(all, maps.Keys(managers))), "there is no planner of type %q", cut(name))
+		all := slices.AppendSeq(slices.Sorted(maps.Keys(planners())), maps.Keys(managers))
+		d.placed(codeUnknownType, "spec.planner.type", nearest.Hint(name, all), "there is no planner of type %q", cut(name))
 		return
 	}
+
 	if kind != d.Kind {
 		d.placed(codeConflict, "spec.planner.type", "kind: "+kind, "%s is a planner of kind %s", name, kind)
 	}
@@ -93,12 +98,14 @@ func (d *document) react() {
 	if !ok {
 		return
 	}
+
 	d.lead(c.Gateway, c.SystemPrompt)
 	driver := "react"
 	if c.FunctionCalling || d.native.ModelName == "mock" { // the mock writes no decisions
 		driver = "native"
 	}
 	d.set("driver", plannerConfig+".use_function_calling", driver)
+
 	if !d.has("limits.rounds") {
 		given(d, "limits.rounds", plannerConfig+".max_iterations", c.MaxIterations)
 	}
@@ -108,13 +115,18 @@ func (d *document) react() {
 	if c.MaxParallel != nil && driver == "react" {
 		d.set("react.parallel", from, *c.MaxParallel > 1)
 	}
-	d.reportedIf(c.LLMTermination != nil, plannerConfig+".use_llm_termination", "a model ends a run by answering, with any value")
+
+	d.reportedIf(c.LLMTermination != nil, plannerConfig+".use_llm_termination",
+		"a model ends a run by answering, with any value")
 	d.all("terminal_tools", plannerConfig+".terminal_tools", c.Terminal)
-	if turns := map[string]int{"worker": 1, "orchestrator": 8}[c.HistoryFilter]; turns > 0 {
+	if turns := historyTurns[c.HistoryFilter]; turns > 0 {
 		d.set("history.turns", plannerConfig+".history_filter", turns)
 	}
 	d.tools(c.Descriptions)
 }
+
+// historyTurns are the turns that a history_filter sends. A filter that is not listed sends all.
+var historyTurns = map[string]int{"worker": 1, "orchestrator": 8}
 
 // tools makes the described tools or, without descriptions, the tools that the agent lists.
 func (d *document) tools(described []description) {
@@ -145,9 +157,22 @@ func (d *document) tool(from description, path string) {
 	res := d.Resources.Tools[i]
 	at := index("resources.tools", i)
 	if !slices.Contains(toolTypes, res.Type) {
-		d.placed(codeUnknownType, at+".type", nearest.Hint(res.Type, toolTypes)+"; docs/outside.md has their config", "there is no tool of type %q", cut(res.Type))
+		hint := nearest.Hint(res.Type, toolTypes) + "; docs/outside.md has their config"
+		d.placed(codeUnknownType, at+".type", hint, "there is no tool of type %q", cut(res.Type))
 		return
 	}
+
+	def := d.definition(res, from, path, at)
+	d.reportedIf(res.Type == "command" && get(def, "input") == nil, path,
+		from.Name+" has neither args nor a schema: it is offered without arguments")
+	tool := d.mapping(path)
+	put(tool, d.text(at+".type", res.Type), def)
+	d.add("tools", path, tool)
+}
+
+// definition returns the native definition of the tool of a resource at the path at, as the
+// description from at path has it.
+func (d *document) definition(res resource, from description, path, at string) *yaml.Node {
 	def := d.mapping(at + ".config")
 	def.Content = []*yaml.Node{d.text("", "name"), d.text(at+".name", from.Name)}
 	if from.Description != "" {
@@ -157,25 +182,25 @@ func (d *document) tool(from description, path string) {
 	if from.Args != nil && own == nil {
 		def.Content = append(def.Content, d.text(path, "input"), d.stringsOnly(from.Args, path+".args"))
 	}
+
+	// A key that the description replaces is read all the same, so that its faults are reported.
 	for key, value := range pairs(res.Config.node) {
-		switch at := at + ".config." + key.Value; {
+		keyPath := at + ".config." + key.Value
+		switch {
 		case key.Value == "name":
-			d.Read(value, new(string), at)
-			d.placed(codeConflict, at, "take it out", "a tool has the name of its resource")
+			d.Read(value, new(string), keyPath)
+			d.placed(codeConflict, keyPath, "take it out", "a tool has the name of its resource")
 		case key.Value == "description" && from.Description != "":
-			d.Read(value, new(string), at)
+			d.Read(value, new(string), keyPath)
 		case key.Value == "input" && from.Args != nil && own == nil:
-			d.Read(value, new(outside.JSON), at)
+			d.Read(value, new(outside.JSON), keyPath)
 		case key.Value == "input" && from.Args != nil:
 			def.Content = append(def.Content, key, d.selected(value, from, path+".args"))
 		default:
 			def.Content = append(def.Content, key, value)
 		}
 	}
-	d.reportedIf(res.Type == "command" && get(def, "input") == nil, path, from.Name+" has neither args nor a schema: it is offered without arguments")
-	tool := d.mapping(path)
-	put(tool, d.text(at+".type", res.Type), def)
-	d.add("tools", path, tool)
+	return def
 }
 
 // selected returns the tool's own schema with the listed arguments and the required ones. They keep
@@ -188,30 +213,33 @@ func (d *document) selected(own *yaml.Node, from description, path string) *yaml
 	}
 	for i, a := range from.Args {
 		if !slices.Contains(known, a) {
-			d.placed(codeUnknownKey, index(path, i), nearest.Hint(a, known), "the schema of %s has no argument %s", from.Name, cut(a))
+			d.placed(codeUnknownKey, index(path, i), nearest.Hint(a, known),
+				"the schema of %s has no argument %s", from.Name, cut(a))
 		}
 	}
+
 	chosen := slices.Clone(from.Args)
 	if required := get(own, "required"); required != nil {
 		for _, name := range required.Content {
 			chosen = append(chosen, name.Value)
 		}
 	}
+	kept := d.mapping(path)
+	for name, property := range pairs(properties) {
+		if slices.Contains(chosen, name.Value) {
+			put(kept, name, property)
+		}
+	}
+
 	schema := d.mapping(path)
 	for key, value := range pairs(own) {
-		if key.Value != "properties" {
-			put(schema, key, value)
-			continue
+		if key.Value == "properties" {
+			value = kept
 		}
-		selected := d.mapping(path)
-		for name, property := range pairs(properties) {
-			if slices.Contains(chosen, name.Value) {
-				put(selected, name, property)
-			}
-		}
-		put(schema, key, selected)
+		put(schema, key, value)
 	}
-	d.reported(path, "the schema of "+from.Name+" stands: args selects "+strings.Join(from.Args, ", ")+" of its arguments, with their own types")
+	d.reported(path, "the schema of "+from.Name+" stands: args selects "+strings.Join(from.Args, ", ")+
+		" of its arguments, with their own types")
 	return schema
 }
 
@@ -267,14 +295,17 @@ func (d *document) llmRouter() {
 	d.config(&c)
 	d.lead(c.Gateway, c.SystemPrompt)
 	if c.ModelDir != "" {
-		d.placed(codeRefused, plannerConfig+".default_model_dir", "say it in system_prompt", "no tool gets an argument that the model did not write")
+		d.placed(codeRefused, plannerConfig+".default_model_dir", "say it in system_prompt",
+			"no tool gets an argument that the model did not write")
 	}
 	d.logDetails(c.LogDetails)
+
 	const from = "spec.planner.type"
 	d.set("driver", from, "native")
 	d.set("tool_choice", from, "required")
 	d.set("limits.rounds", from, 1)
 	d.set("limits.calls_per_step", from, 1)
+
 	var described []description
 	for _, t := range c.Specs {
 		described = append(described, description{Name: t.Tool, Args: t.Args})
@@ -303,9 +334,11 @@ func (d *document) single() {
 		}
 	}
 	d.fixed(func(string) (string, json.RawMessage) { return c.ToolName, json.RawMessage(args) })
+
 	d.tools(nil)
 	if !d.offers(c.ToolName) {
-		d.placed(codeUnknownTool, plannerConfig+".tool_name", nearest.Hint(c.ToolName, d.Spec.Tools), "no tool is named %q", cut(c.ToolName))
+		d.placed(codeUnknownTool, plannerConfig+".tool_name", nearest.Hint(c.ToolName, d.Spec.Tools),
+			"no tool is named %q", cut(c.ToolName))
 	}
 	if c.Terminal == nil || *c.Terminal {
 		d.add("terminal_tools", plannerConfig+".tool_name", c.ToolName)
@@ -332,9 +365,11 @@ func (d *document) static() {
 		}
 		return "", nil
 	})
+
 	d.tools(nil)
 	if !d.offers(searchTool) {
-		d.placed(codeUnknownTool, "spec.tools", "a resource of that name", "StaticPlanner calls the tool %s, which is not among the tools", searchTool)
+		d.placed(codeUnknownTool, "spec.tools", "a resource of that name",
+			"StaticPlanner calls the tool %s, which is not among the tools", searchTool)
 	}
 }
 
@@ -357,16 +392,23 @@ func (d *document) fixed(decide func(task string) (name string, args json.RawMes
 			}
 			return script.Say(strings.Join(all, "\n"))
 		}
-		task := ""
-		for _, m := range req.Messages {
-			if m.Role == llm.RoleUser {
-				task = m.Text()
-			}
-		}
+
+		task := lastTask(req)
 		name, args := decide(task)
 		if name == "" {
 			return script.Say("No tool is meant for this task: " + task)
 		}
 		return script.Call(name, json.RawMessage(bytes.Clone(args)))
 	})))
+}
+
+// lastTask returns the text of the user's last message.
+func lastTask(req *llm.Request) string {
+	task := ""
+	for _, m := range req.Messages {
+		if m.Role == llm.RoleUser {
+			task = m.Text()
+		}
+	}
+	return task
 }

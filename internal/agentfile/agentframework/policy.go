@@ -55,10 +55,13 @@ func (d *document) policies() {
 	if n, ok := presetRounds[p.Preset]; ok {
 		d.set("limits.rounds", path+".$preset", n)
 	}
-	d.reportedIf(p.Preset == "with_checkpoints" || p.Checkpoint != nil, path, "checkpoints have no effect: --save keeps a run however it ends")
+	d.reportedIf(p.Preset == "with_checkpoints" || p.Checkpoint != nil, path,
+		"checkpoints have no effect: --save keeps a run however it ends")
 	if p.Preset == "manager_with_followups" && d.Kind != "ManagerAgent" {
-		d.placed(codeConflict, path+".$preset", "kind: ManagerAgent", "manager_with_followups is a preset of managers")
+		d.placed(codeConflict, path+".$preset", "kind: ManagerAgent",
+			"manager_with_followups is a preset of managers")
 	}
+
 	policyOf(d, p.Completion, path+".completion", new(completion))
 	d.reportedIf(p.Completion != nil, path+".completion", wordsDoNot)
 	policyOf(d, p.Checkpoint, path+".checkpoint", new(checkpoint))
@@ -68,8 +71,11 @@ func (d *document) policies() {
 	if p.FollowUp != nil && d.Kind != "ManagerAgent" {
 		d.placed(codeConflict, path+".follow_up", "kind: ManagerAgent", "follow_up is a policy of managers")
 	}
-	d.termination(policyOf(d, p.Termination, path+".termination", new(termination)), path+".termination.config")
-	d.loops(policyOf(d, p.LoopPrevention, path+".loop_prevention", new(loops)), path+".loop_prevention.config")
+
+	ends := policyOf(d, p.Termination, path+".termination", new(termination))
+	d.termination(ends, path+".termination.config")
+	repeats := policyOf(d, p.LoopPrevention, path+".loop_prevention", new(loops))
+	d.loops(repeats, path+".loop_prevention.config")
 	d.hitl(policyOf(d, p.HITL, path+".hitl", new(hitl)), path+".hitl.config")
 }
 
@@ -87,24 +93,34 @@ func (d *document) termination(c *termination, path string) {
 	given(d, "limits.rounds", path+".max_iterations", c.MaxIterations)
 	d.all("terminal_tools", path+".terminal_tools", c.Terminal)
 	if c.RequireTerminal != nil && *c.RequireTerminal {
-		d.placed(codeRefused, path+".require_terminal_tool", "say in system_prompt that the run ends with the tool, or set the gateway's tool_choice", "a run can also end by an answer")
+		d.placed(codeRefused, path+".require_terminal_tool",
+			"say in system_prompt that the run ends with the tool, or set the gateway's tool_choice",
+			"a run can also end by an answer")
 	}
 	d.reportedIf(c.CheckCompletion != nil, path+".check_completion", wordsDoNot)
+
 	switch c.OnMax {
 	case "return_partial":
 		d.set("limits.at_limit", path+".on_max_iterations", "answer")
 	case "error":
-		d.reported(path+".on_max_iterations", "a limit is never reported as success: the model is asked for an answer, and the status is 4")
+		d.reported(path+".on_max_iterations",
+			"a limit is never reported as success: the model is asked for an answer, and the status is 4")
 	}
 }
 
 func (d *document) loops(c *loops, path string) {
 	given(d, "limits.repeats", path+".repetition_threshold", c.Threshold)
 	if c.Enabled != nil && !*c.Enabled {
-		d.placed(codeRefused, path+".enabled", "leave it out", "repetition is always looked for, or a run might not end")
+		d.placed(codeRefused, path+".enabled", "leave it out",
+			"repetition is always looked for, or a run might not end")
 	}
-	without := c.ActionWindow != nil || c.Observations != nil || c.CheckCompletion != nil || c.OnStagnation != ""
-	d.reportedIf(without, path, "only repetition_threshold counts: the window is twice as long, calls count with their results, and the model is warned before the run ends")
+	d.reportedIf(c.hasOthers(), path, "only repetition_threshold counts: the window is twice as long, "+
+		"calls count with their results, and the model is warned before the run ends")
+}
+
+// hasOthers reports whether c has keys without an effect.
+func (c *loops) hasOthers() bool {
+	return c.ActionWindow != nil || c.Observations != nil || c.CheckCompletion != nil || c.OnStagnation != ""
 }
 
 func (d *document) hitl(c *hitl, path string) {
