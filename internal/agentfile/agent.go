@@ -305,6 +305,7 @@ func (a *Agent) hide(b []byte) []byte {
 	return b
 }
 
+// hidden returns the secret values of variables.
 func (a *Agent) hidden() []string {
 	var values []string
 	for _, s := range a.secrets {

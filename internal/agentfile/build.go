@@ -29,13 +29,18 @@ import (
 
 // Options configure Build. Nil and the zero value are for a program that runs the agent.
 type Options struct {
-	Getenv func(string) string // nil means os.Getenv
-	Tools  []pawl.Toolset      // offered after the tools of the agent
+	// Getenv returns the value of a variable, or "". Nil means os.Getenv.
+	Getenv func(string) string
+
+	// Tools are offered after the tools of the agent.
+	Tools []pawl.Toolset
 
 	// Dry is for an agent that will not run. Nothing has to be set up on this machine, no program
 	// is looked for, and no MCP server is asked: its tools are those in tools.lock.
-	Dry     bool
-	Connect bool // Connect asks MCP servers in a dry build, too. This starts the programs of some.
+	Dry bool
+
+	// Connect asks MCP servers in a dry build, too. This starts the programs of some.
+	Connect bool
 
 	// Bare allows an agent without a model, for a program that needs its tools alone.
 	// Built.Agent.Model is then nil.
@@ -83,17 +88,27 @@ type Options struct {
 
 // Built is an agent that is ready to run. Call Close after its last run.
 type Built struct {
-	Agent  *pawl.Agent
-	Tools  []*pawl.Tool // what it offers; a team's own, and workers as tools
-	Within []*pawl.Tool // tools of a team's workers, at any depth
+	Agent *pawl.Agent
+
+	// Tools are the tools that the agent offers: a team's own, and workers as tools.
+	Tools []*pawl.Tool
+
+	// Within are the tools of a team's workers, at any depth.
+	Within []*pawl.Tool
 
 	// Hidden are values that no output may show: keys, and variables in headers.
 	Hidden []string
 
-	Side   llm.Model // answers requests of chat programs for titles; nil means no model
-	Window int       // context window of the agent's model in tokens; 0 means unknown
+	// Side answers requests of chat programs for titles. Nil means no model.
+	Side llm.Model
 
-	DB    *Database // the data between runs, opened at its first use
+	// Window is the context window of the agent's model in tokens. 0 means unknown.
+	Window int
+
+	// DB has the data between runs. It is opened at its first use.
+	DB *Database
+
+	// Close releases what the agent and its tools have open. It is not nil.
 	Close func()
 
 	script *script.Model // its model, if that plays written turns; nil means another model
@@ -105,11 +120,11 @@ type builder struct {
 	opts   Options
 	env    func(string) string
 	known  *catalog.Catalog
-	hidden []string
-	kept   []pawl.Middleware // of the built-in sets
-	pinned func([]llm.Message) string
-	unseen []string // name prefixes of unknown tools: their server was not asked
-	script *script.Model
+	hidden []string                   // values that no output may show
+	kept   []pawl.Middleware          // of the built-in sets
+	pinned func([]llm.Message) string // returns what stays in sight; nil means nothing
+	unseen []string                   // name prefixes of unknown tools: their server was not asked
+	script *script.Model              // the first model that plays written turns; nil means none
 }
 
 // notice passes a remark to the program.
@@ -430,23 +445,23 @@ func (c Choice) choice() llm.ToolChoice {
 	return llm.Named(c...)
 }
 
-// output returns the schema that an answer must fit.
+// output returns the schema that an answer must fit. Nil means any text.
 func (a *Agent) output() (json.RawMessage, error) {
 	if a.Output == nil {
 		return nil, nil
 	}
 	b := a.Output.Schema
-	what := ""
+	prefix := ""
 	if name := a.Output.File; name != "" {
 		var err error
 		b, err = os.ReadFile(a.relative("output", name))
 		if err != nil {
 			return nil, finding(CodeBadFile, "output", "", "%s", plain(err))
 		}
-		what = name + ": "
+		prefix = name + ": "
 	}
 	if err := checkSchema(b); err != nil {
-		return nil, finding(CodeBadSchema, "output", "a JSON Schema is an object", "%s%v", what, err)
+		return nil, finding(CodeBadSchema, "output", "a JSON Schema is an object", "%s%v", prefix, err)
 	}
 	return b, nil
 }

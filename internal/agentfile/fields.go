@@ -10,9 +10,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/agentfile/agentframework"
 	"github.com/pawl-go/pawl/tools/outside"
 )
+
+// The types of values that are written as text.
+var (
+	durationType = reflect.TypeFor[outside.Duration]()
+	effectType   = reflect.TypeFor[pawl.Effect]()
+)
+
+// effectWords are the words for effects of tools.
+var effectWords = []string{"unstated", "write", "idempotent", "read", "pure", "compose"}
 
 // fieldsOf are the fields of a struct that have a key.
 func fieldsOf(t reflect.Type) []reflect.StructField {
@@ -68,42 +78,43 @@ func wanted(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if w, ok := reflect.New(t).Interface().(wanter); ok {
-		return w.wanted()
+	switch own := reflect.New(t).Interface().(type) {
+	case wanter:
+		return own.wanted()
+	case agentframework.Keeper:
+		return own.Wanted()
 	}
-	if k, ok := reflect.New(t).Interface().(agentframework.Keeper); ok {
-		return k.Wanted()
-	}
-	switch {
-	case t == reflect.TypeFor[outside.Duration]():
+
+	switch t {
+	case durationType:
 		return "a time such as 10s or 1m30s"
-	case t == jsonType:
+	case jsonType:
 		return "any value"
-	case t.String() == "pawl.Effect":
-		return "one of unstated, write, idempotent, read, pure, compose"
+	case effectType:
+		return "one of " + strings.Join(effectWords, ", ")
 	}
-	switch t.Kind() {
-	case reflect.String:
-		return "a text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int:
-		return "a whole number"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Map, reflect.Struct:
-		return "an object"
+	if word := kindWords[t.Kind()]; word != "" {
+		return word
 	}
 	return fmt.Sprintf("a %s", t)
+}
+
+// kindWords are the words for values of Go's own kinds.
+var kindWords = map[reflect.Kind]string{
+	reflect.String:  "a text",
+	reflect.Bool:    "true or false",
+	reflect.Int:     "a whole number",
+	reflect.Float64: "a number",
+	reflect.Slice:   "a list",
+	reflect.Map:     "an object",
+	reflect.Struct:  "an object",
 }
 
 //go:embed keys.txt
 var keysText string
 
 // meaning returns what a key means: its line in keys.txt, which is made from the comment of the
-// field.
+// field. Empty means that the file does not have it.
 func meaning(t reflect.Type, f reflect.StructField) string {
 	_, section, _ := strings.Cut(keysText, "\n["+strings.TrimPrefix(t.String(), "agentfile.")+"]\n")
 	section, _, _ = strings.Cut(section, "\n\n")

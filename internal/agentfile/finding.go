@@ -45,25 +45,30 @@ const (
 
 // Codes returns all codes.
 func Codes() []Code {
-	return []Code{CodeUnreadable, CodeSyntax, CodeTooLarge, CodeTooDeep, CodeEmpty, CodeUnknownKey, CodeDuplicateKey,
-		CodeMissingKey, CodeWrongType, CodeBadValue,
-		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool,
-		CodeUnknownServer, CodeBadServer, CodeUnknownModel,
-		CodeUnknownWorker, CodeUnknownResource, CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema,
-		CodeRefused, CodeUnavailable, CodeReported}
+	return []Code{
+		CodeUnreadable, CodeSyntax, CodeTooLarge, CodeTooDeep, CodeEmpty,
+		CodeUnknownKey, CodeDuplicateKey, CodeMissingKey, CodeWrongType, CodeBadValue, CodeConflict,
+		CodeMissingVariable, CodeBadVariable,
+		CodeUnknownTool, CodeDuplicateTool, CodeBadTool, CodeUnknownServer, CodeBadServer,
+		CodeUnknownModel, CodeUnknownWorker, CodeUnknownResource, CodeUnknownType, CodeDuplicateName,
+		CodeBadFile, CodeBadSchema, CodeRefused, CodeUnavailable, CodeReported,
+	}
 }
 
 // Finding is a fault of an agent or, with CodeReported, a warning. It is an error.
 type Finding struct {
+	// Code says what kind of fault it is.
 	Code Code
 
-	// the key of the Agent, such as "limits.cost" or "tools[1].http.url"; empty means the whole
-	// agent
-	Path    string
-	File    string // empty means that the value is in no file
-	Line    int    // from 1; 0 means no particular line
-	Column  int    // from 1, in characters
-	Message string
+	// Path is the key of the Agent, such as "limits.cost" or "tools[1].http.url". Empty means the
+	// whole agent.
+	Path string
+
+	File   string // name of the file; empty means that the value is in no file
+	Line   int    // from 1; 0 means no particular line
+	Column int    // from 1, in characters
+
+	Message string // what is wrong
 	Hint    string // what would be right; empty means no hint
 
 	cause error // nil means none

@@ -204,9 +204,10 @@ func (r *reading) made(n *yaml.Node, t *Tool, path string) {
 		return
 	}
 	d := outside.Definition{Command: t.Command, HTTP: t.HTTP}
-	_, err := outside.New([]outside.Definition{d}, &outside.Options{Dir: r.dir, Getenv: r.env, Run: outside.Exec})
-	if err != nil {
-		r.report(CodeBadTool, n, path, "docs/outside.md has the form", "%s", strings.TrimPrefix(err.Error(), "tools[0]: "))
+	o := &outside.Options{Dir: r.dir, Getenv: r.env, Run: outside.Exec}
+	if _, err := outside.New([]outside.Definition{d}, o); err != nil {
+		text := strings.TrimPrefix(err.Error(), "tools[0]: ")
+		r.report(CodeBadTool, n, path, "docs/outside.md has the form", "%s", text)
 	}
 }
 

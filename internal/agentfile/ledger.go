@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,35 +33,63 @@ const (
 
 // ledger returns the ledger of the environment. Nil means that it names none.
 func ledger(env func(string) string) (*store.Ledger, error) {
-	key, place := env(keyVariable), env(anchorVariable)
+	key := env(keyVariable)
+	place := env(anchorVariable)
 	if key == "" && place == "" {
 		return nil, nil
 	}
+
 	l := new(store.Ledger)
+	var err error
 	if key != "" {
-		k, err := ReadKey(key)
-		signer, ok := k.(ed25519.PrivateKey)
-		if err == nil && !ok {
-			err = fmt.Errorf("it is a public key, which cannot sign")
-		}
+		l.Key, err = signingKey(key)
 		if err != nil {
-			return nil, finding(CodeBadValue, "store", "openssl genpkey -algorithm ed25519 -out FILE writes a key", "%s: %v", keyVariable, err)
+			return nil, finding(CodeBadValue, "store", "openssl genpkey -algorithm ed25519 -out FILE writes a key",
+				"%s: %v", keyVariable, err)
 		}
-		l.Key = signer
 	}
-	kind, where, _ := strings.Cut(place, ":")
-	switch {
-	case place == "":
-	case kind == "file" && where != "":
-		l.Anchor = anchorTo(func(_ context.Context, line []byte) error { return appendTo(where, line) })
-	case kind == "otel" && where != "":
-		l.Anchor = anchorTo(func(ctx context.Context, line []byte) error { return logTo(ctx, where, line) })
-	case kind == "exec" && where != "":
-		l.Anchor = anchorTo(func(ctx context.Context, line []byte) error { return passTo(ctx, where, line) })
-	default:
-		return nil, finding(CodeBadValue, "store", "want file:PATH, otel:URL or exec:COMMAND", "%s: %q is no place for anchors", anchorVariable, place)
+	if place != "" {
+		put := anchorPlace(place)
+		if put == nil {
+			return nil, finding(CodeBadValue, "store", "want file:PATH, otel:URL or exec:COMMAND",
+				"%s: %q is no place for anchors", anchorVariable, place)
+		}
+		l.Anchor = anchorTo(put)
 	}
 	return l, nil
+}
+
+// signingKey reads a private key: a file in PEM, or its text.
+func signingKey(from string) (ed25519.PrivateKey, error) {
+	k, err := ReadKey(from)
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := k.(ed25519.PrivateKey)
+	if !ok {
+		return nil, errors.New("it is a public key, which cannot sign")
+	}
+	return signer, nil
+}
+
+// putLine stores a line, and returns when it is stored.
+type putLine = func(ctx context.Context, line []byte) error
+
+// anchorPlace returns what stores lines at a place of anchors. Nil means that it is none.
+func anchorPlace(place string) putLine {
+	kind, where, _ := strings.Cut(place, ":")
+	if where == "" {
+		return nil
+	}
+	switch kind {
+	case "file":
+		return func(_ context.Context, line []byte) error { return appendTo(where, line) }
+	case "otel":
+		return func(ctx context.Context, line []byte) error { return logTo(ctx, where, line) }
+	case "exec":
+		return func(ctx context.Context, line []byte) error { return passTo(ctx, where, line) }
+	}
+	return nil
 }
 
 // ReadKey returns an ed25519 key: an ed25519.PrivateKey or an ed25519.PublicKey. from is a file in
@@ -71,32 +100,34 @@ func ReadKey(from string) (crypto.PublicKey, error) {
 		var err error
 		text, err = os.ReadFile(from)
 		if err != nil {
-			return nil, fmt.Errorf("%s", plain(err))
+			return nil, errors.New(plain(err))
 		}
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, fmt.Errorf("it is not in PEM")
+		return nil, errors.New("it is not in PEM")
 	}
-	var k any
-	var err error
-	if block.Type == "PUBLIC KEY" {
-		k, err = x509.ParsePKIXPublicKey(block.Bytes)
-	} else {
-		k, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+
+	k, err := parseKey(block)
+	if err != nil {
+		return nil, err
 	}
 	switch k.(type) {
 	case ed25519.PrivateKey, ed25519.PublicKey:
 		return k, nil
 	}
-	if err == nil {
-		err = fmt.Errorf("it is a key of another kind; want ed25519")
+	return nil, errors.New("it is a key of another kind; want ed25519")
+}
+
+func parseKey(block *pem.Block) (any, error) {
+	if block.Type == "PUBLIC KEY" {
+		return x509.ParsePKIXPublicKey(block.Bytes)
 	}
-	return nil, err
+	return x509.ParsePKCS8PrivateKey(block.Bytes)
 }
 
 // anchorTo returns store.Ledger.Anchor, which passes each anchor to put as a line of JSON.
-func anchorTo(put func(ctx context.Context, line []byte) error) func(context.Context, store.Anchor) error {
+func anchorTo(put putLine) func(context.Context, store.Anchor) error {
 	return func(ctx context.Context, a store.Anchor) error {
 		line, err := json.Marshal(a)
 		if err != nil {
@@ -122,18 +153,14 @@ func appendTo(path string, line []byte) error {
 // logTo sends a line as a log record to OpenTelemetry's collector at address, and returns when the
 // collector has accepted it.
 func logTo(ctx context.Context, address string, line []byte) error {
-	type object map[string]any
-	text := func(s []byte) object { return object{"stringValue": string(bytes.TrimSpace(s))} }
-	record := object{"timeUnixNano": strconv.FormatInt(time.Now().UnixNano(), 10), "severityNumber": 9, "body": text(line)}
-	body, err := json.Marshal(object{"resourceLogs": []object{{
-		"resource":  object{"attributes": []object{{"key": "service.name", "value": text([]byte("pawl"))}}},
-		"scopeLogs": []object{{"scope": object{"name": "pawl.anchors"}, "logRecords": []object{record}}}}}})
+	body, err := json.Marshal(logRequest(line))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(address, "/")+"/v1/logs", bytes.NewReader(body))
+	url := strings.TrimSuffix(address, "/") + "/v1/logs"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -143,11 +170,31 @@ func logTo(ctx context.Context, address string, line []byte) error {
 		return fmt.Errorf("%s: %w", anchorVariable, err)
 	}
 	defer res.Body.Close()
+
+	// A collector can accept a request and reject its records.
 	said, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err == nil && (res.StatusCode != http.StatusOK || bytes.Contains(said, []byte("rejectedLogRecords"))) {
 		err = fmt.Errorf("%s: the collector answers %s: %.200s", anchorVariable, res.Status, said)
 	}
 	return err
+}
+
+// logRequest returns the request of OTLP's JSON form with one record, which has a line as its body.
+func logRequest(line []byte) any {
+	type object map[string]any
+	text := func(s []byte) object { return object{"stringValue": string(bytes.TrimSpace(s))} }
+	record := object{
+		"timeUnixNano":   strconv.FormatInt(time.Now().UnixNano(), 10),
+		"severityNumber": 9,
+		"body":           text(line),
+	}
+	return object{"resourceLogs": []object{{
+		"resource": object{"attributes": []object{{"key": "service.name", "value": text([]byte("pawl"))}}},
+		"scopeLogs": []object{{
+			"scope":      object{"name": "pawl.anchors"},
+			"logRecords": []object{record},
+		}},
+	}}}
 }
 
 // passTo runs a command with a line as its input. A status other than 0 is an error.

@@ -32,31 +32,36 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 		if i < 0 || stated.FieldByIndex(fields[i].Index).IsNil() {
 			continue
 		}
-		value := stated.FieldByIndex(fields[i].Index).Elem()
+
+		number := stated.FieldByIndex(fields[i].Index).Elem()
 		into := reflect.ValueOf(&l).Elem().FieldByName(strings.TrimPrefix(info.Setting, "Limits."))
 		switch {
-		case value.IsZero() && info.None != 0:
+		case number.IsZero() && info.None != 0:
 			into.SetInt(int64(info.None))
-		case isPositive(value):
-			into.Set(value.Convert(into.Type()))
+		case isPositive(number):
+			into.Set(number.Convert(into.Type()))
 		default:
-			return l, badLimit(info, value)
+			return l, badLimit(info, number)
 		}
 	}
 
 	if n := from.Parallel; n != nil && *n <= 0 {
 		return l, finding(CodeBadValue, "limits.parallel", "without it there are 10", "%d is not more than 0", *n)
 	}
-	if l.Rounds == pawl.NoRounds {
-		l.AtLimit = pawl.AtLimitReturn
-	}
-	switch from.AtLimit {
-	case "answer":
-		l.AtLimit = pawl.AtLimitAnswer
-	case "return":
-		l.AtLimit = pawl.AtLimitReturn
-	}
+	l.AtLimit = atLimit(from.AtLimit, l)
 	return l, b.priced(model)
+}
+
+// atLimit returns what the last request at a limit asks for. The default for an agent that executes
+// no calls is to return them.
+func atLimit(stated string, l pawl.Limits) pawl.AtLimit {
+	switch {
+	case stated == "answer":
+		return pawl.AtLimitAnswer
+	case stated == "return" || l.Rounds == pawl.NoRounds:
+		return pawl.AtLimitReturn
+	}
+	return l.AtLimit
 }
 
 // isPositive reports whether a number is more than 0, and finite.

@@ -134,7 +134,8 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 		key = "none" // nothing is sent
 	}
 	if at, stated := b.addressPath(path); stated && strings.TrimSpace(m.BaseURL) == "" {
-		return nil, finding(CodeBadValue, at, "leave the key out for the provider's own address", "the address is empty")
+		return nil, finding(CodeBadValue, at, "leave the key out for the provider's own address",
+			"the address is empty")
 	}
 	if m.BaseURL == "" && key != "" { // the file names no address, so the key is the provider's
 		name, _, _ := strings.Cut(m.Name, ":")

@@ -203,8 +203,8 @@ func (r *reading) field(key, value *yaml.Node, f reflect.StructField, into refle
 
 	before := len(r.findings)
 	r.value(value, into, path, f.Tag)
-	isText := f.Type.Kind() == reflect.String
-	if isRequired(f) && isText && into.String() == "" && len(r.findings) == before {
+	isEmpty := f.Type.Kind() == reflect.String && into.String() == ""
+	if isRequired(f) && isEmpty && len(r.findings) == before {
 		r.report(CodeBadValue, value, path, key.Value+": "+example(f), "%s is empty", key.Value)
 	}
 }
@@ -320,43 +320,54 @@ func (s scalar) whole() (int64, error) {
 	return strconv.ParseInt(strings.ReplaceAll(s.text, "_", ""), 0, 32)
 }
 
-// into sets v to the value of s, if s has the type of v. A variable may stand for a number,
-// although YAML wants it in quotes between braces.
+// into sets v to the value of s, if s has the type of v.
 func (s scalar) into(v reflect.Value) bool {
+	if !s.fits(v.Kind()) {
+		return false
+	}
+	var err error
 	switch v.Kind() {
 	case reflect.String:
-		if s.tag != "!!str" && s.tag != "!!timestamp" {
-			return false
-		}
 		v.SetString(s.text)
-		return true
-
 	case reflect.Bool:
-		b, err := strconv.ParseBool(strings.ToLower(s.text))
-		if err != nil || s.tag != "!!bool" && !s.open {
-			return false
-		}
+		var b bool
+		b, err = strconv.ParseBool(strings.ToLower(s.text))
 		v.SetBool(b)
-		return true
-
 	case reflect.Int:
-		i, err := s.whole()
-		if err != nil || s.tag != "!!int" && !s.open {
-			return false
-		}
+		var i int64
+		i, err = s.whole()
 		v.SetInt(i)
-		return true
-
 	case reflect.Float64:
-		f, err := strconv.ParseFloat(strings.ReplaceAll(s.text, "_", ""), 64)
-		isNumber := s.tag == "!!int" || s.tag == "!!float" || s.open
-		if err != nil || !isNumber || math.IsNaN(f) || math.IsInf(f, 0) {
-			return false
-		}
+		var f float64
+		f, err = s.number()
 		v.SetFloat(f)
-		return true
+	}
+	return err == nil
+}
+
+// fits reports whether s may be a value of a kind. A variable may stand for a number, although YAML
+// wants it in quotes between braces.
+func (s scalar) fits(k reflect.Kind) bool {
+	switch k {
+	case reflect.String:
+		return s.tag == "!!str" || s.tag == "!!timestamp"
+	case reflect.Bool:
+		return s.tag == "!!bool" || s.open
+	case reflect.Int:
+		return s.tag == "!!int" || s.open
+	case reflect.Float64:
+		return s.tag == "!!float" || s.tag == "!!int" || s.open
 	}
 	return false
+}
+
+// number returns the finite number that s is.
+func (s scalar) number() (float64, error) {
+	f, err := strconv.ParseFloat(strings.ReplaceAll(s.text, "_", ""), 64)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0, strconv.ErrRange
+	}
+	return f, err
 }
 
 // text reads what has a form of its own as text: a duration, an effect.

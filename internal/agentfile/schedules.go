@@ -25,22 +25,15 @@ func (b *builder) scheduled(tools []*pawl.Tool) error {
 		at := index("schedules", i)
 		switch {
 		case !plainName.MatchString(s.Name):
-			all = append(all, finding(CodeBadValue, at+".name", "letters, digits, _ and -, such as morning", "%q is no name of a schedule", s.Name))
+			all = append(all, finding(CodeBadValue, at+".name", "letters, digits, _ and -, such as morning",
+				"%q is no name of a schedule", s.Name))
 		case seen[s.Name]:
-			all = append(all, finding(CodeDuplicateName, at+".name", "rename one of them", "two schedules are named %s", s.Name))
+			all = append(all, finding(CodeDuplicateName, at+".name", "rename one of them",
+				"two schedules are named %s", s.Name))
 		}
 		seen[s.Name] = true
-		zone := s.Zone
-		if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-			all = append(all, finding(CodeBadValue, at+".zone", "an IANA zone, such as Europe/Oslo or UTC", "there is no zone %q", zone))
-			zone = ""
-		}
-		if _, err := schedule.ParseWhen(s.When, zone); err != nil {
-			all = append(all, finding(CodeBadValue, at+".when", "", "%v", err))
-		}
-		if s.Prompt == "" && len(s.Calls) == 0 {
-			all = append(all, finding(CodeMissingKey, at, "prompt: What is new?", "nothing is to be done then: the key prompt, or calls, is missing"))
-		}
+
+		all = append(all, s.faults(at)...)
 		for j, c := range s.Calls {
 			all = append(all, b.called(c, index(at+".calls", j), tools)...)
 		}
@@ -49,6 +42,23 @@ func (b *builder) scheduled(tools []*pawl.Tool) error {
 		}
 	}
 	return all.err()
+}
+
+// faults reports what is wrong with the times and the task of a schedule.
+func (s Schedule) faults(at string) (all Findings) {
+	zone := s.Zone
+	if !isZone(zone) {
+		all = append(all, finding(CodeBadValue, at+".zone", zoneHint, "there is no zone %q", zone))
+		zone = "" // to check the times all the same
+	}
+	if _, err := schedule.ParseWhen(s.When, zone); err != nil {
+		all = append(all, finding(CodeBadValue, at+".when", "", "%v", err))
+	}
+	if s.Prompt == "" && len(s.Calls) == 0 {
+		all = append(all, finding(CodeMissingKey, at, "prompt: What is new?",
+			"nothing is to be done then: the key prompt, or calls, is missing"))
+	}
+	return all
 }
 
 // called reports a call of an unknown tool, or with arguments that do not fit.
@@ -61,15 +71,21 @@ func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Finding
 	case i < 0: // of a server that was not asked
 		return nil
 	case tools[i].Passive:
-		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is executed by the caller, and no caller is there then", c.Tool)}
+		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself",
+			"%s is executed by the caller, and no caller is there then", c.Tool)}
 	}
-	if x := (pawl.Toolsets{schedule.Idle(tools[i : i+1])}).Execute(context.Background(),
-		llm.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
-		return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", strings.Join(strings.Fields(x.Result.Text()), " "))}
+
+	// An idle tool checks its arguments and does nothing.
+	idle := pawl.Toolsets{schedule.Idle(tools[i : i+1])}
+	x := idle.Execute(context.Background(), llm.ToolCall{ID: "call", Name: c.Tool, Args: c.args()})
+	if x.Outcome != pawl.OutcomeOK {
+		text := strings.Join(strings.Fields(x.Result.Text()), " ")
+		return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", text)}
 	}
 	return nil
 }
 
+// args returns the arguments of the call. None are an empty object.
 func (c ScheduledCall) args() json.RawMessage {
 	if len(c.Args) == 0 {
 		return json.RawMessage(`{}`)
@@ -100,15 +116,23 @@ func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv fu
 	}
 	var want []store.Schedule
 	for _, s := range a.Schedules {
-		t := schedule.Task{Prompt: s.Prompt, Calls: scheduledCalls(s.Calls), Deliver: scheduledCalls(s.Deliver)}
-		task, err := json.Marshal(t)
+		task, err := json.Marshal(schedule.Task{
+			Prompt:  s.Prompt,
+			Calls:   scheduledCalls(s.Calls),
+			Deliver: scheduledCalls(s.Deliver),
+		})
 		if err != nil {
 			return err
 		}
-		v := store.Schedule{ID: a.schedules() + s.Name, Name: s.Name, Description: s.Name + ", of the file of " +
-			a.Name, When: s.When, Zone: s.Zone, Task: task, Misfire: s.Misfire}
-		v.Zone = cmp.Or(v.Zone, zone)
-		want = append(want, v)
+		want = append(want, store.Schedule{
+			ID:          a.schedules() + s.Name,
+			Name:        s.Name,
+			Description: s.Name + ", of the file of " + a.Name,
+			When:        s.When,
+			Zone:        cmp.Or(s.Zone, zone),
+			Task:        task,
+			Misfire:     s.Misfire,
+		})
 	}
 	return schedule.Keep(ctx, db, a.Store.Scope(), a.schedules(), want, now)
 }

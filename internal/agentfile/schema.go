@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/agentfile/agentframework"
-	"github.com/pawl-go/pawl/tools/outside"
 )
 
 // Schema returns the JSON Schema of a document, for editors. It is made from the types and
@@ -31,12 +30,16 @@ func Schema() []byte {
 
 // bothForms is the schema of both forms: a document says which it is.
 func bothForms(native object) object {
-	out := object{"$schema": native["$schema"], "title": native["title"], "type": "object",
-		"if":   object{"anyOf": []object{{"required": []string{"apiVersion"}}, {"required": []string{"kind"}}}},
-		"then": schemaOfStruct(reflect.TypeFor[agentframework.Document]())}
+	out := object{
+		"$schema": native["$schema"],
+		"title":   native["title"],
+		"type":    "object",
+		"if":      object{"anyOf": []object{{"required": []string{"apiVersion"}}, {"required": []string{"kind"}}}},
+		"then":    schemaOfStruct(reflect.TypeFor[agentframework.Document]()),
+		"else":    native,
+	}
 	delete(native, "$schema")
 	delete(native, "title")
-	out["else"] = native
 	return out
 }
 
@@ -53,16 +56,18 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	if s, ok := reflect.New(t).Interface().(schemer); ok {
 		return s.schema()
 	}
+
 	switch {
 	case t == jsonType:
 		return object{}
 	case t == reflect.TypeFor[agentframework.Node]():
 		return object{"type": "object"}
-	case t == reflect.TypeFor[outside.Duration]():
+	case t == durationType:
 		return object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$|\$\{`}
-	case t.String() == "pawl.Effect":
-		return object{"enum": []string{"unstated", "write", "idempotent", "read", "pure", "compose"}}
+	case t == effectType:
+		return object{"enum": effectWords}
 	}
+
 	switch t.Kind() {
 	case reflect.String:
 		if list := tag.Get("enum"); list != "" {
@@ -85,23 +90,24 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	return object{}
 }
 
+// schemaOfStruct is the schema of an object with the keys of a struct, and no others.
 func schemaOfStruct(t reflect.Type) object {
 	properties := object{}
-	required := []string{}
+	var required []string
 	for _, f := range fieldsOf(t) {
 		s := schemaOf(f.Type, f.Tag)
 		if doc := meaning(t, f); doc != "" {
 			s["description"] = doc
 		}
 		properties[keyOf(f)] = s
-		if f.Tag.Get("required") != "" {
+		if isRequired(f) {
 			required = append(required, keyOf(f))
 		}
 	}
-	more := requiredOutside[t.Name()]
 	if strings.HasSuffix(t.PkgPath(), "/tools/outside") {
-		required = more
+		required = requiredOutside[t.Name()]
 	}
+
 	s := object{"type": "object", "additionalProperties": false, "properties": properties}
 	if len(required) > 0 {
 		s["required"] = required
@@ -109,12 +115,15 @@ func schemaOfStruct(t reflect.Type) object {
 	return s
 }
 
+// boundWords are the words of JSON Schema for the bounds in a tag.
+var boundWords = map[string]string{"min": "minimum", "max": "maximum", "above": "exclusiveMinimum"}
+
 // variable is the schema of a text in which a variable stands for a value of another kind.
 func variable() object { return object{"type": "string", "pattern": `\$\{`} }
 
 // bounded adds the bounds in a tag.
 func bounded(s object, tag reflect.StructTag) object {
-	for name, word := range map[string]string{"min": "minimum", "max": "maximum", "above": "exclusiveMinimum"} {
+	for name, word := range boundWords {
 		if f, err := strconv.ParseFloat(tag.Get(name), 64); err == nil {
 			s[word] = f
 		}
@@ -139,7 +148,8 @@ func (*Tool) schema() object {
 }
 
 func (*Choice) schema() object {
-	return object{"anyOf": []object{{"type": "string"}, {"type": "array", "items": object{"type": "string"}, "minItems": 1}}}
+	list := object{"type": "array", "items": object{"type": "string"}, "minItems": 1}
+	return object{"anyOf": []object{{"type": "string"}, list}}
 }
 
 func (*Output) schema() object { return object{"type": []string{"string", "object"}} }
@@ -153,4 +163,8 @@ func (*History) schema() object {
 
 // requiredOutside are the required keys of package outside's definitions, whose types have no such
 // tag.
-var requiredOutside = map[string][]string{"Command": {"name", "description", "run"}, "HTTP": {"name", "description", "url"}, "OpenAPI": {"spec"}}
+var requiredOutside = map[string][]string{
+	"Command": {"name", "description", "run"},
+	"HTTP":    {"name", "description", "url"},
+	"OpenAPI": {"spec"},
+}

@@ -31,7 +31,8 @@ func (s Store) path(env func(string) string) (string, error) {
 	}
 	home := env("HOME")
 	if home == "" {
-		return "", finding(CodeUnavailable, "store.db", "name the file", "HOME is not set, so there is no place for the database")
+		return "", finding(CodeUnavailable, "store.db", "name the file",
+			"HOME is not set, so there is no place for the database")
 	}
 	return filepath.Join(home, ".local", "share", "pawl", "pawl.db"), nil
 }
@@ -72,6 +73,7 @@ func (d *Database) opened(create bool) (store.Store, error) {
 	if d.db != nil {
 		return d.db, nil
 	}
+
 	if err := d.at.Scope().Check(); err != nil {
 		return nil, finding(CodeBadValue, "store.tenant", "", "%v", err)
 	}
@@ -79,16 +81,17 @@ func (d *Database) opened(create bool) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := d.openFile
-	if d.at.isServer() {
-		open = openServer
-	}
 	l, err := ledger(d.env)
 	if err != nil {
 		return nil, err
 	}
+
+	open := d.openFile
+	if d.at.isServer() {
+		open = openServer
+	}
 	db, err := open(path, create || d.create, l)
-	if err == nil {
+	if err == nil { // db is not nil then
 		d.db = db
 	}
 	return d.db, err
@@ -126,7 +129,8 @@ func openServer(address string, create bool, l *store.Ledger) (store.Store, erro
 		return nil, finding(CodeUnavailable, "store.db", makesIt, "%v", err)
 	case err != nil:
 		return nil, finding(CodeUnavailable, "store.db",
-			"want postgres://USER@HOST/DATABASE; the password may also be in PGPASSWORD or ~/.pgpass", "%v", err).because(err)
+			"want postgres://USER@HOST/DATABASE; the password may also be in PGPASSWORD or ~/.pgpass",
+			"%v", err).because(err)
 	}
 	return db, nil
 }
@@ -160,31 +164,13 @@ func (d *Database) toolset(create bool, of func(store.Store) (pawl.Toolset, erro
 	if err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex
-	var real []*pawl.Tool
-	open := func(ctx context.Context) ([]*pawl.Tool, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if real != nil {
-			return real, nil
-		}
-		db, err := d.opened(create)
-		if err != nil {
-			return nil, err
-		}
-		set, err := of(db)
-		if err != nil {
-			return nil, err
-		}
-		d.closes(set)
-		real, err = set.Tools(ctx)
-		return real, err
-	}
+
+	late := &lateTools{database: d, create: create, of: of}
 	var all pawl.Toolsets
 	for i, t := range tools {
 		t = t.Clone()
 		t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-			tools, err := open(ctx)
+			tools, err := late.open(ctx)
 			if err != nil {
 				return llm.ToolResult{}, err
 			}
@@ -193,6 +179,37 @@ func (d *Database) toolset(create bool, of func(store.Store) (pawl.Toolset, erro
 		all = append(all, t)
 	}
 	return all, nil
+}
+
+// lateTools are the tools of a database that is opened at the first call.
+type lateTools struct {
+	database *Database
+	create   bool
+	of       func(store.Store) (pawl.Toolset, error)
+
+	mu    sync.Mutex
+	tools []*pawl.Tool // nil before the database was opened
+}
+
+// open returns the tools over the opened database. After an error the next call tries again.
+func (l *lateTools) open(ctx context.Context) ([]*pawl.Tool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tools != nil {
+		return l.tools, nil
+	}
+
+	db, err := l.database.opened(l.create)
+	if err != nil {
+		return nil, err
+	}
+	set, err := l.of(db)
+	if err != nil {
+		return nil, err
+	}
+	l.database.closes(set)
+	l.tools, err = set.Tools(ctx)
+	return l.tools, err
 }
 
 // closes adds a toolset that is closed with the database.
@@ -208,13 +225,15 @@ func (d *Database) closes(set pawl.Toolset) {
 func (e Embed) Open() (store.Embedder, error) {
 	if e.Model == "" {
 		if e.URL != "" {
-			return nil, finding(CodeConflict, "embed.base_url", "name an embedding model", "an address is given without an embedding model")
+			return nil, finding(CodeConflict, "embed.base_url", "name an embedding model",
+				"an address is given without an embedding model")
 		}
 		return nil, nil
 	}
 	m, err := provider.OpenEmbedder(e.Model, &provider.Options{BaseURL: e.URL})
 	if err != nil {
-		return nil, finding(CodeUnknownModel, "embed.model", "such as openai:text-embedding-3-small or ollama:nomic-embed-text", "%v", err)
+		return nil, finding(CodeUnknownModel, "embed.model",
+			"such as openai:text-embedding-3-small or ollama:nomic-embed-text", "%v", err)
 	}
 	return m, nil
 }

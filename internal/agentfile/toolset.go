@@ -41,6 +41,8 @@ func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets
 			ready.close()
 		}
 	}()
+
+	// Servers are last: no tool of a server may have the name of a tool that is ready.
 	servers := func() ([]Set, error) { return b.servers(ctx, ready) }
 	for _, more := range []func() ([]Set, error){b.defined, b.files, servers} {
 		var others []Set
@@ -50,7 +52,10 @@ func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets
 		}
 		ready.sets = append(ready.sets, others...)
 	}
-	sets, b.kept, b.pinned = ready.sets, ready.kept, ready.pinned
+	b.kept = ready.kept
+	b.pinned = ready.pinned
+
+	sets = ready.sets
 	for _, t := range b.opts.Tools {
 		sets = append(sets, Set{"", t})
 	}
@@ -96,8 +101,10 @@ func (b *builder) around(all []pawl.Toolset) []pawl.Toolset {
 	a := b.agent
 	if len(a.Timeouts) > 0 {
 		times := policy.Timeouts{}
+		missing := a.remote()
 		for name, d := range a.Timeouts {
-			times[perhaps([]string{name}, b.agent.remote())[0]] = time.Duration(d)
+			entry := perhaps([]string{name}, missing)[0]
+			times[entry] = time.Duration(d)
 		}
 		all = []pawl.Toolset{times.Over(all...)}
 	}
@@ -124,9 +131,6 @@ func (b *builder) defined() (sets []Set, err error) {
 	return sets, nil
 }
 
-// mostLeftOut is how many operations are named that could be no tools; the rest is counted.
-const mostLeftOut = 10
-
 // files makes the tools of ToolFiles, a set for each.
 func (b *builder) files() (sets []Set, err error) {
 	for i, name := range b.agent.ToolFiles {
@@ -152,33 +156,42 @@ func (b *builder) files() (sets []Set, err error) {
 // outside makes tools of the definitions at path, in the agent's file or in the named one.
 func (b *builder) outside(defs []outside.Definition, path, name string) (*outside.Set, error) {
 	o := &outside.Options{Dir: b.agent.dir, Allow: b.agent.HTTPAllow, Getenv: b.env}
+	prefix := ""
 	if name != "" {
 		o.Dir = filepath.Dir(b.agent.relative("tool_files", name))
-		name += ": "
+		prefix = name + ": "
 	}
 	var err error
 	o.Run, err = b.runner(defs, path)
 	if err != nil {
 		return nil, err
 	}
+
 	set, err := outside.New(defs, o)
 	if err != nil {
-		hint := "docs/outside.md has the form"
 		text := err.Error()
-		if name == "" {
+		if name == "" { // the path says which entry it is
 			text = strings.TrimPrefix(text, "tools[0]: ")
 		}
-		return nil, finding(CodeBadTool, path, hint, "%s%s", name, text)
+		return nil, finding(CodeBadTool, path, "docs/outside.md has the form", "%s%s", prefix, text)
 	}
-	for i, left := range set.LeftOut() {
-		if i == mostLeftOut {
-			b.notice(fmt.Sprintf("%s%d more were left out", name, len(set.LeftOut())-i))
-			break
-		}
-		b.notice(fmt.Sprintf("%sleft out: %s", name, left))
-	}
+	b.noticeLeftOut(set.LeftOut(), prefix)
 	b.hidden = append(b.hidden, set.Secrets()...)
 	return set, nil
+}
+
+// mostLeftOut is how many operations are named that could be no tools; the rest is counted.
+const mostLeftOut = 10
+
+// noticeLeftOut reports operations that could be no tools.
+func (b *builder) noticeLeftOut(all []outside.LeftOut, prefix string) {
+	for i, left := range all {
+		if i == mostLeftOut {
+			b.notice(fmt.Sprintf("%s%d more were left out", prefix, len(all)-i))
+			return
+		}
+		b.notice(fmt.Sprintf("%sleft out: %s", prefix, left))
+	}
 }
 
 // runner returns the runner of command tools. For an agent that will run, a program that the
@@ -191,14 +204,15 @@ func (b *builder) runner(defs []outside.Definition, path string) (outside.Runner
 	if err != nil {
 		return nil, err
 	}
-	base := sandbox.Spec{Level: level}
 	hosts, err := b.agent.hosts(level)
 	if err != nil {
 		return nil, err
 	}
+	base := sandbox.Spec{Level: level}
 	if hosts != nil {
 		base.Proxy = hosts.Serve
 	}
+
 	for _, d := range defs {
 		if d.Command == nil || b.opts.Dry {
 			continue
@@ -213,9 +227,11 @@ func (b *builder) runner(defs []outside.Definition, path string) (outside.Runner
 // unheld is what helps a program that the sandbox does not run.
 func unheld(network bool) string {
 	if network {
-		return "sandbox_hosts (--sandbox-host) names what it may reach; --allow-commands runs command tools outside of the sandbox, with your rights"
+		return "sandbox_hosts (--sandbox-host) names what it may reach; " +
+			"--allow-commands runs command tools outside of the sandbox, with your rights"
 	}
-	return "pawl doctor says what can be enforced; another sandbox level takes it, and --allow-commands runs command tools outside of it, with your rights"
+	return "pawl doctor says what can be enforced; another sandbox level takes it, " +
+		"and --allow-commands runs command tools outside of it, with your rights"
 }
 
 // ending is the tools of set. A good result of a tool in names ends the run.
@@ -232,19 +248,22 @@ func (e ending) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	}
 	tools = slices.Clone(tools)
 	for i, t := range tools {
-		if t.Passive || !slices.Contains(e.names, t.Name) {
-			continue
+		if !t.Passive && slices.Contains(e.names, t.Name) {
+			tools[i] = finishing(t)
 		}
-		last := t.Clone()
-		run := t.Run
-		last.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-			res, err := run(ctx, call)
-			if err != nil || res.IsError {
-				return res, err
-			}
-			return res, pawl.FinishError(res)
-		}
-		tools[i] = last
 	}
 	return tools, nil
+}
+
+// finishing returns t with results that end the run, unless they are errors.
+func finishing(t *pawl.Tool) *pawl.Tool {
+	last := t.Clone()
+	last.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+		res, err := t.Run(ctx, call)
+		if err != nil || res.IsError {
+			return res, err
+		}
+		return res, pawl.FinishError(res)
+	}
+	return last
 }

@@ -85,7 +85,8 @@ func (r *reading) variable(n *yaml.Node, e *expanded, inner string) (value strin
 	case hasDefault:
 		value = fallback
 	default:
-		r.report(CodeMissingVariable, n, "", "set it, or write ${"+name+":-default}", "the variable %s is not set", name)
+		r.report(CodeMissingVariable, n, "", "set it, or write ${"+name+":-default}",
+			"the variable %s is not set", name)
 	}
 	return value, true
 }

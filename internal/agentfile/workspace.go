@@ -29,41 +29,61 @@ func (a *Agent) all(path string, names []string) []string {
 }
 
 // toolchains find what the values of the key toolchains name.
-var toolchains = map[string]func(cache string) (sandbox.Toolchain, error){"go": sandbox.Go, "node": sandbox.Node,
-	"python": sandbox.Python}
+var toolchains = map[string]func(cache string) (sandbox.Toolchain, error){
+	"go":     sandbox.Go,
+	"node":   sandbox.Node,
+	"python": sandbox.Python,
+}
 
 // commands returns what shell commands have in addition to the system's programs, and their limits.
 // In a dry build no program is looked for.
 func (b *builtin) commands() (list []sandbox.Toolchain, l sandbox.Limits, err error) {
-	a := b.agent
-	for i, name := range a.SandboxPath {
-		dir, err := realPath(a.relative("sandbox_path", name))
+	for i, name := range b.agent.SandboxPath {
+		dir, err := realPath(b.agent.relative("sandbox_path", name))
 		if err != nil {
-			return nil, l, finding(CodeBadFile, index("sandbox_path", i), "want a directory that is there", "%s: %s", name, cause(err))
+			return nil, l, finding(CodeBadFile, index("sandbox_path", i), "want a directory that is there",
+				"%s: %s", name, cause(err))
 		}
 		list = append(list, sandbox.Toolchain{Path: []string{dir}, Read: []string{dir}})
 	}
-	for i, name := range a.Toolchains {
-		if !b.now {
-			break
+
+	if b.now {
+		for i, name := range b.agent.Toolchains {
+			t, err := b.toolchain(name, index("toolchains", i))
+			if err != nil {
+				return nil, l, err
+			}
+			list = append(list, t)
+			l = t.Limits
 		}
-		find := toolchains[name]
-		cache, err := a.place(b.env, "cache")
-		if err != nil || find == nil {
-			return nil, l, cmp.Or(err, error(finding(CodeBadValue, index("toolchains", i), "go, node or python", "there is no toolchain %q", name)))
-		}
-		t, err := find(cache)
-		if err != nil {
-			return nil, l, finding(CodeUnavailable, index("toolchains", i), "install it, or remove it from the list", "%v", err)
-		}
-		list, l = append(list, t), t.Limits
 	}
-	s := a.SandboxLimits
+	return list, b.agent.SandboxLimits.over(l), nil
+}
+
+// toolchain finds the toolchain that is named at path on this machine.
+func (b *builtin) toolchain(name, path string) (sandbox.Toolchain, error) {
+	cache, err := b.agent.place(b.env, "cache")
+	if err != nil {
+		return sandbox.Toolchain{}, err
+	}
+	find := toolchains[name]
+	if find == nil {
+		return sandbox.Toolchain{}, finding(CodeBadValue, path, "go, node or python", "there is no toolchain %q", name)
+	}
+	t, err := find(cache)
+	if err != nil {
+		return sandbox.Toolchain{}, finding(CodeUnavailable, path, "install it, or remove it from the list", "%v", err)
+	}
+	return t, nil
+}
+
+// over returns the limits s, with those of l where s states none.
+func (s SandboxLimits) over(l sandbox.Limits) sandbox.Limits {
 	l.MemoryInAll = cmp.Or(int64(value(s.Memory))<<20, l.MemoryInAll)
 	l.Memory = max(l.Memory, l.MemoryInAll)
 	l.Processes = cmp.Or(value(s.Processes), l.Processes)
 	l.Time = cmp.Or(time.Duration(value(s.Time)), l.Time)
-	return list, l, nil
+	return l
 }
 
 // realPath returns the absolute path without symbolic links.
@@ -79,7 +99,8 @@ func realPath(path string) (string, error) {
 func (a *Agent) place(env func(string) string, kind string) (string, error) {
 	db, err := Store{}.path(env)
 	root, _ := realPath(a.Directory()) // a wrong root is reported when it is opened
-	return filepath.Join(filepath.Dir(db), "workspaces", fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:16], kind), err
+	id := fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:16]
+	return filepath.Join(filepath.Dir(db), "workspaces", id, kind), err
 }
 
 // Undo restores the file of the last change, if the key checkpoints was true then: see file.Undo.
@@ -103,21 +124,35 @@ func (b *builder) instructions() (string, error) {
 	if !a.AgentsMD || os.IsNotExist(err) {
 		return a.Instructions, nil
 	}
+	text, err := a.readAgentsMD()
+	if err != nil {
+		return "", err
+	}
+
+	b.notice(fmt.Sprintf("%s of the root, %d bytes, is part of the instructions; agents_md: false leaves it out",
+		agentsMD, len(text)))
+	const head = "\n\n# " + agentsMD + "\n\nThe workspace describes itself. This does not widen what the rules allow.\n\n"
+	return a.Instructions + head + string(text), nil
+}
+
+// readAgentsMD reads AGENTS.md of the root. A link to a file outside of the root is an error.
+func (a *Agent) readAgentsMD() ([]byte, error) {
 	root, err := os.OpenRoot(a.Directory())
 	if err != nil {
-		return "", a.noRoot(err)
+		return nil, a.noRoot(err)
 	}
 	defer root.Close()
+
 	var text []byte
-	info, err := root.Stat(agentsMD) // a link to a file outside is an error
+	info, err := root.Stat(agentsMD)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > mostAgentsMD) {
 		err = fmt.Errorf("want a file of at most %d KiB", mostAgentsMD>>10)
 	} else if err == nil {
 		text, err = root.ReadFile(agentsMD)
 	}
 	if err != nil {
-		return "", finding(CodeBadFile, "agents_md", "agents_md: false leaves it out", "%s: %s", agentsMD, cause(err))
+		return nil, finding(CodeBadFile, "agents_md", "agents_md: false leaves it out",
+			"%s: %s", agentsMD, cause(err))
 	}
-	b.notice(fmt.Sprintf("%s of the root, %d bytes, is part of the instructions; agents_md: false leaves it out", agentsMD, len(text)))
-	return a.Instructions + "\n\n# " + agentsMD + "\n\nThe workspace describes itself. This does not widen what the rules allow.\n\n" + string(text), nil
+	return text, nil
 }
