@@ -63,6 +63,7 @@ func (in *intake) add(n int, m llm.Message) error {
 	if err := m.Validate(); err != nil {
 		return bad("%v", err)
 	}
+
 	decisions := 0
 	for _, p := range m.Parts {
 		if d, ok := p.(llm.Decision); ok {
@@ -70,15 +71,16 @@ func (in *intake) add(n int, m llm.Message) error {
 			in.decisions = append(in.decisions, d)
 		}
 	}
+	if decisions > 0 && decisions == len(m.Parts) {
+		return nil
+	}
 	if decisions > 0 {
-		if decisions == len(m.Parts) {
-			return nil
-		}
 		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
 			_, ok := p.(llm.Decision)
 			return ok
 		})
 	}
+
 	switch m.Role {
 	case llm.RoleTool:
 		return in.results(m, bad)
@@ -191,36 +193,25 @@ func callIDs(calls []llm.ToolCall) string {
 // rejects invalid new messages. Only the open calls of from stay open: msgs may come from a client,
 // so their open calls get error results.
 func (r *run) accept(from *Result, msgs []llm.Message) error {
-	var in intake
 	stored := msgs[:lastOf(msgs, llm.RoleAssistant)+1]
+	added := msgs[len(stored):]
 	if from != nil {
 		stored = from.Messages
+		added = msgs
 		r.resumed.pending = from.Pending
-	} else {
-		msgs = msgs[len(stored):]
 	}
-	r.history.sent = make([]llm.Message, 1, len(stored)+len(msgs)+7)
-	in.msgs = r.history.sent[1:]
-	if len(stored) > 0 {
-		repaired, done := llm.Repair(stored)
-		if len(done) == 0 {
-			for _, f := range llm.Check(stored) {
-				if f.Code == "unknown_role" || f.Code == "unknown_part" { // nothing repairs these
-					return &TranscriptError{Index: f.Message, Text: f.Text}
-				}
-			}
-		}
-		r.resumed.repairs = done
-		for i, m := range repaired {
-			if err := in.add(i, m); err != nil {
-				return fmt.Errorf("stored messages: %w", err)
-			}
-		}
+
+	// A run adds some messages of its own.
+	r.history.sent = make([]llm.Message, 1, len(stored)+len(added)+7)
+	in := intake{msgs: r.history.sent[1:]}
+	if err := r.acceptStored(&in, stored); err != nil {
+		return err
 	}
 	opened := from != nil && len(in.open) > 0
 	held := len(in.then)
 	recorded := len(in.msgs)
-	for i, m := range msgs {
+
+	for i, m := range added {
 		if err := in.add(len(stored)+i, m); err != nil {
 			return err
 		}
@@ -228,47 +219,95 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 	if from == nil || in.at >= recorded {
 		r.resumed.repairs = append(r.resumed.repairs, in.settle()...)
 	}
-	if from != nil && len(msgs) == 0 {
+	if from != nil && len(added) == 0 {
 		r.raised(from, &in)
 	}
+
 	for _, m := range in.msgs {
 		if m.Role == llm.RoleAssistant {
 			r.history.replies++
 		}
 	}
+
+	// The keys of open calls have the number of replies.
 	if len(in.then) > held {
-		keys := r.openKeys(&in)
-		for _, w := range r.resumed.pending {
-			decided := slices.ContainsFunc(in.decisions, func(d llm.Decision) bool { return d.Key == w.Key })
-			if isOfAny(w.Key, keys) && !decided {
-				return fmt.Errorf("call %s (%s) still waits; answer or deny it before a new message", w.Call.ID, w.Call.Name)
-			}
+		if err := r.undecided(&in); err != nil {
+			return err
 		}
 	}
-	if len(in.msgs)+len(in.then) == 0 {
-		return errors.New("there is no message to answer")
-	}
-	last := len(in.msgs) - 1
-	closed := len(in.then)+len(in.open) == 0 && r.resumed.answer == nil
-	if closed && in.msgs[last].Role == llm.RoleAssistant {
-		if i := lastOf(msgs, llm.RoleAssistant); i >= 0 {
-			last = len(stored) + i
-		} else {
-			last = lastOf(stored, llm.RoleAssistant) // its index before the repair
-		}
-		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to continue"}
+	if err := r.unanswered(&in, stored, added); err != nil {
+		return err
 	}
 	if len(in.decisions) > 0 {
 		if err := r.answerable(&in); err != nil {
 			return err
 		}
 	}
+
 	if opened && len(in.open) == 0 && !r.exhausted() {
 		r.res.Spent.Rounds++ // the caller executed its calls
 	}
-	r.res.Messages, r.resumed.decisions, r.history.then = in.msgs, in.decisions, in.then
+	r.res.Messages = in.msgs
+	r.resumed.decisions = in.decisions
+	r.history.then = in.then
 	r.history.turn = max(0, lastOf(in.msgs, llm.RoleUser))
 	return nil
+}
+
+// acceptStored adds the stored messages, repaired. It returns an error for what nothing repairs.
+func (r *run) acceptStored(in *intake, stored []llm.Message) error {
+	if len(stored) == 0 {
+		return nil
+	}
+
+	repaired, done := llm.Repair(stored)
+	if len(done) == 0 {
+		for _, f := range llm.Check(stored) {
+			if f.Code == "unknown_role" || f.Code == "unknown_part" {
+				return &TranscriptError{Index: f.Message, Text: f.Text}
+			}
+		}
+	}
+	r.resumed.repairs = done
+
+	for i, m := range repaired {
+		if err := in.add(i, m); err != nil {
+			return fmt.Errorf("stored messages: %w", err)
+		}
+	}
+	return nil
+}
+
+// undecided returns an error for a pending call that has no decision, although a message follows.
+func (r *run) undecided(in *intake) error {
+	keys := r.openKeys(in)
+	for _, w := range r.resumed.pending {
+		decided := slices.ContainsFunc(in.decisions, func(d llm.Decision) bool { return d.Key == w.Key })
+		if isOfAny(w.Key, keys) && !decided {
+			return fmt.Errorf("call %s (%s) still waits; answer or deny it before a new message", w.Call.ID, w.Call.Name)
+		}
+	}
+	return nil
+}
+
+// unanswered returns an error if the input leaves nothing to do: it has no message, or ends with an
+// answer.
+func (r *run) unanswered(in *intake, stored, added []llm.Message) error {
+	if len(in.msgs)+len(in.then) == 0 {
+		return errors.New("there is no message to answer")
+	}
+
+	isOpen := len(in.then)+len(in.open) > 0 || r.resumed.answer != nil
+	if isOpen || in.msgs[len(in.msgs)-1].Role != llm.RoleAssistant {
+		return nil
+	}
+
+	// The index of the caller's message: the repair may have changed the number of messages.
+	last := lastOf(stored, llm.RoleAssistant)
+	if i := lastOf(added, llm.RoleAssistant); i >= 0 {
+		last = len(stored) + i
+	}
+	return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to continue"}
 }
 
 // raised continues from, which stopped at a limit, without a message: see Agent.Resume.
@@ -300,7 +339,9 @@ func (r *run) answerable(in *intake) error {
 			return fmt.Errorf("there are two decisions for %q; a call is decided on once", d.Key)
 		}
 		if !isOfAny(d.Key, keys) {
-			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(keys), "[]"), " ", ", "), "none; Resume needs the Result that has the call"))
+			open := strings.ReplaceAll(strings.Trim(fmt.Sprint(keys), "[]"), " ", ", ")
+			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key,
+				cmp.Or(open, "none; Resume needs the Result that has the call"))
 		}
 	}
 	return nil
