@@ -7,26 +7,36 @@ import (
 	"unicode/utf8"
 )
 
-// unseen reports whether r is invisible to a person but not to a model: control characters,
-// direction marks, zero-width spaces, and tag letters that stand for ASCII.
+// invisible are the characters besides control characters that a person does not see and a model
+// reads: direction marks, fillers, zero-width spaces, and tag letters that stand for ASCII. The joiners
+// U+200C and U+200D belong to some scripts and to emoji, and are not among them.
+var invisible = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x00AD, Hi: 0x00AD, Stride: 1}, // soft hyphen
+		{Lo: 0x034F, Hi: 0x034F, Stride: 1}, // combining grapheme joiner
+		{Lo: 0x061C, Hi: 0x061C, Stride: 1}, // Arabic letter mark
+		{Lo: 0x115F, Hi: 0x1160, Stride: 1}, // Hangul fillers
+		{Lo: 0x17B4, Hi: 0x17B5, Stride: 1}, // Khmer inherent vowels
+		{Lo: 0x180B, Hi: 0x180F, Stride: 1}, // Mongolian selectors and vowel separator
+		{Lo: 0x200B, Hi: 0x200B, Stride: 1}, // zero-width space
+		{Lo: 0x200E, Hi: 0x200F, Stride: 1}, // direction marks
+		{Lo: 0x2028, Hi: 0x202E, Stride: 1}, // separators of lines, embedded directions
+		{Lo: 0x2060, Hi: 0x206F, Stride: 1}, // word joiner, invisible operators, isolated directions
+		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, // Hangul filler
+		{Lo: 0xFEFF, Hi: 0xFEFF, Stride: 1}, // byte order mark
+		{Lo: 0xFFA0, Hi: 0xFFA0, Stride: 1}, // halfwidth Hangul filler
+		{Lo: 0xFFF0, Hi: 0xFFFB, Stride: 1}, // specials
+	},
+	R32:         []unicode.Range32{{Lo: 0xE0000, Hi: 0xE0FFF, Stride: 1}}, // tags, variation selectors
+	LatinOffset: 1,
+}
+
+// unseen reports whether r is invisible to a person but not to a model.
 func unseen(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
+	if r == '\n' || r == '\t' {
 		return false
-	case unicode.IsControl(r):
-		return true
-	case r == 0x00AD || r == 0x034F || r == 0x061C || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 ||
-		r == 0x3164 || r == 0xFFA0:
-		return true
-	case r >= 0x180B && r <= 0x180F || r >= 0x200B && r <= 0x200F || r >= 0x2028 && r <= 0x202E || r >= 0x2060 &&
-		r <= 0x206F || r == 0xFEFF:
-		return r != 0x200C && r != 0x200D // joiners belong to some scripts and to emoji
-	case r >= 0xFFF0 && r <= 0xFFFB, r >= 0xE0000 && r <= 0xE0FFF:
-		return true
-	case unicode.Is(unicode.Co, r):
-		return true
 	}
-	return false
+	return unicode.IsControl(r) || unicode.In(r, invisible, unicode.Co) // Co is for private use
 }
 
 // smuggles reports whether s contains characters that do not occur by accident: text in invisible
