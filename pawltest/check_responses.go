@@ -35,7 +35,9 @@ func (c *checker) items(input []any) {
 			c.add(place, "want an object, got %s", kindOf(v))
 			continue
 		}
-		kind, role := text(item["type"]), text(item["role"])
+
+		kind := text(item["type"])
+		role := text(item["role"])
 		if kind == "" && role != "" {
 			kind = "message"
 		}
@@ -44,52 +46,66 @@ func (c *checker) items(input []any) {
 			c.add(reasoning, "reasoning was given without the item that must follow it")
 		}
 		reasoning = ""
+
 		switch {
 		case kind == "message":
 			c.item(item, role, place)
 		case kind == "":
 			c.add(place, "an item needs a type or a role")
 		case strings.HasSuffix(kind, "_output") && by == "caller":
-			id := text(item["call_id"])
-			if id == "" && kind == "local_shell_call_output" {
-				id = text(item["id"])
-			}
-			if id == "" {
-				c.add(place+"/call_id", "a result needs the call_id of its call")
-				continue
-			}
-			if kind == "function_call_output" {
-				switch item["output"].(type) {
-				case string, []any:
-				default:
-					c.add(place+"/output", "want a string or a list, got %s", kindOf(item["output"]))
-				}
-			}
-			c.result(id, place)
+			c.itemResult(item, kind, place)
 			continue
 		}
+
 		if by == "model" && c.answered {
 			c.settle("the next reply")
 		}
-		switch kind {
-		case "reasoning":
+		if kind == "reasoning" {
 			reasoning = place
-		case "function_call", "custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call", "computer_call":
-			c.itemCall(item, kind, place)
-		case "tool_search_call":
-			if text(item["execution"]) == "client" {
-				c.itemCall(item, kind, place)
-			}
-		case "additional_tools":
-			if list, ok := item["tools"].([]any); ok && len(list) > 0 {
-				c.later = true
-			}
 		}
+		c.itemOfModel(item, kind, place)
 	}
 	if reasoning != "" {
 		c.add(reasoning, "reasoning was given without the item that must follow it")
 	}
 	c.settle("the end")
+}
+
+// itemResult checks the result of a call.
+func (c *checker) itemResult(item map[string]any, kind, place string) {
+	id := text(item["call_id"])
+	if id == "" && kind == "local_shell_call_output" {
+		id = text(item["id"])
+	}
+	if id == "" {
+		c.add(place+"/call_id", "a result needs the call_id of its call")
+		return
+	}
+
+	if kind == "function_call_output" {
+		switch item["output"].(type) {
+		case string, []any:
+		default:
+			c.add(place+"/output", "want a string or a list, got %s", kindOf(item["output"]))
+		}
+	}
+	c.result(id, place)
+}
+
+// itemOfModel checks an item that a model writes: a call, or tools that it has found.
+func (c *checker) itemOfModel(item map[string]any, kind, place string) {
+	switch kind {
+	case "function_call", "custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call", "computer_call":
+		c.itemCall(item, kind, place)
+	case "tool_search_call":
+		if text(item["execution"]) == "client" {
+			c.itemCall(item, kind, place)
+		}
+	case "additional_tools":
+		if list, ok := item["tools"].([]any); ok && len(list) > 0 {
+			c.later = true
+		}
+	}
 }
 
 // writer returns the writer of an item: "model" or "caller". "" means that it does not matter.
