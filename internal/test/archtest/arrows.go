@@ -126,7 +126,7 @@ var arrows = []arrow{
 	{from: "react", to: join(low, ".", "llm", "internal/text"), modules: []string{jsonModule}},
 	{from: "history", to: []string{".", "llm", "internal/background", "internal/text", "history/internal/fold"}},
 	{from: "history/internal/fold", to: []string{".", "llm", "internal/text"}},
-	{from: "policy", to: []string{".", "llm", "internal/background", "internal/nearest", "internal/schema/gotype", "internal/jsonscan",
+	{from: "policy", to: []string{".", "delivery", "llm", "internal/background", "internal/nearest", "internal/schema/gotype", "internal/jsonscan",
 		"internal/netguard", "internal/conversation", "policy/internal/origin"}},
 	{from: "policy/internal/origin", to: []string{".", "llm", "internal/jsonscan"}},
 	{from: "leak", to: join(low, ".", "llm")},
