@@ -8,26 +8,26 @@ import (
 )
 
 // invisible are the characters besides control characters that a person does not see and a model
-// reads: direction marks, fillers, zero-width spaces, and tag letters that stand for ASCII. The joiners
-// U+200C and U+200D belong to some scripts and to emoji, and are not among them.
+// reads: direction marks, fillers, zero-width spaces, and tag letters that stand for ASCII. The
+// joiners U+200C and U+200D belong to some scripts and to emoji, and are not among them.
 var invisible = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x00AD, Hi: 0x00AD, Stride: 1}, // soft hyphen
 		{Lo: 0x034F, Hi: 0x034F, Stride: 1}, // combining grapheme joiner
 		{Lo: 0x061C, Hi: 0x061C, Stride: 1}, // Arabic letter mark
 		{Lo: 0x115F, Hi: 0x1160, Stride: 1}, // Hangul fillers
-		{Lo: 0x17B4, Hi: 0x17B5, Stride: 1}, // Khmer inherent vowels
-		{Lo: 0x180B, Hi: 0x180F, Stride: 1}, // Mongolian selectors and vowel separator
+		{Lo: 0x17B4, Hi: 0x17B5, Stride: 1}, // Khmer vowels
+		{Lo: 0x180B, Hi: 0x180F, Stride: 1}, // Mongolian selectors
 		{Lo: 0x200B, Hi: 0x200B, Stride: 1}, // zero-width space
 		{Lo: 0x200E, Hi: 0x200F, Stride: 1}, // direction marks
 		{Lo: 0x2028, Hi: 0x202E, Stride: 1}, // separators of lines, embedded directions
-		{Lo: 0x2060, Hi: 0x206F, Stride: 1}, // word joiner, invisible operators, isolated directions
+		{Lo: 0x2060, Hi: 0x206F, Stride: 1}, // word joiner, isolated directions
 		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, // Hangul filler
 		{Lo: 0xFEFF, Hi: 0xFEFF, Stride: 1}, // byte order mark
 		{Lo: 0xFFA0, Hi: 0xFFA0, Stride: 1}, // halfwidth Hangul filler
 		{Lo: 0xFFF0, Hi: 0xFFFB, Stride: 1}, // specials
 	},
-	R32:         []unicode.Range32{{Lo: 0xE0000, Hi: 0xE0FFF, Stride: 1}}, // tags, variation selectors
+	R32:         []unicode.Range32{{Lo: 0xE0000, Hi: 0xE0FFF, Stride: 1}}, // tags, selectors
 	LatinOffset: 1,
 }
 
