@@ -135,7 +135,7 @@ func (w *Worker) branch(wctx workflow.Context, in input) (*ending, error) {
 	last := *out.Result
 	// The answer; the ending has the other messages.
 	last.Messages = last.Messages[max(0, len(last.Messages)-1):]
-	ended.Outcome = Outcome{&last, out.Error}
+	ended.Outcome = Outcome{Result: &last, Error: out.Error}
 	return ended, nil
 }
 

@@ -42,10 +42,15 @@ type watch struct {
 	engine  *Engine
 	known   map[string]since // by workflow
 	emitted map[llm.Key]bool
+	steps   stepping
 }
 
-// newEvents returns the events since the last call, in a possible order: replies, and ends of
-// calls.
+func (e *Engine) newWatch() *watch {
+	return &watch{engine: e, known: map[string]since{}, emitted: map[llm.Key]bool{}}
+}
+
+// newEvents returns the events since the last call, in a possible order: replies, ends of calls and
+// complete steps.
 func (w *watch) newEvents(ctx context.Context, id string) ([]pawl.Event, error) {
 	var all []pawl.Event
 	if err := w.collect(ctx, id, &all); err != nil {
@@ -60,7 +65,12 @@ func (w *watch) newEvents(ctx context.Context, id string) ([]pawl.Event, error) 
 		}
 		return journal.CompareKeys(a.Path, b.Path)
 	})
-	return all, nil
+
+	var withSteps []pawl.Event
+	for _, e := range all {
+		withSteps = append(withSteps, w.steps.with(e)...)
+	}
+	return withSteps, nil
 }
 
 func (w *watch) collect(ctx context.Context, id string, all *[]pawl.Event) error {

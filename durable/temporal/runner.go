@@ -65,8 +65,9 @@ func (r *Runner) FollowUp(ctx context.Context, res *pawl.Result) (next pawl.Runn
 }
 
 // Stream is Run with events: the start of the run, each complete reply, the end of each call,
-// including nested calls, and the end of the run. It yields no fragments and no progress of tools.
-// A later Stream yields all events from the start.
+// including nested calls, each complete step, and the end of the run. It yields no fragments and no
+// progress of tools, and its step events have no Spent. A later Stream yields all events from the
+// start.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		seq := int64(0)
@@ -115,7 +116,9 @@ func errorOf(res *pawl.Result, text string, err error) error {
 // For an existing run, msgs may be empty, the messages of its start (not checked: the first ones
 // apply), Decisions on open calls, or results of passive calls.
 //
-// The run continues when ctx ends: see Engine.Cancel. The Result has no Steps.
+// The run continues when ctx ends: see Engine.Cancel. Result.Steps are made from the history of the
+// run, which a worker must read: without one they are nil, and so they are in State and in the
+// Result of a run that waits. They have no Request and no times.
 func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, error) {
 	res, text, err := r.follow(ctx, msgs, nil)
 	return res, errorOf(res, text, err)
@@ -259,13 +262,11 @@ func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool
 	defer cancel()
 	wg.Go(func() { over <- e.awaitEnd(ctx, id) })
 
-	w := &watch{engine: e, known: map[string]since{}, emitted: map[llm.Key]bool{}}
+	w := e.newWatch()
 	for {
 		select {
 		case x := <-over:
-			if emit != nil && ctx.Err() == nil {
-				w.pass(ctx, id, emit) // the events since the last call
-			}
+			w.end(ctx, id, &x.out, emit)
 			return x.out.Result, x.out.Error, e.about(id, x.err)
 		case <-time.After(e.poll()):
 		}
@@ -301,6 +302,38 @@ func (w *watch) pass(ctx context.Context, id string, emit func(pawl.Event) bool)
 		}
 	}
 	return true
+}
+
+// stepsTime is the time in which a worker has to answer the query for the steps of a run that has
+// ended.
+const stepsTime = 5 * time.Second
+
+// end emits the events since the last call, and sets Result.Steps. Without a worker that answers,
+// there are none. emit may be nil.
+func (w *watch) end(ctx context.Context, id string, out *Outcome, emit func(pawl.Event) bool) {
+	if ctx.Err() != nil {
+		return
+	}
+	if emit == nil {
+		emit = func(pawl.Event) bool { return true }
+		limited, cancel := context.WithTimeout(ctx, stepsTime)
+		defer cancel()
+		ctx = limited
+	}
+
+	all, err := w.newEvents(ctx, id)
+	if err != nil {
+		return
+	}
+	if out.Result != nil {
+		all = append(all, w.steps.finish(out)...)
+		out.Result.Steps = w.steps.done
+	}
+	for _, e := range all {
+		if !emit(e) {
+			return
+		}
+	}
 }
 
 // ended is the end of a workflow.

@@ -40,12 +40,15 @@ type input struct {
 	Place  *place              `json:"place,omitzero"`  // of a nested run
 }
 
-// Outcome is the end of a run. Result has no Steps.
+// Outcome is the end of a run. Result has no Steps: the history has their replies and calls, from
+// which a Runner makes them.
 type Outcome struct {
 	// Result is the end of the run. nil means that the run did not start.
 	Result *pawl.Result `json:"result"`
 	// Error is the text of the error of a failed run. Empty means that there is none.
 	Error string `json:"error,omitzero"`
+	// StepError is Step.Error of the last step. Empty means that its request was answered.
+	StepError string `json:"step_error,omitzero"`
 }
 
 // State is the state of a run.
@@ -148,6 +151,9 @@ func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, erro
 	slim := *res
 	slim.Steps = nil
 	out.Result = &slim
+	if n := len(res.Steps); n > 0 {
+		out.StepError = res.Steps[n-1].Error
+	}
 	f.over = out
 	f.recordEnd(out)
 	f.settle()
