@@ -141,9 +141,9 @@ func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {
 	return out
 }
 
-// truncated bounds the text of a result to limit bytes. A negative limit means no bound. The whole
-// text is stored if the run has Artifacts.
-func (w *work) truncated(ctx context.Context, parts []llm.Part, limit int) []llm.Part {
+// truncated bounds the text of a result to limit bytes, and returns the number of bytes that it
+// cuts. A negative limit means no bound. The whole text is stored if the run has Artifacts.
+func (w *work) truncated(ctx context.Context, parts []llm.Part, limit int) (cut []llm.Part, leftOut int) {
 	total := 0
 	for _, p := range parts {
 		if t, ok := p.(llm.Text); ok {
@@ -151,16 +151,18 @@ func (w *work) truncated(ctx context.Context, parts []llm.Part, limit int) []llm
 		}
 	}
 	if limit < 0 || total <= limit {
-		return parts
+		return parts, 0
 	}
 	stored := w.store(ctx, Artifact{Key: w.task.Key, MIME: "text/plain", Text: llm.Message{Parts: parts}.Text()})
-	return capped(parts, total, limit, func(dropped, at int) string {
+	cut = capped(parts, total, limit, func(dropped, at int) string {
+		leftOut = dropped // of the last call, whose text is used
 		if !stored || len(w.task.scope.shelf.tools) == 0 {
 			return fmt.Sprintf("\n[… %d bytes left out; ask for less at a time …]\n", dropped)
 		}
 		return fmt.Sprintf("\n[… %d bytes left out; read the rest with %s {\"id\":%q,\"offset\":%d} …]\n", dropped,
 			w.task.scope.shelf.tools[0].Name, w.task.Key, at)
 	})
+	return cut, leftOut
 }
 
 // store stores a, and reports whether it did. A failure is recorded in the Execution.

@@ -91,7 +91,7 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 	if w.tool != nil && w.tool.MaxResult != 0 {
 		limit = w.tool.MaxResult
 	}
-	res.Parts = w.truncated(ctx, res.Parts, limit)
+	res.Parts, res.LeftOut = w.truncated(ctx, res.Parts, limit)
 	res.CallID, res.Key = w.task.Call.ID, w.task.Key
 	x.Result = res
 }

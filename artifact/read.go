@@ -131,6 +131,7 @@ func textOf(a pawl.Artifact) (content string, ok bool) {
 type result struct {
 	id    string // the key, or the number of the reply and the place
 	text  string
+	cut   bool // the run has cut the text, and may have stored the whole
 	reads bool // of a call of result_read
 }
 
@@ -150,7 +151,12 @@ func results(ctx context.Context, v *pawl.Invocation) (all []result) {
 			if r, ok := p.(llm.ToolResult); ok {
 				reads := func(c llm.ToolCall) bool { return c.ID == r.CallID && c.Name == resultRead }
 				id := cmp.Or(string(r.Key), fmt.Sprintf("%d/%d", replies, i))
-				all = append(all, result{id, r.Text(), slices.ContainsFunc(calls, reads)})
+				all = append(all, result{
+					id:    id,
+					text:  r.Text(),
+					cut:   r.LeftOut > 0,
+					reads: slices.ContainsFunc(calls, reads),
+				})
 			}
 		}
 	}
@@ -166,7 +172,7 @@ func (q page) searchAll(ctx context.Context, v *pawl.Invocation) llm.ToolResult 
 	var b strings.Builder
 	found := 0
 	for _, r := range results(ctx, v) {
-		if strings.Contains(r.text, "bytes left out") { // the whole may be stored
+		if r.cut {
 			if a, err := v.Artifact(ctx, llm.Key(r.id)); err == nil && a.Data == nil {
 				r.text = a.Text
 			}

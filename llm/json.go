@@ -44,6 +44,7 @@ type (
 		IsError bool               `json:"is_error,omitzero"`
 		Data    stdjson.RawMessage `json:"data,omitzero"`
 		Key     Key                `json:"key,omitzero"`
+		LeftOut int                `json:"left_out,omitzero"`
 	}
 	decisionJSON struct {
 		Type    string             `json:"type"`
@@ -212,13 +213,21 @@ func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes {"type":"tool_result","call_id","parts","is_error"?,"data"?,"key"?}.
+// MarshalJSON writes {"type":"tool_result","call_id","parts","is_error"?,"data"?,"key"?,"left_out"?}.
 func (r ToolResult) MarshalJSON() ([]byte, error) {
 	parts, err := partsJSON(r.Parts)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(toolResultJSON{"tool_result", r.CallID, parts, r.IsError, r.Data, r.Key}, jsonform.Lenient)
+	return json.Marshal(toolResultJSON{
+		Type:    "tool_result",
+		CallID:  r.CallID,
+		Parts:   parts,
+		IsError: r.IsError,
+		Data:    r.Data,
+		Key:     r.Key,
+		LeftOut: r.LeftOut,
+	}, jsonform.Lenient)
 }
 
 // UnmarshalJSON reads the form that MarshalJSON writes. "type" may be absent.
@@ -241,7 +250,14 @@ func (r *ToolResult) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("part %d: a tool_result holds text and media only", i)
 		}
 	}
-	*r = ToolResult{w.CallID, parts, w.IsError, w.Data, w.Key}
+	*r = ToolResult{
+		CallID:  w.CallID,
+		Parts:   parts,
+		IsError: w.IsError,
+		Data:    w.Data,
+		Key:     w.Key,
+		LeftOut: w.LeftOut,
+	}
 	return nil
 }
 

@@ -82,6 +82,9 @@ type ToolResult struct {
 	// The result as JSON for programs, never sent to the model; nil means none.
 	Data json.RawMessage
 	Key  Key // the place of the call in the run; "" if no run made the result
+	// Bytes that the run has cut out of the text of Parts, because the text is longer than the tool
+	// may return. 0 means that Parts have the whole text. The model reads it in the text.
+	LeftOut int
 }
 
 // Decision is the answer of a person or a caller to an open call. It is input to a run, in a

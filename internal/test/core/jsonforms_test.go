@@ -38,7 +38,7 @@ var (
 	formCall      = llm.ToolCall{ID: "c1", Name: "pay", Args: formData, Opaque: formOpaque}
 	formBroken    = llm.ToolCall{ID: "c2", Name: "pay", Args: json.RawMessage(`{"to":`), Opaque: formOpaque}
 	formAnswer    = llm.ToolResult{CallID: "c1", Parts: []llm.Part{formText, formMediaURL, formMediaData},
-		IsError: true, Data: formData, Key: "run/1/0"}
+		IsError: true, Data: formData, Key: "run/1/0", LeftOut: 40}
 	formDecision = llm.Decision{Key: "run/1/0", Digest: "d1", Approve: true, Args: formData, By: "ann", Reason: "fits", Result: &formAnswer,
 		Identity: "token ann", At: formTime}
 	formMessage = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{formText, formReasoning, formMediaURL,
