@@ -102,7 +102,7 @@ func (s *scripted) written(lead *pawl.Agent, prompt string) pawl.ToolFunc {
 			err = checkSteps(steps, tools)
 		}
 		if err != nil {
-			return llm.ErrorResult(unfitScript + err.Error()), nil
+			return unfitScript(err), nil
 		}
 		return r, nil
 	}
@@ -140,7 +140,24 @@ func checkSteps(steps []Step, tools map[string][]*pawl.Tool) error {
 	return nil
 }
 
-const unfitScript = "The script cannot be executed: "
+// scriptFault is the Data of a result about a script that cannot be executed.
+type scriptFault struct {
+	Unfit bool `json:"unfit"`
+}
+
+// unfitScript returns the result about a script that cannot be executed.
+func unfitScript(err error) llm.ToolResult {
+	r := llm.ErrorResult("The script cannot be executed: " + err.Error())
+	r.Data, _ = json.Marshal(scriptFault{Unfit: true}) // a bool always marshals
+	return r
+}
+
+// isUnfit reports whether r is about a script that cannot be executed, and not about a failure of
+// its author.
+func isUnfit(r llm.ToolResult) bool {
+	var fault scriptFault
+	return r.IsError && json.Unmarshal(r.Data, &fault) == nil && fault.Unfit
+}
 
 func stepsOf(r llm.ToolResult) ([]Step, error) {
 	var script struct{ Script []Step }
@@ -246,7 +263,7 @@ type scriptProgress struct {
 
 // addScript adds the result of writing a script.
 func (p *scriptProgress) addScript(r llm.ToolResult) error {
-	if r.IsError && strings.HasPrefix(r.Text(), unfitScript) && p.unfit < mostUnfit {
+	if isUnfit(r) && p.unfit < mostUnfit {
 		p.unfit++
 		p.wrong = r.Text()
 		return nil
