@@ -213,7 +213,8 @@ func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes {"type":"tool_result","call_id","parts","is_error"?,"data"?,"key"?,"left_out"?}.
+// MarshalJSON writes {"type":"tool_result","call_id","parts","is_error"?,"data"?,"key"?,
+// "left_out"?}.
 func (r ToolResult) MarshalJSON() ([]byte, error) {
 	parts, err := partsJSON(r.Parts)
 	if err != nil {

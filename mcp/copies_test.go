@@ -50,7 +50,8 @@ func TestDefinitionHasEveryField(t *testing.T) {
 
 // A result for clients has every field of a result, except the fields about the run.
 func TestResultHasEveryField(t *testing.T) {
-	known := map[string]bool{"Parts": true, "IsError": true, "Data": true, "CallID": false, "Key": false}
+	known := map[string]bool{"Parts": true, "IsError": true, "Data": true, "CallID": false, "Key": false,
+		"LeftOut": false}
 	of := reflect.TypeFor[llm.ToolResult]()
 	for i := range of.NumField() {
 		if _, ok := known[of.Field(i).Name]; !ok {

@@ -53,7 +53,7 @@ func (s *stepping) with(e pawl.Event) (all []pawl.Event) {
 	return all
 }
 
-// isOfStep reports whether the call of e is one of a reply, and not one that a call makes.
+// isOfStep reports whether a reply contains the call of e, and not a tool makes it.
 func isOfStep(e pawl.Event) bool {
 	place := strings.TrimPrefix(string(e.Path), string(e.Run)+"/")
 	return strings.Count(place, "/") == 1
@@ -85,7 +85,8 @@ func (s *stepping) endWithin(call llm.Key) (all []pawl.Event) {
 			runs = append(runs, run)
 		}
 	}
-	slices.SortFunc(runs, func(a, b llm.Key) int { return journal.CompareKeys(b, a) }) // innermost first
+	// The innermost run ends first.
+	slices.SortFunc(runs, func(a, b llm.Key) int { return journal.CompareKeys(b, a) })
 	for _, run := range runs {
 		all = append(all, s.end(run)...)
 	}
