@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/internal/test/answertest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -198,5 +199,31 @@ func TestAnswerOfATool(t *testing.T) {
 			t.Fatal(err)
 		}
 		return res.Text()
+	})
+}
+
+// rounds in a file mean what Limits.Rounds means; 0 is none.
+func TestRounds(t *testing.T) {
+	answertest.PlayRounds(t, "file", func(t *testing.T, l *answertest.Looker, rounds int) string {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "turns.json"), []byte(`{"turns":[]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := config.Parse("a.yaml", fmt.Appendf(nil, "agent: a\nmodel: script:turns.json\nlimits: {rounds: %d}\n", rounds),
+			&config.Options{Dir: dir, Tools: l.Tools})
+		if err != nil {
+			t.Fatal(err)
+		}
+		built, err := file.Build(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer built.Close()
+		built.Agent.Model = l.Model
+		res, err := runtest.Ended(built.Agent.Run(t.Context(), llm.User("go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answertest.ShownBy(res)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/internal/test/answertest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/store"
@@ -30,5 +31,21 @@ func TestAnswerOfATool(t *testing.T) {
 			t.Errorf("%v; the replay has the answer %+v", err, again.Answer)
 		}
 		return res.Answer.Text
+	})
+}
+
+// A number of rounds means the same in a journal, also in the replay.
+func TestRounds(t *testing.T) {
+	answertest.PlayRounds(t, "durable", func(t *testing.T, l *answertest.Looker, _ int) string {
+		eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+		res, err := runtest.Ended(eng.Runner("r", l.Agent).Run(t.Context(), llm.User("go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := runtest.Ended(pawl.Collect(eng.ReplayEvents("r", l.Agent).Stream(t.Context()), nil))
+		if err != nil || answertest.ShownBy(again) != answertest.ShownBy(res) {
+			t.Errorf("%v; the replay shows %s", err, answertest.ShownBy(again))
+		}
+		return answertest.ShownBy(res)
 	})
 }

@@ -317,6 +317,9 @@ func (h *host) agentAnswer(name string, res *pawl.Result, err error) *sdk.CallTo
 		if last := res.Text(); last != "" {
 			text += "\nIts last words: " + last
 		}
+		for _, c := range res.Calls() { // a client may execute them
+			text += "\nNot executed: " + c.Name + " " + string(c.Args)
+		}
 		return failure(text)
 	}
 	r := llm.TextResult(res.Text())

@@ -425,10 +425,11 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// An agent that is a tool of a client has the answer that its own tool gave.
-func TestAnswerOfATool(t *testing.T) {
-	s := &mcp.Service{Name: "writers", Version: "1",
-		Agents: []mcp.Offer{{Agent: answertest.Writer(), Title: "The writer", Description: "Writes."}}}
+// clientOf returns a client of a server that offers an agent.
+func clientOf(t *testing.T, a *pawl.Agent) *sdk.ClientSession {
+	t.Helper()
+	s := &mcp.Service{Name: "agents", Version: "1",
+		Agents: []mcp.Offer{{Agent: a, Title: "The agent", Description: "Works."}}}
 	h, err := s.Handler(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -441,7 +442,20 @@ func TestAnswerOfATool(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	return c
+}
 
+// A number of rounds means the same for a client: without rounds, the result has the calls.
+func TestRounds(t *testing.T) {
+	answertest.PlayRounds(t, "MCP", func(t *testing.T, l *answertest.Looker, _ int) string {
+		text, _ := ask(t, clientOf(t, l.Agent), "looker", map[string]any{"task": "go"})
+		return text
+	})
+}
+
+// An agent that is a tool of a client has the answer that its own tool gave.
+func TestAnswerOfATool(t *testing.T) {
+	c := clientOf(t, answertest.Writer())
 	answertest.PlayReport(t, "MCP", func(t *testing.T, task string) string {
 		text, _ := ask(t, c, "writer", map[string]any{"task": task})
 		return text

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/answertest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server"
 )
 
@@ -46,6 +47,15 @@ func TestAnswerOfAToolAtEachEndpoint(t *testing.T) {
 			return textOf(string(b), c.field)
 		})
 	}
+
+	answertest.PlayReport(t, "Server.Runner", func(t *testing.T, task string) string {
+		run := v.s.Runner(server.RunnerOptions{ID: "in the process: " + task})
+		res, err := pawl.Collect(run.Stream(t.Context(), llm.User(task)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Answer.Text
+	})
 
 	answertest.PlayReport(t, "A2A", func(t *testing.T, task string) string {
 		res, err := a2aAs(t, a2aCardAt(t, v.url), a2aTokens[0]).SendMessage(t.Context(), a2aSay(task))

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/answertest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -283,14 +285,9 @@ func (t trip) Validate() error {
 // Into holds an answer of a conversation to a type. The conversation has the corrections, and
 // continues as text.
 func TestIntoOfAConversation(t *testing.T) {
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "chats.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
 	m := script.New(script.Say("Where to?"), script.Say(`{"days":"x"}`), script.Say(`{"days":0}`),
 		script.Say(`{"days":3}`), script.Say("Booked."))
-	chat := &thread.Runner{Agent: &pawl.Agent{Model: m}, DB: db, Scope: store.Scope{User: "ann"}, ID: "trip"}
+	chat := chatWith(t, &pawl.Agent{Model: m})
 	if _, err := pawl.Collect(chat.Stream(t.Context(), llm.User("Plan a trip.")), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -302,4 +299,37 @@ func TestIntoOfAConversation(t *testing.T) {
 	if err != nil || res.Text() != "Booked." || len(res.Messages) != 10 || m.Requests()[4].Output != nil {
 		t.Errorf("%d messages, %q, %v", len(res.Messages), res.Text(), err)
 	}
+}
+
+// A conversation has the answer that a tool gave.
+func TestAnswerOfATool(t *testing.T) {
+	answertest.PlayReport(t, "thread.Runner", func(t *testing.T, task string) string {
+		res, err := pawl.Collect(chatWith(t, answertest.Writer()).Stream(t.Context(), llm.User(task)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Answer.Text
+	})
+}
+
+// A number of rounds means the same in a conversation.
+func TestRounds(t *testing.T) {
+	answertest.PlayRounds(t, "thread.Runner", func(t *testing.T, l *answertest.Looker, _ int) string {
+		res, err := runtest.Ended(pawl.Collect(chatWith(t, l.Agent).Stream(t.Context(), llm.User("go")), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answertest.ShownBy(res)
+	})
+}
+
+// chatWith returns a new conversation with an agent.
+func chatWith(t *testing.T, a *pawl.Agent) *thread.Runner {
+	t.Helper()
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "chats.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return &thread.Runner{Agent: a, DB: db, Scope: store.Scope{User: "ann"}, ID: "chat"}
 }

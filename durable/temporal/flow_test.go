@@ -355,3 +355,14 @@ func TestAnswerOfATool(t *testing.T) {
 		return out.Result.Text()
 	})
 }
+
+// A number of rounds means the same on a cluster.
+func TestRounds(t *testing.T) {
+	answertest.PlayRounds(t, "Temporal", func(t *testing.T, l *answertest.Looker, _ int) string {
+		out, err := start(t, l.Agent).run(input{Messages: ask})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answertest.ShownBy(out.Result)
+	})
+}

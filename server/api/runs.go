@@ -64,6 +64,9 @@ type Run struct {
 	Thread string `json:"thread,omitzero"`
 	// The run that it was forked from, and the number of steps. Absent in lists.
 	Forked *journal.Origin `json:"forked_from,omitzero"`
+	// Calls of the last reply that the run returned and did not execute, because its agent may
+	// execute no more rounds of calls. Absent in lists.
+	Calls []llm.ToolCall `json:"calls,omitzero"`
 	// Number of pending calls.
 	Waits int `json:"waits,omitzero"`
 	// Number of queued runs that start before this one. Absent in lists.

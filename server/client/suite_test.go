@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/answertest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
@@ -26,5 +27,17 @@ func TestAnswerOfATool(t *testing.T) {
 			t.Fatal(err)
 		}
 		return res.Answer.Text
+	})
+}
+
+// A number of rounds means the same through a server.
+func TestRounds(t *testing.T) {
+	answertest.PlayRounds(t, "remote Runner", func(t *testing.T, l *answertest.Looker, _ int) string {
+		c, _ := serve(t, l.Agent, nil)
+		res, err := runtest.Ended(pawl.Collect(c.Runner("r", "looker").Stream(t.Context(), llm.User("go")), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answertest.ShownBy(res)
 	})
 }

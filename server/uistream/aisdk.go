@@ -39,7 +39,7 @@ func (a *aisdk) encode(f *frame) []object {
 		return one("finish-step")
 	case textStarted, textDelta, textEnded:
 		return a.text(f)
-	case callStarted, callDelta, callReady, callOK, callFailed, callDenied, question:
+	case callStarted, callDelta, callReady, callOK, callFailed, callDenied, question, callReturned:
 		return a.call(f)
 	case file:
 		return one("file", "url", mediaURL(f.media), "mediaType", cmp.Or(f.media.MIME, "application/octet-stream"))
@@ -115,7 +115,7 @@ func mediaURL(m llm.Media) string {
 func (a *aisdk) call(f *frame) []object {
 	s := f.call
 	o := object{"toolCallId": s.key}
-	hasMark := f.kind != callDelta && f.kind != callDenied && f.kind != question
+	hasMark := f.kind != callDelta && f.kind != callDenied && f.kind != question && f.kind != callReturned
 	if hasMark && !s.client {
 		o["providerExecuted"] = true
 	}
@@ -150,17 +150,23 @@ func (a *aisdk) call(f *frame) []object {
 		o["approvalId"] = ApprovalID(f.ask)
 		o["approvalDescriptor"] = questionOf(f.ask)
 		o["reason"] = f.ask.Why
-		return append(a.unmark(s, f.ask), o)
+		return append(a.unmark(s, f.ask.Call.Args), o)
+
+	case callReturned:
+		o["type"] = "tool-input-available"
+		o["toolName"] = s.name
+		o["input"] = jsonOr(f.text)
+		return append(a.unmark(s, json.RawMessage(f.text)), o)
 	}
 	return []object{o}
 }
 
 // unmark begins the part of a call again, which loses its mark: a call with the mark counts as
 // complete, so a page whose own call of the reply is complete would repeat its request for ever.
-func (a *aisdk) unmark(s *shownCall, w *pawl.PendingCall) []object {
+func (a *aisdk) unmark(s *shownCall, input json.RawMessage) []object {
 	again := a.call(&frame{kind: callStarted, call: s})[0]
 	again["providerExecuted"] = false
-	args := cmp.Or(string(w.Call.Args), "{}")
+	args := cmp.Or(string(input), "{}")
 	return []object{again, frameOf("tool-input-delta", "toolCallId", s.key, "inputTextDelta", args)}
 }
 
@@ -219,6 +225,9 @@ func (a *aisdk) encodeEnd(f *frame) object {
 		reason = "tool-calls"
 	case pawl.ClassLimited:
 		reason = "length"
+		if len(r.Calls()) > 0 {
+			reason = "tool-calls"
+		}
 	case pawl.ClassCancelled:
 		return object{"type": "abort", "reason": r.Cause}
 	default:

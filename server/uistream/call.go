@@ -4,6 +4,7 @@ package uistream
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -162,5 +163,34 @@ func (e *Encoder) askAbout(w *pawl.PendingCall) {
 	if !w.Passive {
 		s.asked = true
 		e.emit(&frame{kind: question, call: s, ask: w})
+	}
+}
+
+// returnCalls sends the calls again that the run has returned at a limit, and not executed.
+func (e *Encoder) returnCalls(ev *pawl.Event) {
+	open := ev.Result.Calls()
+	if ev.Result.Stop.Class() != pawl.ClassLimited || len(open) == 0 {
+		return
+	}
+	var reply llm.Message
+	for _, m := range slices.Backward(ev.Result.Messages) {
+		if m.Role == llm.RoleAssistant {
+			reply = m
+			break
+		}
+	}
+
+	for place, call := range reply.Calls() {
+		isOpen := func(c llm.ToolCall) bool { return c.ID == call.ID }
+		if !slices.ContainsFunc(open, isOpen) {
+			continue
+		}
+		s := e.callOf(e.key(ev.Step, place), call.Name)
+		e.sendRest(s, call)
+		if s.client || s.asked {
+			continue
+		}
+		s.client = true
+		e.emit(&frame{kind: callReturned, call: s, text: string(call.Args)})
 	}
 }

@@ -380,6 +380,7 @@ func (e *Encoder) finishRun(ev *pawl.Event) {
 			e.askAbout(&ev.Result.Pending[i])
 		}
 	}
+	e.returnCalls(ev)
 
 	// A nested run that has not ended waits with this one.
 	for _, key := range slices.Sorted(maps.Keys(e.inner)) {

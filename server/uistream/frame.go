@@ -46,6 +46,7 @@ const (
 	callFailed
 	callDenied
 	question
+	callReturned // the run ended without executing it: the client may
 	file
 	report    // progress and notices: not part of the message
 	output    // the structured answer, or the list of tool todo

@@ -71,10 +71,10 @@ func (h *History) encode(f *frame) []object {
 // addCall adds a frame to the part of its call.
 func (h *History) addCall(f *frame) {
 	p := h.part("toolCallId", f.call.key)
-	p["providerExecuted"] = !f.call.client && f.kind != question
+	p["providerExecuted"] = !f.call.client && f.kind != question && f.kind != callReturned
 
 	switch f.kind {
-	case callStarted, callReady:
+	case callStarted, callReady, callReturned:
 		p["type"] = "tool-" + f.call.name
 		p["state"] = "input-available"
 		p["input"] = jsonOr(f.text)

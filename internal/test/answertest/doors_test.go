@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Each door of ReportDoors and of Doors is played by a test, of any module. Without the tests of
-// the command, its door is missing from both.
+// Each door of ReportDoors, of RoundDoors and of Doors is played by a test, of any module. Without
+// the tests of the command, its door is missing from each.
 func TestEachDoorIsPlayed(t *testing.T) {
 	reports := slices.Sorted(maps.Keys(ReportDoors))
 	if missing := without(reports, playedBy(t, "PlayReport", "")); len(missing) > 0 {
@@ -24,7 +24,11 @@ func TestEachDoorIsPlayed(t *testing.T) {
 		t.Errorf("no test calls Play for the doors %q", missing)
 	}
 
-	for function, doors := range map[string][]string{"PlayReport": reports, "Play": Doors} {
+	if missing := without(RoundDoors, playedBy(t, "PlayRounds", "")); len(missing) > 0 {
+		t.Errorf("no test calls PlayRounds for the doors %q", missing)
+	}
+
+	for function, doors := range map[string][]string{"PlayReport": reports, "Play": Doors, "PlayRounds": RoundDoors} {
 		missing := without(doors, playedBy(t, function, "cmd/pawl"))
 		if !slices.Equal(missing, []string{"command"}) {
 			t.Errorf("%s without the tests of the command: %q are missing", function, missing)

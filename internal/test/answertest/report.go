@@ -36,6 +36,8 @@ var ReportDoors = map[string]bool{
 	"A2A":                 false,
 	"MCP":                 false,
 	"remote Runner":       false,
+	"Server.Runner":       false,
+	"thread.Runner":       false,
 	"Temporal":            false,
 }
 

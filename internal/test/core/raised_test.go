@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/answertest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
@@ -202,5 +203,25 @@ func TestAnswerOfATool(t *testing.T) {
 			t.Errorf("%v; the streamed run has the answer %q", err, streamed.Text())
 		}
 		return res.Text()
+	})
+}
+
+// A number of rounds means the same whole and streamed.
+func TestRoundsAtTheDoors(t *testing.T) {
+	ask := func(t *testing.T, res *pawl.Result, err error) string {
+		t.Helper()
+		res, err = runtest.Ended(res, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answertest.ShownBy(res)
+	}
+	answertest.PlayRounds(t, "Go", func(t *testing.T, l *answertest.Looker, _ int) string {
+		res, err := l.Run(t.Context(), llm.User("go"))
+		return ask(t, res, err)
+	})
+	answertest.PlayRounds(t, "Go, streamed", func(t *testing.T, l *answertest.Looker, _ int) string {
+		res, err := pawl.Collect(l.Stream(t.Context(), llm.User("go")), nil)
+		return ask(t, res, err)
 	})
 }

@@ -80,17 +80,22 @@ func (c call) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 		t.Status.Message = message(t, a2a.MessageRoleAgent, id, parts...)
 
 	case a2a.TaskStateCompleted:
-		part := a2a.NewTextPart(c.Secrets.String(runs.AnswerOf(x)))
-		if x.End != nil && len(x.End.Output) > 0 {
-			part = a2a.NewDataPart(json.RawMessage(c.Secrets.JSON(x.End.Output)))
-		}
-		t.Artifacts = []*a2a.Artifact{{ID: answerID, Parts: a2a.ContentParts{part}}}
-		id := conversation.Hash(20, h.ID, "answer")
-		t.History = append(t.History, message(t, a2a.MessageRoleAgent, id, part))
+		c.addAnswer(t, runs.AnswerOf(x), runs.OutputOf(x))
 
 	case a2a.TaskStateFailed, a2a.TaskStateCanceled:
-		cause := a2a.NewTextPart(cmp.Or(run.Cause, string(run.Stop)))
-		t.Status.Message = message(t, a2a.MessageRoleAgent, conversation.Hash(20, h.ID, "end"), cause)
+		// A limit can leave an answer, or the calls that the caller may execute.
+		if x.End != nil && x.End.Answer != nil {
+			c.addAnswer(t, runs.AnswerOf(x), runs.OutputOf(x))
+		}
+		parts := []*a2a.Part{a2a.NewTextPart(cmp.Or(run.Cause, string(run.Stop)))}
+		whole, err := c.Runs.State(c.Context(), c.Caller(), h.ID)
+		if err != nil {
+			return nil, err
+		}
+		if len(whole.Calls) > 0 {
+			parts = append(parts, a2a.NewDataPart(map[string]any{"calls": whole.Calls}))
+		}
+		t.Status.Message = message(t, a2a.MessageRoleAgent, conversation.Hash(20, h.ID, "end"), parts...)
 	}
 
 	if history != nil {
@@ -98,6 +103,18 @@ func (c call) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 		t.History = t.History[len(t.History)-most:]
 	}
 	return t, nil
+}
+
+// addAnswer adds the answer of a run to its task, as artifact and as message. A nil output means
+// that the answer is text.
+func (c call) addAnswer(t *a2a.Task, text string, output json.RawMessage) {
+	part := a2a.NewTextPart(c.Secrets.String(text))
+	if output != nil {
+		part = a2a.NewDataPart(json.RawMessage(c.Secrets.JSON(output)))
+	}
+	t.Artifacts = []*a2a.Artifact{{ID: answerID, Parts: a2a.ContentParts{part}}}
+	id := conversation.Hash(20, string(t.ID), "answer")
+	t.History = append(t.History, message(t, a2a.MessageRoleAgent, id, part))
 }
 
 // message returns a message of a task.

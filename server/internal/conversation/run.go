@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,11 @@ func (c *Call) Start(in *Request) (*runs.Live, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.create(in, id, before)
+}
+
+// create starts the run of a request with that ID after the messages before.
+func (c *Call) create(in *Request, id string, before []llm.Message) (*runs.Live, error) {
 	in.ID = id
 	in.Messages = append(before, in.Messages...)
 	l, err := c.Runs.Create(c.Context(), c.Caller(), in.Request)
@@ -155,9 +161,46 @@ func (c *Call) Continue(in *Request) (*runs.Live, error) {
 		}
 	}
 	if len(ds) == 0 {
-		return c.Runs.Attach(c.Context(), c.Caller(), in.Run)
+		return c.continueReturned(in)
 	}
 	return c.Runs.Answer(c.Context(), c.Caller(), in.Run, ds, in.Messages...)
+}
+
+// continueReturned starts the run that follows in.Run with the results of the calls that in.Run has
+// returned. Without a result for each of them it attaches to in.Run.
+func (c *Call) continueReturned(in *Request) (*runs.Live, error) {
+	x, _, err := c.Runs.Stored(c.Context(), c.Caller(), in.Run)
+	if err != nil {
+		return nil, err
+	}
+	returned := runs.Returned(x)
+	var results []llm.ToolResult
+	for _, call := range returned {
+		i := slices.IndexFunc(in.Answers, func(d llm.Decision) bool { return answers(d, call) })
+		if i >= 0 {
+			r := *in.Answers[i].Result
+			r.CallID = call.Call.ID
+			results = append(results, r)
+		}
+	}
+	if len(results) == 0 || len(results) < len(returned) || !c.Client.May(api.ScopeRun) {
+		return c.Runs.Attach(c.Context(), c.Caller(), in.Run)
+	}
+
+	before, err := c.Runs.Transcript(c.Context(), c.Caller(), in.Run)
+	if err != nil {
+		return nil, err
+	}
+	in.Extras.Before = in.Run
+	in.Messages = append([]llm.Message{llm.Results(results...)}, in.Messages...)
+	id, exists, err := c.runOf(in)
+	switch {
+	case err != nil:
+		return nil, err
+	case exists:
+		return c.Runs.Attach(c.Context(), c.Caller(), id)
+	}
+	return c.create(in, id, before)
 }
 
 // answers reports whether d answers a pending call: a passive call with a result, and any other

@@ -119,20 +119,12 @@ func (c *call) item(id string) (inputItem, error) {
 	}
 	for _, r := range x.Replies {
 		for i, call := range r.Response.Message.Calls() {
-			if extras.Executes(call) && id == callID(run, callKey(r.Key, i)) {
+			if extras.Executes(call) && id == callID(run, runs.CallKey(r.Key, i)) {
 				return inputItem{Type: "function_call", CallID: id, Name: call.Name, Arguments: string(call.Args)}, nil
 			}
 		}
 	}
 	return inputItem{}, none
-}
-
-// callKey returns the key of call i of the reply to a request: run/1/0 for the first call of
-// run/0/model.
-func callKey(request llm.Key, i int) llm.Key {
-	run, n, _ := strings.Cut(strings.TrimSuffix(string(request), "/model"), "/")
-	step, _ := strconv.Atoi(n) // a key of the run itself; otherwise no call is found
-	return llm.Key(run + "/" + strconv.Itoa(step+1) + "/" + strconv.Itoa(i))
 }
 
 // responseRun finds the run of a response.
@@ -188,6 +180,11 @@ func turnOf(x *journal.Export, extras *runs.Extras, run string, skip int) (out r
 		}
 	}
 
+	if len(out.calls) == 0 {
+		for _, returned := range runs.Returned(x) {
+			out.calls = append(out.calls, returned.Call)
+		}
+	}
 	out.text = strings.Join(texts, "\n\n")
 	if out.text == "" && len(out.calls) == 0 {
 		out.text = runs.AnswerOf(x)
@@ -199,7 +196,7 @@ func turnOf(x *journal.Export, extras *runs.Extras, run string, skip int) (out r
 func clientCalls(run string, reply llm.Key, calls []llm.ToolCall, extras *runs.Extras) (out []llm.ToolCall) {
 	for i, call := range calls {
 		if extras.Executes(call) {
-			call.ID = callID(run, callKey(reply, i))
+			call.ID = callID(run, runs.CallKey(reply, i))
 			out = append(out, call)
 		}
 	}

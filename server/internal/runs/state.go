@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -75,8 +76,10 @@ func (s *Service) State(ctx context.Context, c Caller, id string) (run api.Run, 
 	switch run.State {
 	case store.JournalOver, store.JournalFailed, store.JournalWaiting:
 		run.Answer = AnswerOf(x)
-		if x.End != nil {
-			run.Output = x.End.Output
+		run.Output = OutputOf(x)
+		run.Calls, err = s.returned(ctx, c, id, x)
+		if err != nil {
+			return run, err
 		}
 	}
 
@@ -90,6 +93,23 @@ func (s *Service) State(ctx context.Context, c Caller, id string) (run api.Run, 
 	run.Forked = x.Forked
 	run.Waits = len(run.Pending)
 	return run, nil
+}
+
+// returned returns the calls that a run has returned, without secrets.
+func (s *Service) returned(ctx context.Context, c Caller, id string, x *journal.Export) ([]llm.ToolCall, error) {
+	calls := Returned(x)
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	hide, err := s.redactor(c.in(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	reply := llm.Message{Role: llm.RoleAssistant}
+	for _, call := range calls {
+		reply.Parts = append(reply.Parts, call.Call)
+	}
+	return hide.Result(&pawl.Result{Messages: []llm.Message{reply}}).Messages[0].Calls(), nil
 }
 
 // ahead returns the number of runs that are before a run in the queue.
@@ -175,6 +195,50 @@ func AnswerOf(x *journal.Export) string {
 		}
 	}
 	return ""
+}
+
+// OutputOf returns the answer of a run as JSON. Nil means that it has none.
+func OutputOf(x *journal.Export) json.RawMessage {
+	if x.End == nil || len(x.End.Output) == 0 {
+		return nil
+	}
+	return x.End.Output
+}
+
+// Returned returns the calls of the last reply that a run has returned to its caller at a limit,
+// and not executed. The caller may execute them.
+func Returned(x *journal.Export) (calls []pawl.PendingCall) {
+	if x.End == nil || x.End.Stop.Class() != pawl.ClassLimited {
+		return nil
+	}
+	known := map[llm.Key]bool{}
+	for i := range x.Calls {
+		known[x.Calls[i].Key] = true
+	}
+	for i := range x.Pending {
+		known[x.Pending[i].Key] = true
+	}
+
+	for _, r := range slices.Backward(x.Replies) {
+		if !IsOwn(r.Key) {
+			continue
+		}
+		for i, call := range r.Response.Message.Calls() {
+			if key := CallKey(r.Key, i); !known[key] {
+				calls = append(calls, pawl.PendingCall{Key: key, Call: call, Passive: true})
+			}
+		}
+		break
+	}
+	return calls
+}
+
+// CallKey returns the key of call i of the reply to a request: run/1/0 for the first call of
+// run/0/model.
+func CallKey(request llm.Key, i int) llm.Key {
+	run, n, _ := strings.Cut(strings.TrimSuffix(string(request), "/model"), "/")
+	step, _ := strconv.Atoi(n) // a key of the run itself; otherwise no call is found
+	return llm.Key(run + "/" + strconv.Itoa(step+1) + "/" + strconv.Itoa(i))
 }
 
 // IsOwn reports whether a key is of the run itself, such as run/3/model, and not of a nested run.
