@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/server"
 )
 
 // breaking serves an agent whose first reply breaks off.
@@ -19,14 +20,48 @@ func breaking(t *testing.T) *serving {
 	return serve(t, func(o *options) {
 		broken := script.Turn{Parts: []llm.Part{llm.Text{Text: "half of it"}},
 			Err: &llm.ProviderError{Code: llm.CodeStream, Message: "the reply broke off", Retryable: true}}
+		o.A2A = &server.A2A{}
 		o.Agents = []*pawl.Agent{{Name: "clerk", Model: &runtest.InTurn{Turns: []script.Turn{broken, script.Say("the whole")}}}}
 	})
 }
 
+// a2aArtifact returns the text of the artifact that a client of a stream has in the end.
+func a2aArtifact(t *testing.T, stream string) (text string) {
+	t.Helper()
+	for line := range strings.Lines(stream) {
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			continue
+		}
+		var event struct {
+			Result struct {
+				ArtifactUpdate *struct {
+					Append   bool
+					Artifact struct{ Parts []struct{ Text string } }
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &event); err != nil {
+			t.Fatalf("%v: %s", err, data)
+		}
+		update := event.Result.ArtifactUpdate
+		if update == nil {
+			continue
+		}
+		if !update.Append {
+			text = ""
+		}
+		for _, p := range update.Artifact.Parts {
+			text += p.Text
+		}
+	}
+	return text
+}
+
 // readAll sends a request and returns the body of its response.
-func (v *serving) readAll(path, body string) string {
+func (v *serving) readAll(path, body string, headers ...string) string {
 	v.t.Helper()
-	res := v.request(http.MethodPost, path, body)
+	res := v.request(http.MethodPost, path, body, headers...)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
@@ -92,6 +127,30 @@ func TestABrokenReplyIsWithdrawn(t *testing.T) {
 	t.Run("AI SDK", func(t *testing.T) {
 		got := breaking(t).readAll("/v1/ui/clerk", `{"id":"c1","messages":[{"id":"m1","role":"user","parts":[{"type":"text","text":"hi"}]}]}`)
 		order(t, got, `half of`, `data-pawl-retracted`, `start-step`, `the whol`, `"finish"`)
+	})
+	t.Run("A2A", func(t *testing.T) {
+		v := breaking(t)
+		got := v.readAll("/a2a/clerk", `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage",`+
+			`"params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hi"}]}}}`, "A2A-Version", "1.0")
+		order(t, got, `half of`, `"text_retracted":true`, `the whol`, `TASK_STATE_COMPLETED`)
+		if answer := a2aArtifact(t, got); answer != "the whole" {
+			t.Errorf("a client has the answer %q in the end: %s", answer, got)
+		}
+	})
+	t.Run("A2A, and no reply follows", func(t *testing.T) {
+		v := serve(t, func(o *options) {
+			broken := script.Turn{Parts: []llm.Part{llm.Text{Text: "half of it"}},
+				Err: &llm.ProviderError{Code: llm.CodeStream, Message: "the reply broke off", Retryable: true}}
+			fails := script.Turn{Err: &llm.ProviderError{Code: llm.CodeServer, Message: "away"}}
+			o.A2A = &server.A2A{}
+			o.Agents = []*pawl.Agent{{Name: "clerk", Model: &runtest.InTurn{Turns: []script.Turn{broken, fails}}}}
+		})
+		got := v.readAll("/a2a/clerk", `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage",`+
+			`"params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hi"}]}}}`, "A2A-Version", "1.0")
+		order(t, got, `half of`, `"text_retracted":true`, `TASK_STATE_FAILED`)
+		if answer := a2aArtifact(t, got); answer != "" {
+			t.Errorf("a client has the answer %q of a reply that broke off: %s", answer, got)
+		}
 	})
 	t.Run("AG-UI", func(t *testing.T) {
 		got := breaking(t).readAll("/v1/agui/clerk", `{"threadId":"t1","runId":"r1","state":{},"messages":[{"id":"m1","role":"user","content":"hi"}],"tools":[],"context":[],"forwardedProps":{}}`)

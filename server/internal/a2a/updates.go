@@ -63,9 +63,9 @@ func (c call) follow(l *runs.Live, t *a2a.Task, yield yields) {
 		case e.Kind == pawl.EventStepStarted && t.Status.State != a2a.TaskStateWorking:
 			t.Status.State = a2a.TaskStateWorking
 			out = a2a.NewStatusUpdateEvent(t, a2a.TaskStateWorking, nil)
-		case e.Kind == pawl.EventTextRetracted:
-			step = 0 // the reply begins again, and replaces what was sent of it
-			continue
+		case e.Kind == pawl.EventTextRetracted && step == e.Step:
+			step = 0
+			out = retracted(t)
 		case e.Kind == pawl.EventText && !l.Structured():
 			part := a2a.NewArtifactUpdateEvent(t, answerID, a2a.NewTextPart(e.Text))
 			part.Append = e.Step == step // the text of a step replaces the text of the step before
@@ -78,6 +78,15 @@ func (c call) follow(l *runs.Live, t *a2a.Task, yield yields) {
 			return
 		}
 	}
+}
+
+// retracted returns the update that empties the artifact of a reply that broke off. If the reply is
+// asked for again, its text follows.
+func retracted(t *a2a.Task) a2a.Event {
+	void := a2a.NewArtifactUpdateEvent(t, answerID, a2a.NewTextPart(""))
+	void.Append = false
+	void.Metadata = map[string]any{"text_retracted": true}
+	return void
 }
 
 // last yields the last updates of a stream: the whole answer, and the state.

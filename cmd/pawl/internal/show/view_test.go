@@ -109,6 +109,40 @@ func TestViewRetracted(t *testing.T) {
 	}
 }
 
+// A reader who has seen a part of a reply that broke off is informed that it does not count. What
+// was not printed yet is removed.
+func TestViewRetractedAfterPrinting(t *testing.T) {
+	const note = "(forget that: it is not part of the answer)"
+	text := func(s string) pawl.Event { return pawl.Event{Kind: pawl.EventText, Text: s} }
+	retracted := pawl.Event{Kind: pawl.EventTextRetracted, Text: "Half of it.\n\nAnd"}
+	for name, test := range map[string]struct {
+		events        []pawl.Event
+		printed, live string
+	}{
+		"asked for again": {
+			[]pawl.Event{text("Half of it.\n\nAnd "), retracted, text("The whole.")},
+			"Half of it.\n\n" + note + "\n", "\nThe whole.\n",
+		},
+		"nothing follows": {
+			[]pawl.Event{text("Half of it.\n\n"), text("And "), retracted},
+			"Half of it.\n\n" + note + "\n", "",
+		},
+		"a call follows": {
+			[]pawl.Event{text("Half of it.\n\nAnd "), retracted, ready(0, call("a", "go", `{}`))},
+			"Half of it.\n\n" + note + "\n", "\n· go  waits\n",
+		},
+		"twice": {
+			[]pawl.Event{text("Half of it.\n\nAnd "), retracted, text("Half again.\n\nAnd "), retracted, text("The whole.")},
+			"Half of it.\n\n" + note + "\n\nHalf again.\n\n" + note + "\n", "\nThe whole.\n",
+		},
+	} {
+		printed, live := viewed(test.events...)
+		if printed != test.printed || live != test.live {
+			t.Errorf("%s: got %q and %q, want %q and %q", name, printed, live, test.printed, test.live)
+		}
+	}
+}
+
 // ours are the control sequences of the view itself.
 var ours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
