@@ -264,7 +264,7 @@ var stopReasons = wire.Endings{
 	"max_tokens":                    wire.Full,
 	"model_context_window_exceeded": wire.Full,
 	"pause_turn":                    wire.Paused,
-	"compaction":                    wire.Paused,
+	"compaction":                    wire.Paused, // after a summary of the conversation
 	"refusal":                       wire.Filtered,
 }
 
