@@ -16,11 +16,16 @@ type options struct {
 	names    []string // of these tools
 	thinking string   // the type of its thinking; "" means none
 	cached   bool     // has a cache_control
+	// container is the object that configures the container in which the server runs code, with
+	// its skills. nil means none.
+	container []byte
 	// compaction is the order to summarize, which is sent once in a reply. nil means none.
 	compaction []byte
 }
 
-func (o *options) empty() bool { return o.body == nil && o.tools == nil && o.compaction == nil }
+func (o *options) empty() bool {
+	return o.body == nil && o.tools == nil && o.container == nil && o.compaction == nil
+}
 
 // readOptions separates the members that are not copied into the body.
 func readOptions(raw []byte) (options, error) {
@@ -67,6 +72,11 @@ func readOptions(raw []byte) (options, error) {
 			}
 			o.compaction = value
 			continue
+		case "container":
+			if v.Kind() == jsonscan.Object {
+				o.container = value
+				continue
+			}
 		case "thinking":
 			o.thinking = wire.MemberText(value, "type")
 		case "cache_control":

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 
@@ -146,11 +147,28 @@ func fromRequest(e *encoder, req *llm.Request) {
 	if e.cache.fixed && e.Key("cache_control") {
 		e.Raw(lifetimeMarks[e.ttl])
 	}
-	if e.container != "" && e.Key("container") {
-		e.String(e.container)
-	}
+	fromContainer(e)
 	if !req.Whole && e.Key("stream") {
 		e.Raw("true")
+	}
+}
+
+// fromContainer writes the container in which the server runs code. Options of it, such as skills,
+// apply to the container of the last reply that used one, unless they name another.
+func fromContainer(e *encoder) {
+	options := e.own.container
+	if options != nil && e.container != "" && wire.Member(options, "id") == nil {
+		id := jsonscan.AppendString([]byte(`{"id":`), e.container)
+		if members := bytes.TrimSpace(bytes.TrimSpace(options)[1:]); members[0] != '}' {
+			id = append(id, ',')
+		}
+		options = append(id, bytes.TrimSpace(options)[1:]...)
+	}
+	switch {
+	case options != nil && e.Key("container"):
+		e.B = append(e.B, options...)
+	case options == nil && e.container != "" && e.Key("container"):
+		e.String(e.container)
 	}
 }
 
