@@ -238,8 +238,9 @@ func (t *turn) header(req *llm.Request) http.Header {
 func (t *turn) summarize(ctx context.Context) (next *llm.Request, err error) {
 	m := t.model
 	asked := *t.req
-	asked.Messages = asked.Messages[:replaced(asked.Messages)]
-	answers := t.req.Messages[len(t.req.Messages)-1].Role != llm.RoleAssistant
+	seen := m.summaries().sent(asked.Messages) // a new summary covers the one before
+	asked.Messages = seen[:replaced(seen)]
+	answers := !endsWithReply(t.req.Messages)
 
 	var reply llm.Response
 	out := m.emitter(t.tools, func(d llm.Delta, _ error) bool {
@@ -282,6 +283,11 @@ func (t *turn) summarize(ctx context.Context) (next *llm.Request, err error) {
 		return t.without(why)
 	}
 	return nil, &llm.ProviderError{Provider: provider, Code: llm.CodeMalformedReply, Message: "the server wrote no summary: " + why}
+}
+
+func endsWithReply(messages []llm.Message) bool {
+	n := len(messages)
+	return n > 0 && messages[n-1].Role == llm.RoleAssistant
 }
 
 // finish ends a reply that is a summary alone. asked emitted the reply of the server.

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -424,6 +427,104 @@ func TestSummaryPlaces(t *testing.T) {
 	}
 }
 
+// Any conversation, with summaries at any places, is a request that the API accepts.
+func TestSummaryAnywhere(t *testing.T) {
+	kinds := []string{signedBlock, unsignedBlock, failedBlock}
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var messages []llm.Message
+		signed := false
+		for n := range 2 + r.IntN(8) {
+			if r.IntN(4) == 0 {
+				messages = append(messages, llm.System("Be brief."))
+			}
+			if r.IntN(2) == 0 {
+				messages = append(messages, llm.User("Go on."))
+			}
+			reply := llm.Assistant()
+			for range 1 + r.IntN(3) {
+				switch kind := r.IntN(4); kind {
+				case 3:
+					reply.Parts = append(reply.Parts, llm.Text{Text: "And then"})
+				default:
+					reply.Parts = append(reply.Parts, block(kinds[kind]))
+					signed = signed || kind == 0
+				}
+			}
+			messages = append(messages, reply)
+			if r.IntN(2) == 0 {
+				id := fmt.Sprintf("toolu_%d", n)
+				at := r.IntN(len(reply.Parts) + 1)
+				call := llm.ToolCall{ID: id, Name: "look", Args: []byte(`{}`)}
+				messages[len(messages)-1].Parts = slices.Insert(reply.Parts, at, llm.Part(call))
+				result := llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: "roof"}}}
+				messages = append(messages, llm.Results(result))
+			}
+		}
+		messages = append(messages, llm.User("On."))
+
+		for _, order := range []bool{false, true} {
+			v := &vendor{summary: summarized("whole"), replies: []string{done}}
+			req := &llm.Request{Messages: messages, Tools: []*llm.ToolSpec{look}, Whole: true, Summarize: order}
+			if _, _, err := complete(v.model("claude-opus-4-8"), req); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for i := range v.bodies {
+				has := signed || order && i > 0 // the new summary replaces the last one
+				n := strings.Count(v.messages(i), `"type":"compaction"`)
+				first := strings.HasPrefix(v.messages(i), `[{"role":"assistant","content":[{"type":"compaction"`)
+				bad := pawltest.Check("anthropic-messages", []byte(v.bodies[i]))
+				if len(bad) > 0 || has && (n != 1 || !first) {
+					t.Fatalf("seed %d, request %d: %v, %d summaries: %s", seed, i, bad, n, v.messages(i))
+				}
+			}
+		}
+	}
+}
+
+// A summary right after another one covers it.
+func TestSummaryOfSummary(t *testing.T) {
+	call := llm.ToolCall{ID: "toolu_3", Name: "look", Args: []byte(`{}`)}
+	results := llm.Results(llm.ToolResult{CallID: "toolu_3", Parts: []llm.Part{llm.Text{Text: "roof"}}})
+	messages := append(long(), llm.Assistant(block(signedBlock), call), results)
+	newer := strings.Replace(signedBlock, "surveyed", "surveyed twice", 1)
+	v := &vendor{summary: strings.Replace(summarized("whole"), signedBlock, newer, 1), replies: []string{done}}
+	req := &llm.Request{Messages: messages, Tools: []*llm.ToolSpec{look}, Whole: true, Summarize: true}
+	_, _, err := complete(v.model("claude-opus-4-8"), req)
+	asked := strings.HasPrefix(v.messages(0), `[{"role":"assistant","content":[`+signedBlock) &&
+		strings.Contains(v.messages(0), "door") && !strings.Contains(v.messages(0), "roof")
+	sent := strings.HasPrefix(v.messages(1), `[{"role":"assistant","content":[`+newer+`,{"type":"tool_use","id":"toolu_3"`) &&
+		strings.Contains(v.messages(1), "roof") && !strings.Contains(v.messages(1), "door")
+	if err != nil || !asked || !sent {
+		t.Errorf("%v: sent\n%s\n%s", err, v.messages(0), v.messages(1))
+	}
+}
+
+// A failure of the request after the summary is repeated, and the summary is not asked for again.
+func TestSummaryThenFailure(t *testing.T) { synctest.Test(t, summaryThenFailure) }
+
+func summaryThenFailure(t *testing.T) {
+	v := &vendor{summary: summarized("whole"), replies: []string{failure("overloaded_error"), done}}
+	m := anthropic.New("claude-opus-4-8", &anthropic.Options{Key: "none", HTTP: v, Retries: 1})
+	req := &llm.Request{Messages: long(), Tools: []*llm.ToolSpec{look}, Whole: true, Summarize: true}
+	resp, notices, err := complete(m, req)
+	if err != nil || notices != "retry" || resp.Requests != 2 || len(v.bodies) != 3 || len(resp.Message.Parts) != 2 {
+		t.Errorf("%v, notices %q, %+v, %d requests", err, notices, resp, len(v.bodies))
+	}
+}
+
+// A request without messages is an error, not a summary.
+func TestSummaryOfNothing(t *testing.T) {
+	for _, messages := range [][]llm.Message{nil, {llm.System("Be brief.")}} {
+		v := &vendor{summary: summarized("whole")}
+		req := &llm.Request{Messages: messages, Whole: true}
+		req.Settings.Options = map[string]json.RawMessage{"anthropic": json.RawMessage(`{` + order + `}`)}
+		if _, _, err := complete(v.model("claude-opus-4-8"), req); err == nil || len(v.bodies) > 0 {
+			t.Errorf("%v: got %v, %q", messages, err, v.bodies)
+		}
+	}
+}
+
 // The options of a request with a signed summary.
 func TestSummaryOptions(t *testing.T) {
 	for options, want := range map[string]string{
@@ -488,7 +589,7 @@ func TestSummaryMoves(t *testing.T) {
 	}
 }
 
-// transportOf shows the body of a request, and fails it.
+// transportOf shows the body of a request, and refuses it.
 type transportOf func(body string)
 
 func (f transportOf) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -497,5 +598,5 @@ func (f transportOf) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	f(string(b))
-	return nil, errors.New("nothing is sent")
+	return &http.Response{StatusCode: 400, Body: http.NoBody, Request: r}, nil
 }
