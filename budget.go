@@ -118,12 +118,20 @@ func (b *budget) spent(n use) (why reached) {
 
 // over returns the limit of b that n more would reach, or that they would pass.
 func (b *budget) over(n use, pass bool) reached {
-	l, tokens, cost := b.limits, b.used.tokens+n.tokens, b.used.cost+n.cost
-	switch {
-	case l.Tokens > 0 && (b.blind.tokens > 0 || tokens > l.Tokens || tokens == l.Tokens && !pass):
-		return reached{"tokens", b.tokensUsed()}
-	case l.Cost > 0 && (b.blind.cost > 0 || cost > l.Cost || cost == l.Cost && !pass):
-		return reached{"cost", b.costUsed()}
+	l := b.limits
+	if l.Tokens > 0 {
+		tokens := b.used.tokens + n.tokens
+		reaches := tokens == l.Tokens && !pass
+		if b.blind.tokens > 0 || tokens > l.Tokens || reaches {
+			return reached{"tokens", b.tokensUsed()}
+		}
+	}
+	if l.Cost > 0 {
+		cost := b.used.cost + n.cost
+		reaches := cost == l.Cost && !pass
+		if b.blind.cost > 0 || cost > l.Cost || reaches {
+			return reached{"cost", b.costUsed()}
+		}
 	}
 	return reached{}
 }

@@ -27,11 +27,13 @@ func (x *Execution) giveUp() {
 		text = "Cancelled. It was started and interrupted: it may have taken effect."
 		x.Certainty = delivery.Unknown
 	}
-	id := x.Call.ID
-	key := x.Key
-	x.Outcome, x.Pending, x.Error, x.Result = OutcomeCancelled, nil, text, llm.ErrorResult(text)
-	x.Result.CallID = id
-	x.Result.Key = key
+
+	x.Outcome = OutcomeCancelled
+	x.Pending = nil
+	x.Error = text
+	x.Result = llm.ErrorResult(text)
+	x.Result.CallID = x.Call.ID
+	x.Result.Key = x.Key
 }
 
 const defaultMaxResult = 32 << 10

@@ -177,7 +177,8 @@ func (c *compiler) array(w *object, hints []string) (*object, *back) {
 		items *object
 		sub   *back
 	)
-	switch prefix := w.list("prefixItems"); {
+	prefix := w.list("prefixItems")
+	switch {
 	case len(prefix) > 0:
 		forms := c.tupleForms(out, w, prefix)
 		hints = append(hints, tuple(prefix))

@@ -53,7 +53,8 @@ const (
 // tag writes it.
 func quoted(k reflect.Kind) *node {
 	n := typed(shapeString)
-	switch s := scalars[k]; {
+	s := scalars[k]
+	switch {
 	case k == reflect.String:
 		n.Pattern = patternQuoted
 	case k == reflect.Bool:

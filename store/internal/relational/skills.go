@@ -141,12 +141,14 @@ func (db *DB) RenameSkill(ctx context.Context, s store.Scope, name, to string) e
 		return err
 	}
 	return db.changeSkills(ctx, s, func(tx Conn) error {
-		switch _, err := one(ctx, tx, "", scanSkill, newestSkill, s.Tenant, s.User, s.Thread, to); {
+		_, err := one(ctx, tx, "", scanSkill, newestSkill, s.Tenant, s.User, s.Thread, to)
+		switch {
 		case err == nil && to != name:
 			return fmt.Errorf("there is a skill %s already: %w", to, store.ErrConflict)
 		case err != nil && !errors.Is(err, store.ErrNotFound):
 			return err
 		}
+
 		k, err := one(ctx, tx, "skill "+name, scanSkillRow, newestSkill, s.Tenant, s.User, s.Thread, name)
 		if err != nil {
 			return err
