@@ -145,7 +145,7 @@ func line(s string, most int) string { return text.Clip(strings.Join(strings.Fie
 
 // Found holds the results of a search, the best first.
 type Found struct {
-	Documents []store.ChunkHit
+	Documents []store.ChunkHit   // parts of documents
 	Messages  []store.MessageHit // from past conversations
 	Notes     []string           // sources that could not be searched, with the reason
 }
@@ -157,40 +157,18 @@ func (s *Set) Find(ctx context.Context, sc store.Scope, query string, limit int)
 		limit = fewHits
 	}
 	limit = min(limit, mostHits)
-	f := new(Found)
 	current := sc.Thread
 	sc.Thread = ""
-	// twice the limit, because chunks may be duplicates
-	q := store.Query{Text: query, Limit: 2 * limit, Shared: s.opts.Shared}
-	if e := s.opts.Embedder; e != nil {
-		v, err := store.Embed(ctx, e, store.ForQuery, query)
-		switch {
-		case err == nil:
-			q.Vector = v[0]
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		default:
-			f.Notes = append(f.Notes, fmt.Sprintf("Meaning could not be searched (%s): these were found by their words only.", line(err.Error(), 300)))
-		}
-	}
-	hits, err := s.db.SearchChunks(ctx, sc, q)
-	if err != nil {
+
+	f := new(Found)
+	seen := map[string]bool{} // texts of results
+	if err := s.findDocuments(ctx, sc, query, limit, f, seen); err != nil {
 		return nil, err
-	}
-	if v := q.Vector.Model; v != "" && len(hits) > 0 &&
-		!slices.ContainsFunc(hits, func(h store.ChunkHit) bool { return h.Vector.Model == v }) {
-		f.Notes = append(f.Notes, fmt.Sprintf("No document was taken in with the embedding model %s: these were found by their words only.", v))
-	}
-	seen := map[string]bool{}
-	for _, h := range hits {
-		if !seen[h.Text] && len(f.Documents) < limit {
-			f.Documents = append(f.Documents, h)
-		}
-		seen[h.Text] = true
 	}
 	if s.opts.Threads == nil {
 		return f, nil
 	}
+
 	// many may belong to the current conversation
 	messages, err := s.opts.Threads.SearchMessages(ctx, sc, store.Query{Text: query, Limit: 200})
 	if err != nil {
@@ -204,4 +182,43 @@ func (s *Set) Find(ctx context.Context, sc store.Scope, query string, limit int)
 		}
 	}
 	return f, nil
+}
+
+// findDocuments adds the documents that fit a query by words and, with an embedder, by meaning. If
+// meaning cannot be searched, a note says so.
+func (s *Set) findDocuments(ctx context.Context, sc store.Scope, query string, limit int, f *Found,
+	seen map[string]bool) error {
+	// twice the limit, because chunks may be duplicates
+	q := store.Query{Text: query, Limit: 2 * limit, Shared: s.opts.Shared}
+	if e := s.opts.Embedder; e != nil {
+		v, err := store.Embed(ctx, e, store.ForQuery, query)
+		switch {
+		case err == nil:
+			q.Vector = v[0]
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		default:
+			f.Notes = append(f.Notes, fmt.Sprintf("Meaning could not be searched (%s): these were found by their words only.",
+				line(err.Error(), 300)))
+		}
+	}
+
+	hits, err := s.db.SearchChunks(ctx, sc, q)
+	if err != nil {
+		return err
+	}
+	model := q.Vector.Model
+	sameModel := func(h store.ChunkHit) bool { return h.Vector.Model == model }
+	if model != "" && len(hits) > 0 && !slices.ContainsFunc(hits, sameModel) {
+		f.Notes = append(f.Notes, fmt.Sprintf("No document was taken in with the embedding model %s: "+
+			"these were found by their words only.", model))
+	}
+
+	for _, h := range hits {
+		if !seen[h.Text] && len(f.Documents) < limit {
+			f.Documents = append(f.Documents, h)
+		}
+		seen[h.Text] = true
+	}
+	return nil
 }

@@ -49,10 +49,12 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		notice := func(code string, ids []string, err error) bool {
 			n := &llm.Notice{Code: code, Text: strings.Join(ids, ", ")}
 			if err != nil {
-				n.Code, n.Text = NoticeFailed, err.Error()
+				n.Code = NoticeFailed
+				n.Text = err.Error()
 			}
 			return n.Text == "" || yield(llm.Delta{Notice: n}, nil)
 		}
+
 		ids, err := m.set.recall(ctx, req)
 		args, _ := json.Marshal(map[string][]string{"ids": ids})
 		switch {
@@ -64,8 +66,9 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 				yield(llm.Delta{Requests: -1, Finish: llm.FinishReasonToolCalls}, nil)
 			return
 		}
+
 		var reply llm.Response
-		proposes := m.set.o.Write != "" && m.set.o.Write != "tool" && depth(req.Key) == 2
+		proposes := m.set.opts.Write != "" && m.set.opts.Write != "tool" && depth(req.Key) == 2
 		for d, err := range m.inner.Stream(ctx, req) {
 			if proposes && err == nil {
 				err = reply.Add(d)
@@ -75,7 +78,8 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 				if !notice(NoticeProposed, ids, failed) {
 					return
 				}
-				d.Requests, d.Usage = d.Requests+1+asked.Requests, reply.Usage.Plus(asked.Usage)
+				d.Requests += 1 + asked.Requests
+				d.Usage = reply.Usage.Plus(asked.Usage)
 			}
 			if !yield(d, err) || err != nil {
 				return
@@ -87,10 +91,10 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 // recall returns the IDs of the memories for the last message of req, the best first, if it is the
 // message of the user that begins the turn.
 func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err error) {
-	last := len(req.Messages) - 1
-	if s.o.NoRecall || req.Key == "" || last < 0 || last != req.Turn || req.Choice.Mode != llm.ToolAuto {
+	if s.opts.NoRecall || !beginsTurn(req) {
 		return nil, nil
 	}
+	last := len(req.Messages) - 1
 	p, err := s.place(ctx)
 	if err != nil {
 		return nil, err
@@ -99,6 +103,7 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 	if err != nil {
 		return nil, err
 	}
+
 	var known strings.Builder // the IDs of earlier recalls
 	for _, m := range req.Messages[max(0, last-recent):] {
 		for _, c := range m.Calls() {
@@ -107,12 +112,15 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 			}
 		}
 	}
+
 	thread := store.ThreadFrom(ctx)
 	all = slices.DeleteFunc(all, func(m store.MemoryHit) bool {
 		own := thread != "" && m.Source.Thread == thread
-		return m.Score == 0 && !m.Source.Always || own || strings.Contains(known.String(), strconv.Quote(m.ID))
+		fits := m.Score > 0 || m.Source.Always
+		return own || !fits || strings.Contains(known.String(), strconv.Quote(m.ID))
 	})
 	slices.SortStableFunc(all, func(a, b store.MemoryHit) int { return always(b) - always(a) })
+
 	size := 0
 	for _, m := range all[:min(len(all), maxRecalled)] {
 		size += len(line(m.Memory))
@@ -121,6 +129,16 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 		}
 	}
 	return ids, nil
+}
+
+// beginsTurn reports whether req is the first request of a turn of a run, which has the message of
+// the user and may have calls.
+func beginsTurn(req *llm.Request) bool {
+	last := len(req.Messages) - 1
+	if req.Key == "" || last < 0 || last != req.Turn {
+		return false
+	}
+	return req.Choice.Mode == llm.ToolAuto
 }
 
 func always(m store.MemoryHit) int {
@@ -178,48 +196,80 @@ func (m *model) propose(ctx context.Context, req *llm.Request, answer string) (
 		return asked, nil, err
 	}
 	from := store.Source{Kind: "user", Run: store.RunFrom(ctx), Key: req.Key, Outside: m.set.outside(req.Messages)}
-	whole := from
-	whole.Kind, whole.Thread, whole.Unconfirmed = "model", store.ThreadFrom(ctx), m.set.o.Write == "ask"
-	from.Unconfirmed = from.Outside || m.set.o.Write == "ask"
+	summary := from
+	summary.Kind = "model"
+	summary.Thread = store.ThreadFrom(ctx)
+	summary.Unconfirmed = m.set.opts.Write == "ask"
+	from.Unconfirmed = from.Outside || m.set.opts.Write == "ask"
+
 	task := proposal
 	said := "The user:\n" + req.Messages[req.Turn].Text()
 	if !from.Outside {
 		said += "\n\nThe answer:\n" + answer
 	}
-	if whole.Thread != "" {
+	if summary.Thread != "" {
 		task += about
-		all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
+		before, err := m.summaryBefore(ctx, p, &summary)
 		if err != nil {
 			return asked, nil, err
 		}
-		for _, old := range all {
-			if old.Source.Thread == whole.Thread && m.set.ours(old) {
-				said = "The conversation before:\n" + old.Text + "\n\n" + said
-				whole.Always = old.Source.Always
-				whole.Unconfirmed = whole.Unconfirmed || old.Source.Unconfirmed
-			}
+		said = before + said
+	}
+	asked, err = llm.Complete(ctx, m.inner, &llm.Request{
+		Key:      req.Key + "/memory",
+		Model:    req.Model,
+		Messages: []llm.Message{llm.System(task), llm.User(said)},
+		Settings: req.Settings,
+	})
+	if err != nil {
+		return asked, nil, err
+	}
+
+	ids, err = m.addProposed(ctx, p, asked.Message.Text(), from, summary)
+	return asked, ids, err
+}
+
+// summaryBefore returns what a request for a summary has of the earlier summary of the
+// conversation, and passes the earlier properties on to the new one.
+func (m *model) summaryBefore(ctx context.Context, p place, summary *store.Source) (text string, err error) {
+	all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
+	if err != nil {
+		return "", err
+	}
+	for _, old := range all {
+		if old.Source.Thread == summary.Thread && m.set.ours(old) {
+			text = "The conversation before:\n" + old.Text + "\n\n" + text
+			summary.Always = old.Source.Always
+			summary.Unconfirmed = summary.Unconfirmed || old.Source.Unconfirmed
 		}
 	}
-	asked, err = llm.Complete(ctx, m.inner, &llm.Request{Key: req.Key + "/memory", Model: req.Model,
-		Messages: []llm.Message{llm.System(task), llm.User(said)}, Settings: req.Settings})
-	for line := range strings.Lines(asked.Message.Text()) {
+	return text, nil
+}
+
+// addProposed stores the facts, and the summary if its source has a thread, that a reply to a
+// proposal names. It returns the IDs of the new memories.
+func (m *model) addProposed(ctx context.Context, p place, reply string, from, summary store.Source) (
+	ids []string, err error) {
+	for line := range strings.Lines(reply) {
 		fact, isFact := strings.CutPrefix(strings.TrimSpace(line), "- ")
 		topic, isTopic := strings.CutPrefix(fact, "= ")
+
 		var stored store.Memory
 		added := false
 		switch {
-		case err != nil:
-			return asked, ids, err
-		case isTopic && !isFact && whole.Thread != "":
-			stored, _, err = m.set.add(ctx, p, store.Memory{Text: text.Clip(topic, maxSummary), Source: whole})
+		case isTopic && !isFact && summary.Thread != "":
+			stored, _, err = m.set.add(ctx, p, store.Memory{Text: text.Clip(topic, maxSummary), Source: summary})
 			added = true
-			whole.Thread = ""
+			summary.Thread = "" // one summary is enough
 		case isFact && len(fact) <= maxContent && len(ids) < maxProposed:
 			stored, added, err = m.set.add(ctx, p, store.Memory{Text: fact, Source: from})
 		}
-		if added && err == nil {
+		if err != nil {
+			return ids, err
+		}
+		if added {
 			ids = append(ids, stored.ID)
 		}
 	}
-	return asked, ids, err
+	return ids, nil
 }

@@ -65,51 +65,64 @@ func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult
 	if a.Limit >= 1 {
 		limit = int(min(a.Limit, 100))
 	}
-	var list []store.Memory
-	more := ""
-	switch {
-	case a.IDs != nil:
-		for _, id := range a.IDs {
-			m, err := p.Memory(ctx, p.scope, id)
-			if err == nil {
-				list = append(list, m)
-			} else if !errors.Is(err, store.ErrNotFound) {
-				return res, err
-			}
-		}
-	case strings.TrimSpace(a.Query) != "":
-		hits, err := s.ranked(ctx, p, a.Query)
-		if err != nil {
-			return res, err
-		}
-		for _, h := range hits {
-			if h.Score > 0 && len(list) < limit {
-				list = append(list, h.Memory)
-			}
-		}
-	default:
-		list, err = p.Memories.Memories(ctx, p.scope, store.Page{After: a.After, Limit: limit + 1})
-		if err != nil {
-			return res, err
-		}
-		if len(list) > limit {
-			list = list[:limit]
-			more = fmt.Sprintf("[there is more; continue with after %q]\n", list[limit-1].ID)
-		}
+	list, more, err := s.listed(ctx, p, a, limit)
+	if err != nil {
+		return res, err
 	}
+
 	var b strings.Builder
 	for _, m := range list {
 		if s.sees(m) {
 			b.WriteString(line(m))
 		}
 	}
-	b.WriteString(more)
-	if b.Len() > 0 {
+	if more {
+		fmt.Fprintf(&b, "[there is more; continue with after %q]\n", list[limit-1].ID)
+	}
+	switch {
+	case b.Len() > 0:
 		return llm.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
-	} else if a.Query != "" {
+	case a.Query != "":
 		return llm.TextResult(fmt.Sprintf("Nothing is remembered that has words of %q.", a.Query)), nil
 	}
 	return llm.TextResult("Nothing is remembered."), nil
+}
+
+// listed returns the memories that a call of memory_list asks for: by their IDs, by words, or a
+// page of all. more means that there are further pages.
+func (s *Set) listed(ctx context.Context, p place, a listArgs, limit int) (list []store.Memory, more bool, err error) {
+	switch {
+	case a.IDs != nil:
+		for _, id := range a.IDs {
+			m, err := p.Memory(ctx, p.scope, id)
+			switch {
+			case err == nil:
+				list = append(list, m)
+			case !errors.Is(err, store.ErrNotFound):
+				return nil, false, err
+			}
+		}
+		return list, false, nil
+
+	case strings.TrimSpace(a.Query) != "":
+		hits, err := s.ranked(ctx, p, a.Query)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, h := range hits {
+			if h.Score > 0 && len(list) < limit {
+				list = append(list, h.Memory)
+			}
+		}
+		return list, false, nil
+	}
+
+	list, err = p.Memories.Memories(ctx, p.scope, store.Page{After: a.After, Limit: limit + 1})
+	if err != nil {
+		return nil, false, err
+	}
+	more = len(list) > limit
+	return list[:min(len(list), limit)], more, nil
 }
 
 // line returns the line of a memory for the model.

@@ -50,7 +50,7 @@ type Set struct {
 	List     *pawl.Tool // memory_list
 	Forget   *pawl.Tool // memory_forget
 
-	o Options
+	opts Options
 }
 
 var _ pawl.Toolset = (*Set)(nil)
@@ -85,12 +85,12 @@ type Options struct {
 func New(db store.Memories, opts *Options) *Set {
 	s := new(Set)
 	if opts != nil {
-		s.o = *opts
+		s.opts = *opts
 	}
-	if s.o.Open == nil {
-		s.o.Open = func() (store.Memories, error) { return db, nil }
+	if s.opts.Open == nil {
+		s.opts.Open = func() (store.Memories, error) { return db, nil }
 	}
-	s.o.Trusted = append([]string{"remember", "memory_*", "todo"}, s.o.Trusted...)
+	s.opts.Trusted = append([]string{"remember", "memory_*", "todo"}, s.opts.Trusted...)
 	s.Remember = toolrun.Define(definitions, "remember", &pawl.Tool{Name: "remember", Effect: pawl.EffectIdempotent,
 		Run: scoped(s, s.remember)})
 	s.List = toolrun.Define(definitions, "list", &pawl.Tool{Name: "memory_list", Effect: pawl.EffectRead,
@@ -109,7 +109,10 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 // memory_list, and that writes as Options.Write says.
 func (s *Set) Middleware() pawl.Middleware {
 	m := pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
-		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "it counts in later conversations, and may come of a result from outside"}, nil
+		return pawl.Approval{
+			Verdict: pawl.VerdictAsk,
+			Reason:  "it counts in later conversations, and may come of a result from outside",
+		}, nil
 	})
 	m.Approved = func(next pawl.ToolFunc) pawl.ToolFunc {
 		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -128,7 +131,10 @@ type agreed struct{}
 // as unconfirmed.
 func (s *Set) asks(ctx context.Context, call llm.ToolCall) bool {
 	v := pawl.InvocationFrom(ctx)
-	return v != nil && call.Name == s.Remember.Name && depth(v.Key) == 2 && (s.o.Write == "ask" || s.heard(ctx, v))
+	if v == nil || call.Name != s.Remember.Name || depth(v.Key) != 2 {
+		return false
+	}
+	return s.opts.Write == "ask" || s.heard(ctx, v)
 }
 
 // depth returns 2 for the key of a call or a request of a run, more within another call, and 0
@@ -149,7 +155,7 @@ func (s *Set) outside(msgs []llm.Message) bool {
 	ours := map[string]bool{} // by the ID of the call
 	for _, m := range msgs {
 		for _, c := range m.Calls() {
-			ours[c.ID] = slices.ContainsFunc(s.o.Trusted, func(name string) bool {
+			ours[c.ID] = slices.ContainsFunc(s.opts.Trusted, func(name string) bool {
 				ok, _ := path.Match(name, c.Name)
 				return ok
 			})
@@ -182,16 +188,18 @@ type place struct {
 
 func (s *Set) place(ctx context.Context) (p place, err error) {
 	var ok bool
-	p.scope, ok = store.ActingScope(ctx, s.o.Scope)
+	p.scope, ok = store.ActingScope(ctx, s.opts.Scope)
 	if !ok {
 		return p, errors.New("nothing is remembered here: the program did not say whose memory this is")
 	}
-	p.Memories, err = s.o.Open()
+	p.Memories, err = s.opts.Open()
 	return p, err
 }
 
 // ours reports whether a memory is for all agents or for the agent of this set.
-func (s *Set) ours(m store.Memory) bool { return m.Source.Agent == "" || m.Source.Agent == s.o.Agent }
+func (s *Set) ours(m store.Memory) bool {
+	return m.Source.Agent == "" || m.Source.Agent == s.opts.Agent
+}
 
 // sees reports whether a model is shown a memory.
 func (s *Set) sees(m store.Memory) bool { return s.ours(m) && !m.Source.Unconfirmed }
@@ -202,7 +210,7 @@ const maxMemories = 1000
 
 // add stores m with its vector.
 func (s *Set) add(ctx context.Context, p place, m store.Memory) (store.Memory, bool, error) {
-	m.Source.Agent, m.Vector = s.o.Agent, s.vector(ctx, store.ForDocument, m.Text)
+	m.Source.Agent, m.Vector = s.opts.Agent, s.vector(ctx, store.ForDocument, m.Text)
 	all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
 	if err != nil {
 		return m, false, err
@@ -232,8 +240,8 @@ func (s *Set) add(ctx context.Context, p place, m store.Memory) (store.Memory, b
 
 // vector returns the vector of a text. Without one, memories are found by their words.
 func (s *Set) vector(ctx context.Context, use store.Use, text string) (v store.Vector) {
-	if s.o.Embedder != nil && strings.TrimSpace(text) != "" {
-		if all, err := store.Embed(ctx, s.o.Embedder, use, text); err == nil {
+	if s.opts.Embedder != nil && strings.TrimSpace(text) != "" {
+		if all, err := store.Embed(ctx, s.opts.Embedder, use, text); err == nil {
 			v = all[0]
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +20,8 @@ type times struct {
 	When, Zone, Time, Recurrence, Day, Misfire *string
 }
 
-func (t *times) given() bool {
+// any reports whether one of the arguments for times is given.
+func (t *times) any() bool {
 	return t.When != nil || t.Time != nil || t.Recurrence != nil || t.Day != nil
 }
 
@@ -51,14 +51,20 @@ func (s *Set) create(ctx context.Context, scope store.Scope, a createArgs) (llm.
 		}
 		task.Calls = append(task.Calls, Call{Tool: c.Tool, Args: c.Params})
 	}
+
 	if task.Prompt == "" && len(task.Calls) == 0 {
 		return llm.ToolResult{}, toolrun.Refuse("Give a prompt, or tools to call.")
 	}
 	if err := s.checkCalls(ctx, task.Calls); err != nil {
 		return llm.ToolResult{}, err
 	}
-	v := store.Schedule{Description: strings.TrimSpace(a.Description), Zone: s.opts.Zone, Misfire: str(a.Misfire),
-		Enabled: true}
+
+	v := store.Schedule{
+		Description: strings.TrimSpace(a.Description),
+		Zone:        s.opts.Zone,
+		Misfire:     str(a.Misfire),
+		Enabled:     true,
+	}
 	if a.Zone != nil {
 		v.Zone = str(a.Zone)
 	}
@@ -66,6 +72,7 @@ func (s *Set) create(ctx context.Context, scope store.Scope, a createArgs) (llm.
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
+
 	v.Task, err = json.Marshal(task)
 	if err != nil {
 		return llm.ToolResult{}, err
@@ -79,14 +86,15 @@ func (s *Set) create(ctx context.Context, scope store.Scope, a createArgs) (llm.
 
 // settle sets the time of v from t, and its next time.
 func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
-	if t.given() || v.When == "" {
+	if t.any() || v.When == "" {
 		text, err := t.text()
 		if err != nil {
 			return When{}, err
 		}
 		v.When = text
 	}
-	// the form "once" with a time of day: the next moment at which the clock shows it
+
+	// "once" with a time of day means the next moment at which the clock shows it.
 	if rest, ok := strings.CutPrefix(v.When, "once "); ok {
 		daily, err := ParseWhen("daily "+rest, v.Zone)
 		if err != nil {
@@ -94,13 +102,15 @@ func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
 		}
 		v.When = daily.Next(s.opts.Now()).Format(time.RFC3339)
 	}
+
 	when, err := ParseWhen(v.When, v.Zone)
 	if err != nil {
 		return when, toolrun.Refusal(err.Error())
 	}
 	v.Next = when.Next(s.opts.Now())
 	if v.Next.IsZero() {
-		return when, toolrun.Refuse("%q has passed: it is %s now.", v.When, s.opts.Now().In(when.zone).Format("2006-01-02 15:04 MST"))
+		now := s.opts.Now().In(when.zone).Format("2006-01-02 15:04 MST")
+		return when, toolrun.Refuse("%q has passed: it is %s now.", v.When, now)
 	}
 	return when, nil
 }
@@ -113,13 +123,16 @@ func (t *times) text() (string, error) {
 		}
 		return str(t.When), nil
 	}
-	clock, day := str(t.Time), str(t.Day)
+
+	clock := str(t.Time)
+	day := str(t.Day)
 	if clock == "" {
 		if t.Recurrence == nil {
 			return "", toolrun.Refuse(`Say when: "daily 08:00", or the other forms of when.`)
 		}
 		clock = "08:00"
 	}
+
 	switch str(t.Recurrence) {
 	case "once":
 		return "once " + clock, nil
@@ -216,32 +229,22 @@ func (s *Set) update(ctx context.Context, scope store.Scope, a updateArgs) (llm.
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	if a.Enabled == nil && a.Description == nil && a.Zone == nil && a.Misfire == nil && !a.given() {
+	if !a.apply(&v) && !a.times.any() {
 		return llm.ToolResult{}, toolrun.Refuse("Nothing would change: give enabled, description, or a new time.")
-	}
-	if a.Enabled != nil {
-		v.Enabled = *a.Enabled
-	}
-	if a.Description != nil {
-		v.Description = str(a.Description)
-	}
-	if a.Zone != nil {
-		v.Zone = str(a.Zone)
-	}
-	if a.Misfire != nil {
-		v.Misfire = str(a.Misfire)
 	}
 	if err := a.times.rest(v.When); err != nil {
 		return llm.ToolResult{}, err
 	}
+
 	// The next time is computed again: times missed while the schedule was off do not run.
 	when, err := s.settle(&v, &a.times)
-	if err != nil && (v.Enabled || a.given()) {
+	if err != nil && (v.Enabled || a.times.any()) {
 		return llm.ToolResult{}, err
 	}
 	v, err = s.db.PutSchedule(ctx, scope, v)
 	if errors.Is(err, store.ErrConflict) {
-		return llm.ToolResult{}, toolrun.Refuse("The schedule was changed concurrently. Look at it again with schedule_list, then decide.")
+		return llm.ToolResult{}, toolrun.Refuse("The schedule was changed concurrently. " +
+			"Look at it again with schedule_list, then decide.")
 	}
 	if err != nil {
 		return llm.ToolResult{}, err
@@ -249,43 +252,93 @@ func (s *Set) update(ctx context.Context, scope store.Scope, a updateArgs) (llm.
 	return s.shown("Changed "+v.ID, v, when)
 }
 
+// apply sets the fields of v that are given, other than its times. It returns false if none is.
+func (a *updateArgs) apply(v *store.Schedule) bool {
+	given := false
+	if a.Enabled != nil {
+		v.Enabled = *a.Enabled
+		given = true
+	}
+	for _, field := range []struct {
+		value *string
+		to    *string
+	}{
+		{a.Description, &v.Description},
+		{a.Zone, &v.Zone},
+		{a.Misfire, &v.Misfire},
+	} {
+		if field.value != nil {
+			*field.to = str(field.value)
+			given = true
+		}
+	}
+	return given
+}
+
 // rest fills in the parts of time, recurrence and day that are not given from the current time of
 // the schedule.
 func (t *times) rest(when string) error {
-	if t.When != nil || t.Time == nil && t.Day == nil && t.Recurrence == nil {
+	if t.When != nil || !t.any() {
 		return nil
 	}
-	words := strings.Fields(strings.ToLower(when))
-	kind := ""
-	clock := ""
-	day := ""
-	if n := len(words); n > 1 {
-		kind, clock, day = words[0], words[n-1], strings.Join(words[1:n-1], " ")
-	}
-	if !slices.Contains([]string{"daily", "weekdays", "weekly", "monthly"}, kind) {
+
+	kind, day, clock := parts(when)
+	switch kind {
+	case "daily", "weekdays", "weekly", "monthly":
+	default:
 		if t.Recurrence == nil {
-			return toolrun.Refuse("Its times are %q now, which have no part that could be changed alone: give when, or time and recurrence.", when)
+			return toolrun.Refuse("Its times are %q now, which have no part that could be changed alone: "+
+				"give when, or time and recurrence.", when)
 		}
 		return nil
 	}
 	if t.Time == nil {
 		t.Time = &clock
 	}
+
 	asked := str(t.Recurrence)
-	same := asked == "" || asked == kind || asked == "custom" && kind == "weekly"
 	switch {
-	case kind == "weekdays" && asked == "" && t.Day == nil:
-		text := "weekdays " + str(t.Time)
-		t.When = &text
-		t.Time = nil
-		return nil
 	case kind == "weekdays" && asked == "":
-		kind = "weekly"
-	case same && t.Day == nil && day != "":
+		t.restOfWeekdays()
+		return nil
+	case t.Day == nil && day != "" && sameKind(asked, kind):
 		t.Day = &day
 	}
 	if asked == "" {
 		t.Recurrence = &kind
 	}
 	return nil
+}
+
+// restOfWeekdays changes the time of day, or the days, of a schedule for weekdays.
+func (t *times) restOfWeekdays() {
+	if t.Day == nil {
+		text := "weekdays " + str(t.Time)
+		t.When = &text
+		t.Time = nil
+		return
+	}
+	weekly := "weekly"
+	t.Recurrence = &weekly
+}
+
+// sameKind reports whether the recurrence asked, or none, keeps the days of times of a kind.
+func sameKind(asked, kind string) bool {
+	switch asked {
+	case "", kind:
+		return true
+	case "custom":
+		return kind == "weekly"
+	}
+	return false
+}
+
+// parts splits times in the form "weekly mon,thu 08:00".
+func parts(when string) (kind, day, clock string) {
+	words := strings.Fields(strings.ToLower(when))
+	last := len(words) - 1
+	if last < 1 {
+		return "", "", ""
+	}
+	return words[0], strings.Join(words[1:last], " "), words[last]
 }

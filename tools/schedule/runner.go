@@ -98,30 +98,47 @@ func (r *Runner) catchUp(ctx context.Context, d store.Due, now time.Time) error 
 	v := &d.Schedule
 	when, err := ParseWhen(v.When, v.Zone)
 	if err != nil { // it was stored by another version, or by another program
-		return errors.Join(fmt.Errorf("schedule %s is turned off: %w", v.ID, err), r.DB.MoveSchedule(ctx, d.Scope, v.ID, v.Next, time.Time{}, false))
+		off := fmt.Errorf("schedule %s is turned off: %w", v.ID, err)
+		return errors.Join(off, r.DB.MoveSchedule(ctx, d.Scope, v.ID, v.Next, time.Time{}, false))
 	}
-	late := cmp.Or(max(r.Late, 0), time.Minute)
+
+	late := now.Add(-cmp.Or(max(r.Late, 0), time.Minute)) // times before it were missed
 	for at := v.Next; !at.IsZero() && !at.After(now) && !r.ended(ctx); {
 		next := when.Next(at)
-		missed := at.Before(now.Add(-late))
-		skip := missed && (v.Misfire == MisfireSkip || v.Misfire != MisfireAll && !next.IsZero() && !next.After(now))
-		if skip { // skip to the last missed time, or past all of them
-			for !next.IsZero() && next.Before(now.Add(-late)) {
-				if after := when.Next(next); v.Misfire == MisfireSkip || !after.IsZero() && !after.After(now) {
-					next = after
-				} else {
+		if at.Before(late) && skips(v.Misfire, next, now) {
+			// Skip to the last missed time, or past all of them.
+			for !next.IsZero() && next.Before(late) {
+				after := when.Next(next)
+				if !skips(v.Misfire, after, now) {
 					break
 				}
+				next = after
 			}
 			if err := r.DB.MoveSchedule(ctx, d.Scope, v.ID, at, next, !next.IsZero()); err != nil {
 				return err
 			}
-		} else if ours, err := r.occurrence(ctx, d, at, now, next); err != nil || !ours {
+			at = next
+			continue
+		}
+
+		ours, err := r.occurrence(ctx, d, at, now, next)
+		if err != nil || !ours {
 			return err
 		}
 		at = next
 	}
 	return nil
+}
+
+// skips reports whether a missed time that next follows is skipped: all are, or all but the last.
+func skips(misfire string, next, now time.Time) bool {
+	switch misfire {
+	case MisfireSkip:
+		return true
+	case MisfireAll:
+		return false
+	}
+	return !next.IsZero() && !next.After(now)
 }
 
 // occurrence executes one time of a schedule. ours is false if another runner has claimed it.
@@ -137,24 +154,31 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 	case err != nil:
 		return false, err
 	}
-	if err := r.DB.BeginOccurrence(ctx, claim, now); errors.Is(err, store.ErrConflict) {
+	err = r.DB.BeginOccurrence(ctx, claim, now)
+	if errors.Is(err, store.ErrConflict) {
 		return false, nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return false, err
 	}
+
 	o := store.Occurrence{State: store.OccurrenceDone}
 	done, err := r.work(ctx, d, at, claim, lease)
-	o.Text, o.Run, o.Ended = done.Text, done.Run, now
+	o.Text = done.Text
+	o.Run = done.Run
+	o.Ended = now
 	if end := time.Now(); end.After(now) {
 		o.Ended = end
 	}
 	if err != nil {
-		o.State, o.Text = store.OccurrenceFailed, err.Error()
+		o.State = store.OccurrenceFailed
+		o.Text = err.Error()
 		if ctx.Err() != nil {
 			o.State = store.OccurrenceUnknown
 			o.Text = "interrupted: it may have happened"
 		}
 	}
+
 	err = r.DB.FinishOccurrence(context.WithoutCancel(ctx), claim, o, next, !next.IsZero())
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 		return false, nil // the schedule was deleted in the meantime
@@ -167,22 +191,13 @@ func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim stor
 	lease time.Duration) (done Done, err error) {
 	ctx, cancel := context.WithCancelCause(store.WithScope(ctx, d.Scope))
 	defer cancel(nil)
+
 	over := make(chan struct{})
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
-		tick := time.NewTicker(lease / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-tick.C:
-				if _, err := r.DB.RenewClaim(ctx, claim, time.Now().Add(lease)); errors.Is(err, store.ErrConflict) {
-					cancel(fmt.Errorf("the claim was lost: %w", err))
-					return
-				}
-			}
+		if err := r.renew(ctx, claim, lease, over); err != nil {
+			cancel(err)
 		}
 	}()
 	defer func() {
@@ -193,4 +208,21 @@ func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim stor
 		}
 	}()
 	return r.Do(ctx, d, at)
+}
+
+// renew renews a claim until over is closed. The error says that another runner has claimed it.
+func (r *Runner) renew(ctx context.Context, claim store.Claim, lease time.Duration, over chan struct{}) error {
+	tick := time.NewTicker(lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return nil
+		case <-tick.C:
+			_, err := r.DB.RenewClaim(ctx, claim, time.Now().Add(lease))
+			if errors.Is(err, store.ErrConflict) {
+				return fmt.Errorf("the claim was lost: %w", err)
+			}
+		}
+	}
 }

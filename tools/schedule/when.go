@@ -45,6 +45,7 @@ func ParseWhen(text, zone string) (When, error) {
 			return w, fmt.Errorf("unknown zone %q: want an IANA name such as Europe/Oslo or America/New_York", zone)
 		}
 	}
+
 	text = strings.TrimSpace(text)
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		w.once = t
@@ -56,6 +57,7 @@ func ParseWhen(text, zone string) (When, error) {
 			return w, nil
 		}
 	}
+
 	spec, err := w.friendly(strings.Fields(strings.ToLower(text)))
 	if err != nil {
 		return w, err
@@ -63,7 +65,8 @@ func ParseWhen(text, zone string) (When, error) {
 	spec = cmp.Or(spec, text)
 	w.cron, err = parser.Parse(spec)
 	if err != nil || strings.HasPrefix(spec, "@") || strings.Contains(spec, "TZ=") {
-		return w, fmt.Errorf(`%q is not a time: want "daily 08:00", "weekdays 08:00", "weekly mon,thu 08:00", "monthly 1 08:00", "monthly last 08:00", cron such as "0 8 * * 1-5", or once, such as "2026-03-01 08:00"`, text)
+		return w, fmt.Errorf(`%q is not a time: want "daily 08:00", "weekdays 08:00", "weekly mon,thu 08:00", `+
+			`"monthly 1 08:00", "monthly last 08:00", cron such as "0 8 * * 1-5", or once, such as "2026-03-01 08:00"`, text)
 	}
 	if w.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return w, fmt.Errorf("%q never comes", text)
@@ -88,6 +91,7 @@ func (w *When) friendly(words []string) (string, error) {
 	default:
 		return "", nil
 	}
+
 	at, err := time.Parse("15:4", clock)
 	if err != nil {
 		return "", fmt.Errorf("%q is not a time of day: want hours and minutes such as 08:00 or 17:30", clock)
@@ -101,28 +105,37 @@ func (w *When) friendly(words []string) (string, error) {
 	case kind == "weekly":
 		list, err := weekdays(arg)
 		return head + "* * " + list, err
-	case kind == "monthly" && arg == "last":
+	case kind == "monthly":
+		return w.monthly(head, arg)
+	}
+	return "", fmt.Errorf("%q: there must be nothing between %s and the time", arg, kind)
+}
+
+// monthly converts days of a month to cron. The last day of a month, which cron does not know, is
+// chosen by meant.
+func (w *When) monthly(head, arg string) (string, error) {
+	if arg == "last" {
 		w.last = true
 		return head + "28-31 * *", nil
-	case kind == "monthly" && strings.HasSuffix(arg, " or last"):
-		list, err := monthDays(strings.TrimSuffix(arg, " or last"))
+	}
+	if day, ok := strings.CutSuffix(arg, " or last"); ok {
+		list, err := monthDays(day)
 		if err != nil || len(list) != 1 {
 			return "", errors.New(`want one day, such as "monthly 31 or last 08:00"`)
 		}
 		w.day = list[0]
 		return head + "* * *", nil
-	case kind == "monthly":
-		list, err := monthDays(arg)
-		if err != nil {
-			return "", err
-		}
-		var text []string
-		for _, d := range list {
-			text = append(text, strconv.Itoa(d))
-		}
-		return head + strings.Join(text, ",") + " * *", nil
 	}
-	return "", fmt.Errorf("%q: there must be nothing between %s and the time", arg, kind)
+
+	list, err := monthDays(arg)
+	if err != nil {
+		return "", err
+	}
+	var text []string
+	for _, d := range list {
+		text = append(text, strconv.Itoa(d))
+	}
+	return head + strings.Join(text, ",") + " * *", nil
 }
 
 func weekdays(arg string) (string, error) {
@@ -169,6 +182,7 @@ func (w When) Next(t time.Time) time.Time {
 	case w.cron == nil || w.Once():
 		return time.Time{}
 	}
+
 	wall := wallOf(t.In(w.zone))
 	// back over a clock change: the wall clock may be ahead of the moment
 	wall = wall.Add(-25 * time.Hour)
@@ -220,7 +234,8 @@ func moment(wall time.Time, zone *time.Location) time.Time {
 		return first
 	}
 	// The time is skipped: the moment of the change lies between a time before and a time after it.
-	low, high := wall.Add(-26*time.Hour), wall.Add(26*time.Hour)
+	low := wall.Add(-26 * time.Hour)
+	high := wall.Add(26 * time.Hour)
 	for high.Sub(low) > time.Second {
 		mid := low.Add(high.Sub(low) / 2).Truncate(time.Second)
 		if wallOf(mid.In(zone)).After(wall) {

@@ -17,8 +17,8 @@ import (
 // Task is the content of a schedule: calls, executed one after another, and a prompt. If it has
 // both, the prompt is sent with the results of the calls.
 type Task struct {
-	Calls  []Call `json:"calls,omitzero"`
-	Prompt string `json:"prompt,omitzero"`
+	Calls  []Call `json:"calls,omitzero"`  // executed first
+	Prompt string `json:"prompt,omitzero"` // sent to the agent; "" means that it is not asked
 	// Deliver has calls that are made afterwards, also if the task failed. {report} in a text of
 	// their Args stands for the result, or for the error.
 	Deliver []Call `json:"deliver,omitzero"`
@@ -26,14 +26,14 @@ type Task struct {
 
 // Call is a call of a tool.
 type Call struct {
-	Tool string          `json:"tool"`
-	Args json.RawMessage `json:"args,omitzero"`
+	Tool string          `json:"tool"`          // the name of the tool
+	Args json.RawMessage `json:"args,omitzero"` // a JSON object
 }
 
 // Work executes Tasks: calls with Tools, prompts with Agent. A task that needs a nil field fails.
 type Work struct {
-	Tools pawl.Toolset
-	Agent pawl.Runner
+	Tools pawl.Toolset // nil means that tasks have no calls
+	Agent pawl.Runner  // nil means that tasks have no prompt, unless Run is set
 	// Traces stores the agent's runs, in the scope of their schedules. Nil means that they are not
 	// stored.
 	Traces store.Traces
@@ -103,58 +103,38 @@ func (w *Work) task(ctx context.Context, scope store.Scope, id string, t Task) (
 // ask sends the prompt to the agent and stores the run after each step.
 func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (done Done, err error) {
 	agent := w.Agent
-	traces := w.Traces
+	t := &trace{store: w.Traces, scope: scope, run: store.Run{ID: id, Task: prompt, Started: time.Now()}}
 	if w.Run != nil {
-		agent, traces, done.Run = w.Run(id), nil, id
-	}
-	head := store.Run{ID: id, Task: prompt, Started: time.Now()}
-	var events []pawl.Event
-	stored := context.WithoutCancel(ctx) // an interrupted run is stored as well
-	keep := func() error {
-		if traces == nil {
-			return nil
-		}
-		err := traces.PutRun(stored, scope, head)
-		if err == nil && len(events) > 0 {
-			err = traces.AppendEvents(stored, scope, id, events...)
-			events = nil
-		}
-		return err
-	}
-	if err := keep(); err != nil {
-		return done, fmt.Errorf("the run cannot be stored: %w", err)
-	}
-	if traces != nil {
+		agent = w.Run(id)
+		t.store = nil
 		done.Run = id
 	}
-	var res *pawl.Result
+	stored := context.WithoutCancel(ctx) // an interrupted run is stored as well
+	if err := t.flush(stored); err != nil {
+		return done, err
+	}
+	if t.store != nil {
+		done.Run = id
+	}
+
 	for e, failed := range agent.Stream(ctx, llm.User(prompt)) {
 		if failed != nil {
 			err = failed
 			break
 		}
-		if traces != nil {
-			events = append(events, e)
-		}
-		switch {
-		case e.Kind == pawl.EventRunStarted && head.Agent == "":
-			head.Agent = e.Agent
-		case e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/"):
-			res = e.Result
-		case e.Kind == pawl.EventStep:
-			if err := keep(); err != nil {
-				return done, fmt.Errorf("the run cannot be stored: %w", err)
+		t.add(e)
+		if e.Kind == pawl.EventStep {
+			if err := t.flush(stored); err != nil {
+				return done, err
 			}
 		}
 	}
 	err = runerr.Cause(err)
-	head.Ended = time.Now()
-	if res != nil {
-		head.Stop, head.Cause, head.Spent = res.Stop, res.Cause, res.Spent
+	res := t.end()
+	if unstored := t.flush(stored); err == nil {
+		err = unstored
 	}
-	if unkept := keep(); err == nil && unkept != nil {
-		err = fmt.Errorf("the run cannot be stored: %w", unkept)
-	}
+
 	switch {
 	case err != nil:
 		return done, err
@@ -165,4 +145,53 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 	}
 	done.Text = res.Text()
 	return done, nil
+}
+
+// trace is a run of an agent that is stored with its events.
+type trace struct {
+	store  store.Traces // nil means that nothing is stored
+	scope  store.Scope
+	run    store.Run
+	events []pawl.Event // not stored yet
+	result *pawl.Result // nil until the run has ended
+}
+
+// add notes an event of the run, or of a run within it.
+func (t *trace) add(e pawl.Event) {
+	if t.store != nil {
+		t.events = append(t.events, e)
+	}
+	switch {
+	case e.Kind == pawl.EventRunStarted && t.run.Agent == "":
+		t.run.Agent = e.Agent
+	case e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/"):
+		t.result = e.Result
+	}
+}
+
+// end notes the end of the run, and returns its result. nil means that it has none.
+func (t *trace) end() *pawl.Result {
+	t.run.Ended = time.Now()
+	if t.result != nil {
+		t.run.Stop = t.result.Stop
+		t.run.Cause = t.result.Cause
+		t.run.Spent = t.result.Spent
+	}
+	return t.result
+}
+
+// flush stores the run and its new events.
+func (t *trace) flush(ctx context.Context) error {
+	if t.store == nil {
+		return nil
+	}
+	err := t.store.PutRun(ctx, t.scope, t.run)
+	if err == nil && len(t.events) > 0 {
+		err = t.store.AppendEvents(ctx, t.scope, t.run.ID, t.events...)
+		t.events = nil
+	}
+	if err != nil {
+		return fmt.Errorf("the run cannot be stored: %w", err)
+	}
+	return nil
 }

@@ -32,8 +32,16 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 	if s.folders.find(a.Name) != nil {
 		return taken(a.Name), nil
 	}
-	k := store.Skill{Name: a.Name, Description: a.Description, Text: a.Instructions, Tags: a.Tags, Tools: a.Tools,
-		Model: a.Model, References: a.References}
+
+	k := store.Skill{
+		Name:        a.Name,
+		Description: a.Description,
+		Text:        a.Instructions,
+		Tags:        a.Tags,
+		Tools:       a.Tools,
+		Model:       a.Model,
+		References:  a.References,
+	}
 	if v := pawl.InvocationFrom(ctx); v != nil {
 		k.By = v.Agent
 	}
@@ -48,7 +56,8 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 }
 
 func taken(name string) llm.ToolResult {
-	return llm.ErrorResult(fmt.Sprintf("There is a skill %s already. Load it; improve it with skill_update, or choose another name.", name))
+	return llm.ErrorResult(fmt.Sprintf("There is a skill %s already. Load it; improve it with skill_update, "+
+		"or choose another name.", name))
 }
 
 func stored(k store.Skill, words string) (llm.ToolResult, error) {
@@ -64,7 +73,8 @@ type updateArgs struct {
 
 func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) {
 	if s.folders.find(a.ID) != nil {
-		return llm.ErrorResult(fmt.Sprintf("The skill %s comes with the program and cannot be changed. Make one of your own under another name.", a.ID)), nil
+		return llm.ErrorResult(fmt.Sprintf("The skill %s comes with the program and cannot be changed. "+
+			"Make one of your own under another name.", a.ID)), nil
 	}
 	scope, err := s.whose(ctx)
 	if err != nil {
@@ -77,27 +87,10 @@ func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) 
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	var changed []string
-	for _, f := range []struct {
-		name  string
-		value any
-		to    any
-	}{{"description", a.Description, &k.Description}, {"instructions", a.Instructions, &k.Text}, {"tags", a.Tags, &k.Tags}, {"tools", a.Tools, &k.Tools},
-		{"model", a.Model, &k.Model}, {"references", a.References, &k.References}} {
-		given := reflect.ValueOf(f.value)
-		if given.IsNil() {
-			continue
-		}
-		if to := reflect.ValueOf(f.to).Elem(); !reflect.DeepEqual(to.Interface(), given.Elem().Interface()) {
-			to.Set(given.Elem())
-			changed = append(changed, f.name)
-		}
-	}
+
+	changed := a.apply(&k)
 	if a.Name != nil && *a.Name != k.Name {
-		if s.folders.find(*a.Name) != nil {
-			return taken(*a.Name), nil
-		}
-		err := s.db.RenameSkill(ctx, scope, k.Name, *a.Name)
+		err := s.rename(ctx, scope, k.Name, *a.Name)
 		if errors.Is(err, store.ErrConflict) {
 			return taken(*a.Name), nil
 		}
@@ -113,6 +106,7 @@ func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) 
 	if len(changed) == 0 {
 		return llm.ErrorResult("Nothing would change: give at least one field that differs."), nil
 	}
+
 	k, err = s.db.PutSkill(ctx, scope, k)
 	if errors.Is(err, store.ErrConflict) {
 		return llm.ErrorResult("The skill was changed concurrently. Load it again, then decide."), nil
@@ -121,4 +115,40 @@ func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) 
 		return llm.ToolResult{}, err
 	}
 	return stored(k, "Changed "+strings.Join(changed, ", ")+". The skill %s has version %d now.")
+}
+
+// apply sets the fields of k that are given and differ, except for its name, and returns their
+// names.
+func (a *updateArgs) apply(k *store.Skill) (changed []string) {
+	for _, f := range []struct {
+		name  string
+		value any // a pointer; nil means not given
+		to    any
+	}{
+		{"description", a.Description, &k.Description},
+		{"instructions", a.Instructions, &k.Text},
+		{"tags", a.Tags, &k.Tags},
+		{"tools", a.Tools, &k.Tools},
+		{"model", a.Model, &k.Model},
+		{"references", a.References, &k.References},
+	} {
+		given := reflect.ValueOf(f.value)
+		if given.IsNil() {
+			continue
+		}
+		to := reflect.ValueOf(f.to).Elem()
+		if !reflect.DeepEqual(to.Interface(), given.Elem().Interface()) {
+			to.Set(given.Elem())
+			changed = append(changed, f.name)
+		}
+	}
+	return changed
+}
+
+// rename renames a stored skill. The error is store.ErrConflict if the name is in use.
+func (s *Set) rename(ctx context.Context, scope store.Scope, from, to string) error {
+	if s.folders.find(to) != nil {
+		return store.ErrConflict
+	}
+	return s.db.RenameSkill(ctx, scope, from, to)
 }
