@@ -265,3 +265,12 @@ func TestRegistryRefusesANilTool(t *testing.T) {
 type listing func(context.Context) ([]*pawl.Tool, error)
 
 func (l listing) Tools(ctx context.Context) ([]*pawl.Tool, error) { return l(ctx) }
+
+// A mistake in a field of an agent is found by its field.
+func TestFieldError(t *testing.T) {
+	agent := &pawl.Agent{Model: script.New(script.Say("x")), Limits: pawl.Limits{Tokens: -1}}
+	fault, ok := errors.AsType[*pawl.FieldError](agent.Check(t.Context()))
+	if !ok || fault.Field != "Limits.Tokens" {
+		t.Errorf("Check returns %v", fault)
+	}
+}

@@ -194,6 +194,8 @@ func TestAgentsNestThreeDeep(t *testing.T) {
 	}
 }
 
+var errShutdown = errors.New("the machine goes down")
+
 // An interrupted inner run is not an answer. Its call stays open or is answered as cancelled, as
 // any other call.
 func TestAnInnerRunThatIsInterrupted(t *testing.T) {

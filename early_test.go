@@ -21,27 +21,6 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// lasting returns a tool that takes a given time and records its start, measured from the start of
-// the test.
-func lasting(name string, effect pawl.Effect, d time.Duration, began map[string]time.Duration) *pawl.Tool {
-	begin := time.Now()
-	t := does(name, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
-		beganMu.Lock()
-		began[c.ID] = time.Since(begin)
-		beganMu.Unlock()
-		select {
-		case <-time.After(d):
-			return llm.TextResult(name + " " + string(c.Args)), nil
-		case <-ctx.Done():
-			return llm.ToolResult{}, ctx.Err()
-		}
-	})
-	t.Effect = effect
-	return t
-}
-
-var beganMu sync.Mutex // several tools write to one map
-
 const ms = time.Millisecond
 
 // Two calls are sealed 300 ms apart in a reply that takes 600 ms, and each takes 300 ms. With early

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
@@ -105,4 +106,107 @@ func ExamplePendingCall_Edit() {
 	// may send_money run with {"amount":900}?
 	// (Not run as you asked: the approver changed the arguments to {"amount":800})
 	// sent 800
+}
+
+func ExampleAgent_Resume() {
+	remove := pawl.Func("remove", "Remove a file.", func(_ context.Context, in struct {
+		Path string `json:"path"`
+	}) (string, error) {
+		return in.Path + " is gone", nil
+	})
+	agent := &pawl.Agent{
+		Model: script.New(script.Call("remove", `{"path":"old.txt"}`), script.Func(func(req *llm.Request) script.Turn {
+			return script.Say("Done: " + script.Results(req)[0].Text())
+		})),
+		Tools:      []pawl.Toolset{remove},
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
+	}
+	ctx := context.Background()
+	res, err := agent.Run(ctx, llm.User("Clean up."))
+	fmt.Println(err)
+
+	stored, _ := json.Marshal(res) // a Result is plain data: the process may end here
+
+	var later pawl.Result
+	_ = json.Unmarshal(stored, &later)
+	for _, w := range later.Pending {
+		fmt.Printf("may %s run with %s? %s\n", w.Call.Name, w.Call.Args, w.Why)
+	}
+	res, err = agent.Resume(ctx, &later, llm.DecisionMessage(later.Pending[0].Approve("ann")))
+	fmt.Println(res.Stop, res.Text(), err)
+	// Output:
+	// pending: calls wait for an answer: remove; Resume with a Decision for each
+	// may remove run with {"path":"old.txt"}? it may change the world
+	// answer Done: old.txt is gone <nil>
+}
+
+type Verdict struct {
+	Sentiment string `json:"sentiment" jsonschema:"positive, negative or mixed"`
+	Score     int    `json:"score" jsonschema:"from 1 to 5"`
+}
+
+// An answer as a Go value. The model's first answer does not fit the schema. The model gets the
+// reason and answers again.
+func ExampleInto() {
+	agent := &pawl.Agent{Model: script.New( // in place of openai.New("gpt-6.1-terra", nil)
+		script.Say(`{"sentiment":"mixed","score":"three or so"}`),
+		script.Say("```json\n{\"sentiment\":\"mixed\",\"score\":3}\n```"),
+	)}
+	ctx := context.Background()
+	// begin into
+	v, res, err := pawl.Into[Verdict](ctx, agent, llm.User("Judge: it works, mostly."))
+	// end into
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%+v\n", v)
+	fmt.Println(res.Messages[2].Text())
+	// Output:
+	// {Sentiment:mixed Score:3}
+	// The answer does not fit its schema:
+	// - field score: expected integer, got string "three or so"
+	// An answer of the right form, with your own values: {"score":1,"sentiment":"text"}
+	// Give the whole answer again, corrected: one JSON value, and nothing before or after it.
+}
+
+// A partial answer while the model writes it.
+func ExamplePartial() {
+	agent := &pawl.Agent{Output: pawl.SchemaFor[Verdict](), Model: script.New(script.Say(`{"sentiment":"positive","score":5}`))}
+	var form observe.Partial[Verdict]
+	for e, err := range agent.Stream(context.Background(), llm.User("Judge: it works.")) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if v, ok := form.Add(e); ok {
+			fmt.Printf("%s: %+v\n", e.Kind, v)
+		}
+	}
+	// Output:
+	// text: {Sentiment: Score:0}
+	// text: {Sentiment:positive Score:0}
+	// text: {Sentiment:positive Score:5}
+	// run_ended: {Sentiment:positive Score:5}
+}
+
+// A message is sent to a run in progress.
+func ExampleSteering() {
+	var steering pawl.Steering
+	read := pawl.Func("read_page", "Reads a page of the report.", func(ctx context.Context, in struct{ Page int }) (string, error) {
+		if in.Page == 1 { // the user types in another goroutine
+			if err := steering.Steer(ctx, llm.User("The first page is enough.")); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("page %d of 300", in.Page), nil
+	})
+	agent := &pawl.Agent{Tools: []pawl.Toolset{read}, Model: script.New(
+		script.Call("read_page", `{"Page":1}`),
+		script.Func(func(req *llm.Request) script.Turn {
+			return script.Say("I was told: " + req.Messages[len(req.Messages)-1].Text())
+		}))}
+	res, err := agent.Run(pawl.WithMessages(context.Background(), &steering), llm.User("Summarise the report."))
+	fmt.Println(res.Text(), err)
+	// Output: I was told: The first page is enough. <nil>
 }

@@ -2,6 +2,7 @@ package pawl_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -20,13 +21,6 @@ import (
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
 )
-
-// caller makes a call in every reply, with new arguments each time.
-func caller() *script.Model {
-	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
-		return script.Call("f", fmt.Sprintf(`{"n":%d}`, len(req.Messages)))
-	})))
-}
 
 // obedient makes calls until a message asks it to answer.
 func obedient() *script.Model {
@@ -508,5 +502,24 @@ func TestLimitsPage(t *testing.T) {
 	}
 	if !strings.Contains(string(page), "\n"+b.String()) {
 		t.Errorf("docs/calls.md lacks the table\n%s", b.String())
+	}
+}
+
+// full is an error of a model that has reached a limit of its own.
+type full struct{}
+
+var _ pawl.LimitError = full{}
+
+func (full) Error() string                                     { return "no room" }
+func (full) LimitReached() (name pawl.LimitName, cause string) { return "window", "the window is full" }
+
+// A LimitError of a model ends the run at the limit that it names, wrapped or not.
+func TestLimitError(t *testing.T) {
+	for _, err := range []error{full{}, fmt.Errorf("a layer: %w", full{})} {
+		res, err := (&pawl.Agent{Model: script.New(script.Fail(err))}).Run(t.Context(), llm.User("go"))
+		stop, ok := errors.AsType[*pawl.StopError](err)
+		if !ok || res.Stop != pawl.StopLimit || res.Limit != "window" || res.Cause != "the window is full" {
+			t.Errorf("%+v, %v", res, stop)
+		}
 	}
 }

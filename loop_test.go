@@ -267,16 +267,6 @@ func TestWhatCannotBegin(t *testing.T) {
 	}
 }
 
-// tail is a model that streams text without end and ignores its context.
-func tail() llm.Model {
-	return modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
-		return func(yield func(llm.Delta, error) bool) {
-			for yield(llm.Delta{Part: text("and ")}, nil) {
-			}
-		}
-	})
-}
-
 func TestMiddlewareAroundTheModel(t *testing.T) {
 	var order []string
 	note := func(name string) pawl.Middleware {

@@ -21,11 +21,13 @@ type (
 var (
 	answer      = runtest.Answer
 	call        = runtest.Call
+	caller      = runtest.Caller
 	collect     = runtest.Collect
 	composes    = runtest.Composes
 	does        = runtest.Does
 	execute     = runtest.Execute
 	jsonOf      = runtest.JSONOf
+	lasting     = runtest.Lasting
 	mustBeValid = runtest.MustBeValid
 	named       = runtest.Named
 	noInternals = runtest.NoInternals

@@ -1,9 +1,8 @@
-package pawl_test
+package core_test
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -21,8 +20,6 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
-
-var errShutdown = errors.New("the machine goes down")
 
 // interrupted runs an agent whose calls are interrupted by cause, and returns the result of the
 // run.
@@ -432,4 +429,14 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 	if stops[pawl.StopCancelled] < 500 || late < 200 {
 		t.Errorf("%v, %d in the middle: the test shows too little", stops, late)
 	}
+}
+
+// tail is a model that streams text without end and ignores its context.
+func tail() llm.Model {
+	return modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			for yield(llm.Delta{Part: text("and ")}, nil) {
+			}
+		}
+	})
 }

@@ -1,4 +1,4 @@
-package pawl_test
+package core_test
 
 import (
 	"context"
@@ -136,7 +136,7 @@ func TestEmptyAnswer(t *testing.T) {
 // A message that was sent in the meantime follows an empty answer too.
 func TestEmptyAnswerAndAMessage(t *testing.T) {
 	m := script.New(script.Turn{}, script.Say("yes"))
-	ctx := pawl.WithMessages(t.Context(), fixed{llm.User("and?")})
+	ctx := pawl.WithMessages(t.Context(), laterMessages{llm.User("and?")})
 	res, err := (&pawl.Agent{Model: m}).Run(ctx, llm.User("go"))
 	if err != nil || res.Text() != "yes" {
 		t.Fatalf("got %v", err)
@@ -147,14 +147,14 @@ func TestEmptyAnswerAndAMessage(t *testing.T) {
 	}
 }
 
-// fixed sends its messages before the second request.
-type fixed []llm.Message
+// laterMessages sends its messages before the second request.
+type laterMessages []llm.Message
 
-func (f fixed) Take(_ context.Context, key llm.Key) []llm.Message {
+func (f laterMessages) Take(_ context.Context, key llm.Key) []llm.Message {
 	if key != "run/1/model" {
 		return nil
 	}
 	return f
 }
 
-func (fixed) Close(context.Context) []llm.Message { return nil }
+func (laterMessages) Close(context.Context) []llm.Message { return nil }

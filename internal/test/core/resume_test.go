@@ -1,4 +1,4 @@
-package pawl_test
+package core_test
 
 import (
 	"context"
@@ -309,36 +309,4 @@ func TestTranscriptErrors(t *testing.T) {
 		}
 		mustBeValid(t, res)
 	}
-}
-
-func ExampleAgent_Resume() {
-	remove := pawl.Func("remove", "Remove a file.", func(_ context.Context, in struct {
-		Path string `json:"path"`
-	}) (string, error) {
-		return in.Path + " is gone", nil
-	})
-	agent := &pawl.Agent{
-		Model: script.New(script.Call("remove", `{"path":"old.txt"}`), script.Func(func(req *llm.Request) script.Turn {
-			return script.Say("Done: " + script.Results(req)[0].Text())
-		})),
-		Tools:      []pawl.Toolset{remove},
-		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
-	}
-	ctx := context.Background()
-	res, err := agent.Run(ctx, llm.User("Clean up."))
-	fmt.Println(err)
-
-	stored, _ := json.Marshal(res) // a Result is plain data: the process may end here
-
-	var later pawl.Result
-	_ = json.Unmarshal(stored, &later)
-	for _, w := range later.Pending {
-		fmt.Printf("may %s run with %s? %s\n", w.Call.Name, w.Call.Args, w.Why)
-	}
-	res, err = agent.Resume(ctx, &later, llm.DecisionMessage(later.Pending[0].Approve("ann")))
-	fmt.Println(res.Stop, res.Text(), err)
-	// Output:
-	// pending: calls wait for an answer: remove; Resume with a Decision for each
-	// may remove run with {"path":"old.txt"}? it may change the world
-	// answer Done: old.txt is gone <nil>
 }

@@ -1,4 +1,4 @@
-package pawl_test
+package core_test
 
 import (
 	"context"

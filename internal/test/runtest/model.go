@@ -130,3 +130,10 @@ func Reader(next func(last string) *llm.ToolCall) llm.Model {
 		}
 	})
 }
+
+// Caller is a model that makes a call of f in every reply, with new arguments each time.
+func Caller() *script.Model {
+	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
+		return script.Call("f", `{"n":`+strconv.Itoa(len(req.Messages))+`}`)
+	})))
+}

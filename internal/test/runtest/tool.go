@@ -4,7 +4,9 @@ package runtest
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -60,4 +62,25 @@ func Policies(all ...pawl.Approver) []pawl.Middleware {
 		out[i] = pawl.Approve(p)
 	}
 	return out
+}
+
+var beganMu sync.Mutex // several tools write to one map
+
+// Lasting returns a tool that takes a given time and records its start, measured from the start of
+// the test.
+func Lasting(name string, effect pawl.Effect, d time.Duration, began map[string]time.Duration) *pawl.Tool {
+	begin := time.Now()
+	t := Does(name, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+		beganMu.Lock()
+		began[c.ID] = time.Since(begin)
+		beganMu.Unlock()
+		select {
+		case <-time.After(d):
+			return llm.TextResult(name + " " + string(c.Args)), nil
+		case <-ctx.Done():
+			return llm.ToolResult{}, ctx.Err()
+		}
+	})
+	t.Effect = effect
+	return t
 }
