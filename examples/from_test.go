@@ -5,17 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/policy"
-	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -28,14 +23,12 @@ type place struct{ City string }
 
 func forecast(_ context.Context, p place) (string, error) { return "rain in " + p.City, nil }
 
-func forecaster() *script.Model {
-	return script.New(script.Call("weather", place{"Oslo"}), script.Say("It rains."))
-}
-
 func Example_fromInstructor() {
-	ctx, model := context.Background(), llm.Model(script.New(
+	ctx := context.Background()
+	model, stop := obedient(
 		script.Say(`{"thought":"look","type":"call_tool","tool":"weather","args":{"City":"Oslo"}}`),
-		script.Say(`{"thought":"done","type":"final_answer","answer":"It rains."}`)))
+		script.Say(`{"thought":"done","type":"final_answer","answer":"It rains."}`))
+	defer stop()
 	// begin instructor
 	weather := pawl.Func("weather", "Current weather.", forecast)
 	loop := &pawl.Agent{
@@ -68,24 +61,9 @@ func Example_fromOasis() {
 	// Output: ok rain in Oslo
 }
 
-// obedient is a provider that obeys tool_choice: it calls the tool weather unless it must not call.
-// A script would call in any case.
-func obedient() (model llm.Model, stop func()) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		delta := `{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"weather","arguments":"{\"City\":\"Oslo\"}"}}]}`
-		if strings.Contains(string(body), `"tool_choice":"none"`) || !strings.Contains(string(body), `"weather"`) {
-			delta = `{"content":"I cannot look."}`
-		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", delta)
-	}))
-	return openai.NewChat("m", &openai.Options{BaseURL: srv.URL, Key: "k"}), srv.Close
-}
-
 func Example_fromUnified() {
 	ctx := context.Background()
-	model, stop := obedient()
+	model, stop := obedient(forecasts()[:1]...)
 	defer stop()
 	weather := pawl.Func("weather", "Current weather.", forecast)
 	// begin unified
@@ -101,7 +79,9 @@ func Example_fromUnified() {
 }
 
 func Example_fromLangGraph() {
-	ctx, model := context.Background(), forecaster()
+	ctx := context.Background()
+	model, stop := obedient(forecasts()...)
+	defer stop()
 	weather := pawl.Func("weather", "Current weather.", forecast)
 	// begin langgraph
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{weather},
@@ -120,8 +100,11 @@ func Example_fromLangGraph() {
 
 func Example_fromOpenAIAgents() {
 	ctx := context.Background()
-	billing := &pawl.Agent{Name: "billing", Model: script.New(script.Loop(script.Say("Yes, it is paid.")))}
-	model := script.New(script.Call("transfer_to_billing", `{}`))
+	clerk, stopClerk := obedient(script.Say("Yes, it is paid."))
+	defer stopClerk()
+	billing := &pawl.Agent{Name: "billing", Model: clerk}
+	model, stop := obedient(script.Call("transfer_to_billing", `{}`))
+	defer stop()
 	// begin openai-agents
 	triage, err := team.Handoff(&pawl.Agent{Name: "triage", Model: model}, nil, // handoffs=[billing]
 		team.Worker{Agent: billing, Description: "Questions about invoices."})
@@ -135,7 +118,9 @@ func Example_fromOpenAIAgents() {
 }
 
 func Example_fromPydantic() {
-	ctx, model := context.Background(), script.New(script.Say(`{"City":"Oslo"}`))
+	ctx := context.Background()
+	model, stop := obedient(script.Say(`{"City":"Oslo"}`))
+	defer stop()
 	// begin pydantic
 	agent := &pawl.Agent{Model: model, Instructions: "Extract the city.",
 		Limits: pawl.Limits{Tokens: 10_000}} // UsageLimits
@@ -146,7 +131,9 @@ func Example_fromPydantic() {
 }
 
 func Example_fromVercel() {
-	ctx, model := context.Background(), forecaster()
+	ctx := context.Background()
+	model, stop := obedient(forecasts()...)
+	defer stop()
 	weather := pawl.Func("weather", "Current weather.", forecast)
 	// begin vercel
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{weather},
@@ -163,8 +150,12 @@ func Example_fromVercel() {
 
 func Example_fromADK() {
 	ctx := context.Background()
-	writer := &pawl.Agent{Name: "writer", Model: script.New(script.Say("A draft."))}
-	critic := &pawl.Agent{Name: "critic", Model: script.New(script.Loop(script.Say("Fine.")))}
+	drafts, stopDrafts := obedient(script.Say("A draft."))
+	defer stopDrafts()
+	judge, stopJudge := obedient(script.Say("Fine."))
+	defer stopJudge()
+	writer := &pawl.Agent{Name: "writer", Model: drafts}
+	critic := &pawl.Agent{Name: "critic", Model: judge}
 	// begin adk
 	// SequentialAgent: the second agent continues the conversation of the first.
 	res, err := writer.Run(ctx, llm.User("Write a line."))
@@ -178,7 +169,9 @@ func Example_fromADK() {
 }
 
 func Example_fromEino() {
-	ctx, model := context.Background(), forecaster()
+	ctx := context.Background()
+	model, stop := obedient(forecasts()...)
+	defer stop()
 	// begin eino
 	weather := pawl.Func("weather", "Current weather.", forecast) // utils.InferTool
 	agent := &pawl.Agent{Name: "desk", Model: model, Tools: []pawl.Toolset{weather}}
@@ -198,7 +191,8 @@ func Example_fromEino() {
 
 func Example_fromGenkit() {
 	ctx := context.Background()
-	model := script.New(script.Call("ask_user", `{"question":"Which city?"}`), script.Say("Oslo it is."))
+	model, stop := obedient(script.Call("ask_user", `{"question":"Which city?"}`), script.Say("Oslo it is."))
+	defer stop()
 	// begin genkit
 	ask := &pawl.Tool{Name: "ask_user", Description: "Asks the user.", Passive: true,
 		Input: json.RawMessage(`{"type":"object","properties":{"question":{"type":"string"}}}`)}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/obey"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -46,7 +47,7 @@ func TestProviderDown(t *testing.T) {
 }
 
 func TestRecording(t *testing.T) {
-	sim, err := pawltest.NewSimulator(lamps, nil) // in place of the provider
+	sim, err := pawltest.NewSimulator(obey.Model(lamps), nil) // in place of the provider
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/obey"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -55,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	w.held = make(chan struct{})
 	model := script.New(script.Loop(script.Func(answer)))
 	model.Quiet = true
-	sim, err := pawltest.NewSimulator(model, &pawltest.SimulatorOptions{Quiet: true, Fault: w.fault})
+	sim, err := pawltest.NewSimulator(obey.Model(model), &pawltest.SimulatorOptions{Quiet: true, Fault: w.fault})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/obey"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -79,7 +80,7 @@ func open(t *testing.T) *shop {
 	s := &shop{T: t, db: filepath.Join(t.TempDir(), "support.db"), keys: map[string]bool{}}
 	outOfQuota := &pawltest.Fault{Status: http.StatusTooManyRequests, Code: "insufficient_quota"}
 	var err error
-	s.sim, err = pawltest.NewSimulator(script.New(script.Loop(script.Func(reply))),
+	s.sim, err = pawltest.NewSimulator(obey.Model(script.New(script.Loop(script.Func(reply)))),
 		&pawltest.SimulatorOptions{Fault: pawltest.Faults(outOfQuota)})
 	if err != nil {
 		t.Fatal(err)
