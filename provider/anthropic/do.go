@@ -236,11 +236,32 @@ func (t *turn) header(req *llm.Request) http.Header {
 // continues from it; nil means that the reply is complete, because no message waits for an answer.
 // If the server writes no summary, next is the request without one.
 func (t *turn) summarize(ctx context.Context) (next *llm.Request, err error) {
+	summary, why, err := t.askSummary(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	t.own.compaction = nil
+	answers := !endsWithReply(t.req.Messages)
+	switch {
+	case summary != nil && answers:
+		err = t.out.Part(summary)
+		return t.continued(), err
+	case summary != nil:
+		return nil, t.finish(summary)
+	case answers:
+		return t.without(why)
+	}
+	return nil, &llm.ProviderError{Provider: provider, Code: llm.CodeMalformedReply, Message: "the server wrote no summary: " + why}
+}
+
+// askSummary sends the request for a summary. If the summary is nil, why says what came in its
+// place.
+func (t *turn) askSummary(ctx context.Context) (summary llm.Part, why string, err error) {
 	m := t.model
 	asked := *t.req
 	seen := m.summaries().sent(asked.Messages) // a new summary covers the one before
 	asked.Messages = seen[:replaced(seen)]
-	answers := !endsWithReply(t.req.Messages)
 
 	var reply llm.Response
 	out := m.emitter(t.tools, func(d llm.Delta, _ error) bool {
@@ -250,52 +271,51 @@ func (t *turn) summarize(ctx context.Context) (next *llm.Request, err error) {
 	})
 	out.Summary = true
 	err = t.send(ctx, &asked, out)
-	complete := err == errPaused || err == nil && !reply.Finish.Cut()
-	if out.Usage != nil {
-		t.spent.Add(*out.Usage)
-	}
-	summary := lastPart(reply.Message.Parts, m.summaries().isSummary)
 
 	var refused *llm.ProviderError
+	paused := err == errPaused // after a summary
 	switch {
-	case err == nil, err == errPaused:
+	case err == nil, paused:
 	case t.optional && errors.As(err, &refused) && refused.Code == llm.CodeInvalidRequest:
+		return nil, refused.Message, nil
 	default:
-		return nil, err
+		return nil, "", err
 	}
-	// The client has counted a request that ended with an error, which a pause is, too.
-	if err == nil && !t.yield(llm.Delta{Requests: 1}, nil) {
-		return nil, wire.ErrStopped
+	if err := t.count(out, !paused); err != nil {
+		return nil, "", err
 	}
-
-	t.own.compaction = nil
-	why := "the reply to it ended with " + string(reply.Finish)
-	if refused != nil {
-		why = refused.Message
+	if paused || !reply.Finish.Cut() {
+		summary = lastPart(reply.Message.Parts, m.summaries().isSummary)
 	}
-	switch {
-	case complete && summary != nil && answers:
-		err = t.out.Part(summary)
-		return t.continued(), err
-	case complete && summary != nil:
-		return nil, t.finish(summary, out)
-	case answers:
-		return t.without(why)
-	}
-	return nil, &llm.ProviderError{Provider: provider, Code: llm.CodeMalformedReply, Message: "the server wrote no summary: " + why}
+	return summary, "the reply to it ended with " + string(reply.Finish), nil
 }
 
+// count reports the usage of the request for a summary, also for a reply that fails after it. The
+// client has counted the request itself if it ended with an error, as a pause does.
+func (t *turn) count(asked *wire.Emitter, request bool) error {
+	d := llm.Delta{Usage: asked.Usage}
+	if asked.Usage != nil {
+		t.spent = *asked.Usage
+	}
+	if request {
+		d.Requests = 1
+	}
+	t.out.Model = asked.Model
+	t.out.ID = asked.ID
+	if !t.yield(d, nil) {
+		return wire.ErrStopped
+	}
+	return nil
+}
+
+// endsWithReply reports whether no message waits for an answer.
 func endsWithReply(messages []llm.Message) bool {
 	n := len(messages)
 	return n > 0 && messages[n-1].Role == llm.RoleAssistant
 }
 
-// finish ends a reply that is a summary alone. asked emitted the reply of the server.
-func (t *turn) finish(summary llm.Part, asked *wire.Emitter) error {
-	t.spent = llm.Usage{}
-	t.out.Usage = asked.Usage
-	t.out.Model = asked.Model
-	t.out.ID = asked.ID
+// finish ends a reply that is a summary alone.
+func (t *turn) finish(summary llm.Part) error {
 	if err := t.out.Part(summary); err != nil {
 		return err
 	}

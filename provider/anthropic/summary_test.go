@@ -513,6 +513,16 @@ func summaryThenFailure(t *testing.T) {
 	}
 }
 
+// A summary is paid for, also if the reply fails.
+func TestSummaryThenError(t *testing.T) {
+	v := &vendor{summary: summarized("whole"), replies: []string{failure("overloaded_error")}}
+	req := &llm.Request{Messages: long(), Tools: []*llm.ToolSpec{look}, Whole: true, Summarize: true}
+	resp, _, err := complete(v.model("claude-opus-4-8"), req)
+	if err == nil || resp.Usage.Input != 144 || resp.Usage.Output != 276 || resp.Requests != 2 {
+		t.Errorf("%v: %+v", err, resp)
+	}
+}
+
 // A request without messages is an error, not a summary.
 func TestSummaryOfNothing(t *testing.T) {
 	for _, messages := range [][]llm.Message{nil, {llm.System("Be brief.")}} {
