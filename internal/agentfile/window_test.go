@@ -94,6 +94,75 @@ func TestWindowOfFiles(t *testing.T) {
 	}
 }
 
+// redirected sends all requests to the server at an address of this machine.
+type redirected string
+
+func (to redirected) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Scheme = "http"
+	r.URL.Host = string(to)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// With history: {window: {native: true}} Claude summarizes, and the run continues from the summary.
+func TestNativeWindowOfFiles(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "none")
+	for _, native := range []bool{true, false} {
+		const pages = 40
+		summaries := 0
+		first := ""
+		calls := 0
+		model := script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {
+			if calls++; calls > pages {
+				return script.Say("All read.")
+			}
+			return script.Call("page_read", map[string]any{"n": calls})
+		})))
+		seen := func(_ int, r *pawltest.Received) *pawltest.Fault {
+			if strings.Contains(string(r.Body), `"compaction":{"type":"summarize"}`) {
+				summaries++
+			}
+			_, first, _ = strings.Cut(string(r.Body), `"messages":`)
+			return nil
+		}
+		sim, err := pawltest.NewSimulator(model, &pawltest.SimulatorOptions{Quiet: true, Fault: seen})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		file := filepath.Join(t.TempDir(), "agent.yaml")
+		text := fmt.Sprintf("agent: reader\nmodel: anthropic:claude-sonnet-5-5\nlimits: {rounds: 100}\n"+
+			"history: {window: {tokens: 12000, native: %v}}\n", native)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := agentfile.Load(file, &agentfile.LoadOptions{Getenv: environment})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := pawl.Func("page_read", "Reads a page.", func(context.Context, struct {
+			N int `json:"n"`
+		}) (string, error) {
+			return strings.Repeat("line of the page\n", 100), nil
+		})
+		read.Effect = pawl.EffectRead
+		built, err := f.Agents[0].Build(t.Context(), &agentfile.Options{
+			Getenv: environment, HTTP: redirected(strings.TrimPrefix(sim.Root, "http://")), Tools: []pawl.Toolset{read}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := built.Agent.Run(t.Context(), llm.User("Read all pages."))
+		built.Close()
+		sim.Close()
+		if err != nil || res.Text() != "All read." || calls != pages+1 || (summaries > 0) != native {
+			t.Errorf("native %v: %v after %d calls, %d summaries", native, err, calls, summaries)
+		}
+		if strings.HasPrefix(first, `[{"role":"assistant","content":[{"content":"summary of`) != native {
+			t.Errorf("native %v: the last request begins with %.200s", native, first)
+		}
+	}
+}
+
 // Check reports tools that leave too little room, and Explain what they take.
 func TestWindowCheck(t *testing.T) {
 	dir := t.TempDir()
