@@ -56,7 +56,7 @@ var (
 		Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
 	formRequest = llm.Request{Key: "run/1/model", Model: "m", Background: formOpaque, Messages: []llm.Message{formMessage},
 		Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
-		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1, Edited: 1}
+		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1, Edited: 1, Summarize: true}
 	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishReasonToolCalls, Usage: formUsage,
 		Model: "m-1", ID: "r1", Requests: 2}
 	formNotice = llm.Notice{Code: "retry", Text: "again", Data: formData}
