@@ -50,20 +50,23 @@ func complete(args []string, sys *cli.System) error {
 	}
 	shell := args[0]
 	words := args[1:]
-	broken := ""
+	breaks := "" // the characters at which bash begins a new word
 	if shell == "bash" {
-		broken, words = args[1], wordsOf(strings.Join(args[2:], " "))
-		words = words[1:]
+		breaks = args[1]
+		words = wordsOf(strings.Join(args[2:], " "))[1:]
 	}
 	before := words[:len(words)-1]
 	current := words[len(words)-1]
+
 	k, err := parser(sys, before...)
 	if err != nil {
 		return err
 	}
 	done := &completer{sys: sys, node: k.Model.Node}
 	done.complete(before, current)
-	cut := strings.LastIndexAny(current, broken) + 1
+
+	// Bash replaces only what stands behind the last of its breaks.
+	cut := strings.LastIndexAny(current, breaks) + 1
 	for _, c := range done.found {
 		if !strings.HasPrefix(c.value, current) || strings.ContainsAny(c.value, " \n\t") {
 			continue
@@ -88,6 +91,8 @@ func wordsOf(text string) []string {
 	escaped := false
 	for _, r := range text {
 		last := &words[len(words)-1]
+		isBlank := r == ' ' || r == '\t'
+		isQuote := r == '\'' || r == '"'
 		switch {
 		case escaped:
 			*last += string(r)
@@ -96,9 +101,9 @@ func wordsOf(text string) []string {
 			escaped = true
 		case quote != 0 && r == quote:
 			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
+		case quote == 0 && isQuote:
 			quote = r
-		case quote == 0 && (r == ' ' || r == '\t'):
+		case quote == 0 && isBlank:
 			if *last != "" || len(words) == 1 {
 				words = append(words, "")
 			}
@@ -106,7 +111,8 @@ func wordsOf(text string) []string {
 			*last += string(r)
 		}
 	}
-	if len(words) == 1 {
+
+	if len(words) == 1 { // the name of the program alone
 		words = append(words, "")
 	}
 	return words
@@ -139,17 +145,36 @@ const mostTime = time.Second
 
 // complete reads the words before the cursor, and finds the candidates for current.
 func (c *completer) complete(before []string, current string) {
+	open, flags := c.read(before)
+	name, value, whole := strings.Cut(current, "=")
+	switch {
+	case open != nil:
+		c.value(open.Value, open.PlaceHolder, current, "")
+	case flags && whole && strings.HasPrefix(name, "--"):
+		if f := c.flag(name); f != nil {
+			c.value(f.Value, f.PlaceHolder, value, name+"=")
+		}
+	case flags && strings.HasPrefix(current, "-"):
+		c.flags()
+	default:
+		c.place(current)
+	}
+}
+
+// read reads the words before the cursor. open is a flag whose value is the next word, or nil. flags
+// reports whether the next word may be a flag.
+func (c *completer) read(before []string) (open *kong.Flag, flags bool) {
 	c.said = map[string][]string{}
-	var open *kong.Flag // a flag whose value is the next word
-	flags := true
+	flags = true
 	for _, w := range before {
-		switch name, value, whole := strings.Cut(w, "="); {
+		switch {
 		case open != nil:
 			c.said[open.Name] = append(c.said[open.Name], w)
 			open = nil
 		case flags && w == "--":
 			flags = false
 		case flags && len(w) > 1 && w[0] == '-':
+			name, value, whole := strings.Cut(w, "=")
 			f := c.flag(name)
 			if f == nil {
 				continue
@@ -162,18 +187,7 @@ func (c *completer) complete(before []string, current string) {
 			c.argument(w)
 		}
 	}
-	switch name, value, whole := strings.Cut(current, "="); {
-	case open != nil:
-		c.value(open.Value, open.PlaceHolder, current, "")
-	case flags && whole && strings.HasPrefix(name, "--"):
-		if f := c.flag(name); f != nil {
-			c.value(f.Value, f.PlaceHolder, value, name+"=")
-		}
-	case flags && strings.HasPrefix(current, "-"):
-		c.flags()
-	default:
-		c.place(current)
-	}
+	return open, flags
 }
 
 // argument reads a word that is no flag: the name of a command, or an argument.
@@ -266,6 +280,7 @@ func (c *completer) value(v *kong.Value, kind, current, before string) {
 	if v.IsSlice() && v.Tag.Sep == ',' && v.Flag != nil { // in a list, the last word is completed
 		c.prefix += current[:strings.LastIndexByte(current, ',')+1]
 	}
+
 	if v.Name == "agent" {
 		kind = "AGENT"
 	}
@@ -369,12 +384,13 @@ func (c *completer) stored(kind string) {
 		return
 	}
 	defer j.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), mostTime)
-	defer cancel()
 	db, err := j.Database.Open()
 	if err != nil {
 		return
 	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), mostTime)
+	defer cancel()
 	switch kind {
 	case "RUN", "A", "B":
 		c.runs(ctx, j)
@@ -387,8 +403,11 @@ func (c *completer) stored(kind string) {
 
 // storedKinds offer the entries of the database, by the placeholder of their ID.
 var storedKinds = map[string]func(context.Context, *completer, store.Store, store.Scope){
-	"THREAD": entries(threads), "SCHEDULE": entries(runs.Schedules), "SKILL": entries(skills),
-	"MEMORY": entries(memories), "DOCUMENT": entries(documents),
+	"THREAD":   entries(threads),
+	"SCHEDULE": entries(runs.Schedules),
+	"SKILL":    entries(skills),
+	"MEMORY":   entries(memories),
+	"DOCUMENT": entries(documents),
 }
 
 func entries[T any](kind assemble.Stored[T]) func(context.Context, *completer, store.Store, store.Scope) {

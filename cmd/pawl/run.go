@@ -153,39 +153,54 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	task := c.Task
+
+	task, err := c.task(sys)
+	if err != nil {
+		return nil, nil, err
+	}
+	if strings.TrimSpace(task) == "" {
+		return from, msgs, nil
+	}
+	if len(waiting) > 0 {
+		return nil, nil, cli.Usage("first "+strings.TrimPrefix(assemble.Settling(waiting), ", and "),
+			"%s for an answer before a new message: %s", assemble.Waits(len(waiting)), assemble.Keys(waiting))
+	}
+	fresh := *from // a new task has a budget of its own
+	fresh.Spent = pawl.Spent{}
+	return &fresh, append(msgs, llm.User(task)), nil
+}
+
+// taskHint shows how a task is given.
+const taskHint = `pawl run --model … "what to do"`
+
+// task returns the text of the new task: of the command line, of standard input, or of both. Only a
+// transcript can be continued without one.
+func (c *runCmd) task(sys *cli.System) (string, error) {
+	stated := strings.TrimSpace(c.Task) != ""
 	switch {
-	case task == "-" || task == "" && c.Messages == "" && !sys.InTerm:
+	case c.Task == "-", c.Task == "" && c.Messages == "" && !sys.InTerm:
 		b, err := io.ReadAll(sys.In)
 		if err != nil {
-			return nil, nil, cli.Usage("", "the task could not be read from standard input: %v", err)
+			return "", cli.Usage("", "the task could not be read from standard input: %v", err)
 		}
-		task = string(b)
-		if strings.TrimSpace(task) == "" {
-			return nil, nil, cli.Usage(`pawl run --model … "what to do"`, "there is no task: standard input is empty")
+		if strings.TrimSpace(string(b)) == "" {
+			return "", cli.Usage(taskHint, "there is no task: standard input is empty")
 		}
-	case strings.TrimSpace(task) != "" && piped(sys):
+		return string(b), nil
+
+	case stated && piped(sys):
 		b, err := io.ReadAll(sys.In)
 		if err != nil {
-			return nil, nil, cli.Usage("", "standard input could not be read: %v", err)
+			return "", cli.Usage("", "standard input could not be read: %v", err)
 		}
 		if text := string(b); strings.TrimSpace(text) != "" {
-			task += "\n\n" + text
+			return c.Task + "\n\n" + text, nil
 		}
-	case c.Messages == "" && strings.TrimSpace(task) == "":
-		return nil, nil, cli.Usage(`pawl run --model … "what to do"`, "there is no task")
+
+	case !stated && c.Messages == "":
+		return "", cli.Usage(taskHint, "there is no task")
 	}
-	if strings.TrimSpace(task) != "" {
-		if len(waiting) > 0 {
-			return nil, nil, cli.Usage("first "+strings.TrimPrefix(assemble.Settling(waiting), ", and "),
-				"%s for an answer before a new message: %s", assemble.Waits(len(waiting)), assemble.Keys(waiting))
-		}
-		fresh := *from // a new task has a budget of its own
-		fresh.Spent = pawl.Spent{}
-		from = &fresh
-		msgs = append(msgs, llm.User(task))
-	}
-	return from, msgs, nil
+	return c.Task, nil
 }
 
 // piped reports whether standard input is a pipe or a file: git diff | pawl run "Summarise:".
@@ -233,34 +248,28 @@ func (c *runCmd) onCluster(ctx context.Context, sys *cli.System) error {
 	if err := cli.Savable("--save", c.Save); err != nil {
 		return err
 	}
-	r := &runs.RemoteRun{Flags: &c.ClusterFlags, Sys: sys, ID: cmp.Or(c.DurableFlags.Run, assemble.NewRunID()),
-		Agent: name, JSON: c.JSON, Save: c.Save}
+
+	r := &runs.RemoteRun{
+		Flags: &c.ClusterFlags,
+		Sys:   sys,
+		ID:    cmp.Or(c.DurableFlags.Run, assemble.NewRunID()),
+		Agent: name,
+		JSON:  c.JSON,
+		Save:  c.Save,
+	}
 	return r.Do(ctx, from, msgs)
 }
 
 // agentThere returns the name of the agent. Flags of an agent are refused, because the worker
 // builds the agent.
 func (c *runCmd) agentThere(sys *cli.System) (string, error) {
-	flags := assemble.Given(&c.AgentFlags)
-	delete(flags, "Agent")
-	if len(flags) > 0 {
-		field, _ := reflect.TypeFor[assemble.AgentFlags]().FieldByName(slices.Min(slices.Collect(maps.Keys(flags))))
-		return "", cli.Usage("set it in the agent's file, which pawl worker reads",
-			"%s: on Temporal the worker has the agent", assemble.FlagName(field))
-	}
-	for flag, said := range map[string]bool{"--durable": c.Durable, "--lease": c.Lease != nil, "--plan": c.Plan != "",
-		"--record, --replay": c.RecordFlags != (assemble.RecordFlags{}), "--approve, --deny, --answer": !c.SettleFlags.Empty()} {
-		if said {
-			return "", cli.Usage("see docs/temporal.md", "%s: not supported with --engine temporal", flag)
-		}
-	}
-	if !reflect.ValueOf(c.TelemetryFlags).IsZero() {
-		return "", cli.Usage("set telemetry for pawl worker",
-			"--engine temporal: this process has no data for a collector")
+	if err := c.onlyHere(); err != nil {
+		return "", err
 	}
 	if c.File == "" {
 		if c.Agent == "" {
-			return "", cli.Usage(`pawl run FILE.yaml --engine temporal "…", or --agent NAME`, "the agent of the workers to run is missing")
+			return "", cli.Usage(`pawl run FILE.yaml --engine temporal "…", or --agent NAME`,
+				"the agent of the workers to run is missing")
 		}
 		return c.Agent, nil
 	}
@@ -269,4 +278,34 @@ func (c *runCmd) agentThere(sys *cli.System) (string, error) {
 		return "", err
 	}
 	return a.Name, nil
+}
+
+// onlyHere returns the error for flags that a run on a cluster does not have.
+func (c *runCmd) onlyHere() error {
+	flags := assemble.Given(&c.AgentFlags)
+	delete(flags, "Agent")
+	if len(flags) > 0 {
+		field, _ := reflect.TypeFor[assemble.AgentFlags]().FieldByName(slices.Min(slices.Collect(maps.Keys(flags))))
+		return cli.Usage("set it in the agent's file, which pawl worker reads",
+			"%s: on Temporal the worker has the agent", assemble.FlagName(field))
+	}
+
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{
+		{"--durable", c.Durable},
+		{"--lease", c.Lease != nil},
+		{"--plan", c.Plan != ""},
+		{"--record, --replay", c.RecordFlags != (assemble.RecordFlags{})},
+		{"--approve, --deny, --answer", !c.SettleFlags.Empty()},
+	} {
+		if f.given {
+			return cli.Usage("see docs/temporal.md", "%s: not supported with --engine temporal", f.flag)
+		}
+	}
+	if !reflect.ValueOf(c.TelemetryFlags).IsZero() {
+		return cli.Usage("set telemetry for pawl worker", "--engine temporal: this process has no data for a collector")
+	}
+	return nil
 }

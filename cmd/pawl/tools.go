@@ -162,6 +162,7 @@ func (c *toolsCallCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer closeSets()
+
 	x, over, err := c.repair(ctx, sys, registry, args)
 	if err != nil || over && x.Outcome == pawl.OutcomeOK {
 		return err
@@ -169,33 +170,52 @@ func (c *toolsCallCmd) Run(sys *cli.System) error {
 	if !over {
 		x = registry.Execute(ctx, c.Name, args)
 	}
-	if c.JSON {
-		if err := cli.PrintJSON(sys.Out, x); err != nil {
-			return err
-		}
-	} else if text := x.Result.Text(); x.Outcome == pawl.OutcomeOK {
-		if sys.OutTerm {
-			text = cli.Visible(text)
-		}
-		fmt.Fprintln(sys.Out, strings.TrimSuffix(text, "\n"))
+	if err := c.print(sys, x); err != nil {
+		return err
 	}
+	return c.failure(ctx, x)
+}
+
+// print prints the result of a successful execution or, with --json, any execution.
+func (c *toolsCallCmd) print(sys *cli.System, x pawl.Execution) error {
+	switch {
+	case c.JSON:
+		return cli.PrintJSON(sys.Out, x)
+	case x.Outcome != pawl.OutcomeOK:
+		return nil
+	}
+	text := x.Result.Text()
+	if sys.OutTerm {
+		text = cli.Visible(text)
+	}
+	fmt.Fprintln(sys.Out, strings.TrimSuffix(text, "\n"))
+	return nil
+}
+
+// failure returns the error of an execution, with what helps. Nil means that it succeeded.
+func (c *toolsCallCmd) failure(ctx context.Context, x pawl.Execution) error {
 	result := errors.New(x.Result.Text())
 	switch {
 	case x.Outcome == pawl.OutcomeOK:
 		return nil
 	case x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil:
 		return cli.Fail(cli.StatusInterrupted, result, "")
-	case c.JSON:
+	case c.JSON: // the printed execution says why
 		return cli.Silent(cli.StatusFailed)
-	case strings.Contains(result.Error(), sandbox.ErrUnenforced.Error()):
-		return cli.Fail(cli.StatusFailed, result,
-			"pawl doctor lists the levels that can be enforced; --sandbox LEVEL selects one, --sandbox-host names the hosts that a program may reach, and --allow-commands runs command tools without a sandbox")
-	case x.Outcome == pawl.OutcomeUnknownTool:
-		return cli.Fail(cli.StatusFailed, result, "pawl tools list")
-	case x.Outcome == pawl.OutcomeInvalid:
-		return cli.Fail(cli.StatusFailed, result, "pawl tools show "+c.Name)
 	}
-	return cli.Fail(cli.StatusFailed, result, "")
+
+	hint := ""
+	switch {
+	case strings.Contains(result.Error(), sandbox.ErrUnenforced.Error()):
+		hint = "pawl doctor lists the levels that can be enforced; --sandbox LEVEL selects one, " +
+			"--sandbox-host names the hosts that a program may reach, " +
+			"and --allow-commands runs command tools without a sandbox"
+	case x.Outcome == pawl.OutcomeUnknownTool:
+		hint = "pawl tools list"
+	case x.Outcome == pawl.OutcomeInvalid:
+		hint = "pawl tools show " + c.Name
+	}
+	return cli.Fail(cli.StatusFailed, result, hint)
 }
 
 // repairFlags repair the arguments of a call as the arguments of a model are repaired.
@@ -260,60 +280,88 @@ type toolsLintCmd struct {
 // Run reports the parts of the schemas that each provider loses, and the faults that make tools
 // hard to choose. If a provider cannot express a tool, the status is 1.
 func (c *toolsLintCmd) Run(sys *cli.System) error {
-	var dialects []*dialect.Dialect
+	dialects, err := c.dialects()
+	if err != nil {
+		return err
+	}
+	source, b, err := c.definitions(sys)
+	if err != nil {
+		return err
+	}
+	tools, err := dialect.ReadTools(b)
+	if err != nil {
+		return cli.Usage("", "%s: %v", source, err)
+	}
+	if len(tools) == 0 {
+		return cli.Usage("", "%s: there is no tool in it", source)
+	}
+
+	r := dialect.Lint(tools, dialects...)
+	if err := c.print(sys, r); err != nil {
+		return err
+	}
+	if !r.OK() {
+		return cli.Silent(cli.StatusFailed)
+	}
+	return nil
+}
+
+// dialects returns the dialects of the providers to check for.
+func (c *toolsLintCmd) dialects() ([]*dialect.Dialect, error) {
+	var all []*dialect.Dialect
 	for _, name := range c.Provider {
 		d := dialect.ByName(name)
 		switch {
 		case name == "all":
-			dialects = append(dialects, dialect.All()...)
+			all = append(all, dialect.All()...)
 		case d == nil:
-			return cli.Usage("there are: openai, openai-strict, anthropic, anthropic-strict, gemini, gemini-json, all", "--provider: no provider is named %q", name)
+			return nil, cli.Usage(
+				"there are: openai, openai-strict, anthropic, anthropic-strict, gemini, gemini-json, all",
+				"--provider: no provider is named %q", name)
 		default:
-			dialects = append(dialects, d)
+			all = append(all, d)
 		}
 	}
-	var b []byte
-	var err error
-	switch {
-	case c.MCP != "" && c.File != "", c.MCP == "" && c.File == "":
-		return cli.Usage("pawl tools lint FILE, or pawl tools lint --mcp SERVER", "either a file or --mcp is needed, and not both")
-	case c.MCP != "":
-		c.File = "--mcp " + c.MCP
+	return all, nil
+}
+
+// definitions reads the tools to check: of a file, of standard input or of an MCP server. source is
+// what errors call it.
+func (c *toolsLintCmd) definitions(sys *cli.System) (source string, b []byte, err error) {
+	if (c.MCP != "") == (c.File != "") {
+		return "", nil, cli.Usage("pawl tools lint FILE, or pawl tools lint --mcp SERVER",
+			"either a file or --mcp is needed, and not both")
+	}
+	if c.MCP != "" {
 		b, err = c.listed(sys)
-		if err != nil {
-			return err
-		}
-	case c.File == "-":
+		return "--mcp " + c.MCP, b, err
+	}
+
+	if c.File == "-" {
 		b, err = io.ReadAll(sys.In)
-	default:
+	} else {
 		b, err = os.ReadFile(c.File)
 	}
 	if err != nil {
-		return cli.Usage("", "%s: %s", c.File, cli.Cause(err))
+		return "", nil, cli.Usage("", "%s: %s", c.File, cli.Cause(err))
 	}
-	tools, err := dialect.ReadTools(b)
-	if err != nil {
-		return cli.Usage("", "%s: %v", c.File, err)
-	}
-	if len(tools) == 0 {
-		return cli.Usage("", "%s: there is no tool in it", c.File)
-	}
-	r := dialect.Lint(tools, dialects...)
+	return c.File, b, nil
+}
+
+// print prints the report.
+func (c *toolsLintCmd) print(sys *cli.System, r *dialect.Report) error {
 	if c.JSON {
-		err = cli.PrintJSON(sys.Out, r)
-	} else {
-		var text strings.Builder
-		if err = r.Text(&text, c.Verbose); err == nil {
-			s := text.String()
-			if sys.OutTerm {
-				s = cli.Visible(s)
-			}
-			_, err = io.WriteString(sys.Out, s)
-		}
+		return cli.PrintJSON(sys.Out, r)
 	}
-	if err == nil && !r.OK() {
-		return cli.Silent(cli.StatusFailed)
+	var text strings.Builder
+	if err := r.Text(&text, c.Verbose); err != nil {
+		return err
 	}
+	shown := text.String()
+	if sys.OutTerm {
+		shown = cli.Visible(shown)
+	}
+	_, err := io.WriteString(sys.Out, shown)
 	return err
 }
 
