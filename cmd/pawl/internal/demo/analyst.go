@@ -29,7 +29,7 @@ func analyst(req *llm.Request) script.Turn {
 			case llm.ToolCall:
 				calls[p.ID] = p
 			case llm.ToolResult:
-				n.see(calls[p.CallID], p.Text(), p.IsError || strings.HasPrefix(p.Text(), "Error"))
+				n.read(calls[p.CallID], p.Text(), p.IsError || strings.HasPrefix(p.Text(), "Error"))
 			}
 		}
 	}
@@ -104,34 +104,41 @@ type figures struct {
 	Cut     bool             `json:"truncated"`
 }
 
-// see reads the result of a call.
-func (n *notes) see(call llm.ToolCall, result string, failed bool) {
+// read notes the result of a call.
+func (n *notes) read(call llm.ToolCall, result string, failed bool) {
 	var a arguments
 	_ = json.Unmarshal(call.Args, &a) // the script wrote it
 	switch call.Name {
-	case "file_list": // a type, a tab and a name a line
-		n.listed = true
-		for l := range strings.Lines(result) {
-			f := strings.Split(strings.TrimSpace(l), "\t")
-			if len(f) > 1 && f[0] == "file" && isData(f[1]) {
-				n.tables = append(n.tables, &table{file: f[1], name: fmt.Sprintf("table%d", len(n.tables)+1)})
-			}
-		}
+	case "file_list":
+		n.list(result)
 	case "file_write":
 		n.written = n.conclusion()
 		if failed {
 			n.written = "The report could not be written: " + result + "\n"
 		}
 	}
+
 	for _, t := range n.tables {
 		switch {
 		case call.Name == "data_parse" && a.Path == t.file:
 			t.parse(result, failed)
-		case call.Name == "data_aggregate" && a.Table == t.name && failed:
+		case call.Name != "data_aggregate" || a.Table != t.name:
+		case failed:
 			t.wrong = &a
 			t.offered = result
-		case call.Name == "data_aggregate" && a.Table == t.name:
+		default:
 			t.aggregate(a, result)
+		}
+	}
+}
+
+// list notes the data files of file_list: a type, a tab and a name a line.
+func (n *notes) list(result string) {
+	n.listed = true
+	for l := range strings.Lines(result) {
+		f := strings.Split(strings.TrimSpace(l), "\t")
+		if len(f) > 1 && f[0] == "file" && isData(f[1]) {
+			n.tables = append(n.tables, &table{file: f[1], name: fmt.Sprintf("table%d", len(n.tables)+1)})
 		}
 	}
 }
@@ -157,39 +164,51 @@ var (
 // columns of numbers to add up.
 func (t *table) choose() {
 	fewest := 21
-columns:
-	for _, c := range t.Names {
-		texts := map[string]bool{}
-		numbers := 0
-		filled := 0
-		for _, r := range t.Sample {
-			switch v := r[c].(type) {
-			case nil:
-			case string, json.Number:
-				s := fmt.Sprint(v)
-				if s == "" {
-					continue
-				}
-				filled++
-				if numeric.MatchString(s) {
-					numbers++
-				}
-				texts[s] = true
-			default:
-				continue columns
-			}
+	for _, name := range t.Names {
+		c, ok := t.column(name)
+		if !ok || c.filled == 0 {
+			continue
 		}
 		switch {
-		case filled == 0:
-		case numbers*2 > filled:
-			if !notAFigure.MatchString(c) && len(t.numbers) < 3 {
-				t.numbers = append(t.numbers, c)
+		case c.numbers*2 > c.filled:
+			if !notAFigure.MatchString(name) && len(t.numbers) < 3 {
+				t.numbers = append(t.numbers, name)
 			}
-		case len(texts) < fewest && (len(texts) > 1 || len(t.Sample) == 1):
-			t.group = c
-			fewest = len(texts)
+		case len(c.texts) < fewest && (len(c.texts) > 1 || len(t.Sample) == 1):
+			t.group = name
+			fewest = len(c.texts)
 		}
 	}
+}
+
+// column is what the sample of a table has in a column.
+type column struct {
+	texts   map[string]bool // the different values
+	numbers int             // values that are numbers
+	filled  int             // values that are not empty
+}
+
+// column reads a column of the sample. It reports false for values other than texts and numbers.
+func (t *table) column(name string) (c column, ok bool) {
+	c.texts = map[string]bool{}
+	for _, r := range t.Sample {
+		switch v := r[name].(type) {
+		case nil:
+		case string, json.Number:
+			s := fmt.Sprint(v)
+			if s == "" {
+				continue
+			}
+			c.filled++
+			if numeric.MatchString(s) {
+				c.numbers++
+			}
+			c.texts[s] = true
+		default:
+			return c, false
+		}
+	}
+	return c, true
 }
 
 // decode decodes the result of a call into v. It reports whether that is possible; otherwise the

@@ -161,6 +161,39 @@ Next:
 // prepare copies the data files into the directory of the agent. skipped has a note for each file
 // that is not copied.
 func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
+	files, skipped, err := c.dataFiles()
+	if err != nil {
+		return "", nil, nil, err
+	}
+	if len(files) == 0 {
+		hint := cmp.Or(strings.Join(skipped, "\n"), dataHint+"; without it there are samples")
+		return "", nil, nil, cli.Usage(hint, "--data %s: there is no usable data file", c.Data)
+	}
+
+	dir, err = c.emptyDir()
+	if err != nil {
+		return "", nil, nil, err
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f.name), f.content, 0o644); err != nil {
+			return "", nil, nil, noOut(err)
+		}
+		names = append(names, f.name)
+	}
+	return dir, names, skipped, nil
+}
+
+const dataHint = "--data takes a directory with .csv, .json or .jsonl files"
+
+// dataFile is a file of the agent's directory.
+type dataFile struct {
+	name    string
+	content []byte
+}
+
+// dataFiles reads the files of --data, or the samples. skipped has a note for each data file that
+// is left out.
+func (c *Cmd) dataFiles() (files []dataFile, skipped []string, err error) {
 	from, err := fs.Sub(samples, "samples")
 	if c.Data != "" {
 		from = os.DirFS(c.Data)
@@ -170,62 +203,73 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 		entries, err = fs.ReadDir(from, ".")
 	}
 	if err != nil {
-		return "", nil, nil, cli.Usage("--data takes a directory with .csv, .json or .jsonl files", "--data %s: %s",
-			c.Data, cli.Cause(err))
+		return nil, nil, cli.Usage(dataHint, "--data %s: %s", c.Data, cli.Cause(err))
 	}
-	content := map[string][]byte{}
+
 	for _, e := range entries {
-		name := e.Name()
-		info, err := fs.Stat(from, name)
+		f := dataFile{name: e.Name()}
+		info, err := fs.Stat(from, f.name)
+		if !isData(f.name) || err == nil && info.IsDir() {
+			continue
+		}
+
 		why := ""
 		switch {
-		case !isData(name) || err == nil && info.IsDir():
-			continue
 		case err != nil:
-		case !info.Mode().IsRegular():
-			why = "it is not a regular file"
-		case info.Size() > demoBytes:
-			why = cli.Grouped(int(info.Size()>>10)) + " KiB is more than a demo takes"
-		case len(names) == demoFiles:
+			why = cli.Cause(err)
+		case unusable(info) != "":
+			why = unusable(info)
+		case len(files) == demoFiles:
 			why = fmt.Sprintf("%d files are enough for a demo", demoFiles)
 		default:
-			content[name], err = fs.ReadFile(from, name)
-		}
-		if err != nil {
-			why = cli.Cause(err)
+			f.content, err = fs.ReadFile(from, f.name)
+			if err != nil {
+				why = cli.Cause(err)
+			}
 		}
 		if why != "" {
-			skipped = append(skipped, fmt.Sprintf("left out %s: %s", name, why))
-		} else {
-			names = append(names, name)
+			skipped = append(skipped, fmt.Sprintf("left out %s: %s", f.name, why))
+			continue
 		}
+		files = append(files, f)
 	}
-	if len(names) == 0 {
-		return "", nil, nil, cli.Usage(cmp.Or(strings.Join(skipped, "\n"),
-			"--data takes a directory with .csv, .json or .jsonl files; without it there are samples"),
-			"--data %s: there is no usable data file", c.Data)
+	return files, skipped, nil
+}
+
+// unusable returns why a demo does not use a file. Empty means that it does.
+func unusable(info fs.FileInfo) string {
+	switch {
+	case !info.Mode().IsRegular():
+		return "it is not a regular file"
+	case info.Size() > demoBytes:
+		return cli.Grouped(int(info.Size()>>10)) + " KiB is more than a demo takes"
 	}
+	return ""
+}
+
+// emptyDir makes the directory of the agent: that of --out, or a temporary one.
+func (c *Cmd) emptyDir() (dir string, err error) {
 	dir = c.Out
 	if dir == "" {
 		dir, err = os.MkdirTemp("", "pawl-demo-")
 	} else if err = os.MkdirAll(dir, 0o755); err == nil {
 		dir, err = filepath.Abs(dir)
 	}
-	var taken []os.DirEntry
-	if err == nil {
-		taken, err = os.ReadDir(dir)
+	if err != nil {
+		return "", noOut(err)
 	}
-	if len(taken) > 0 {
-		return "", nil, nil, cli.Usage("so that nothing of yours is overwritten",
-			"--out %s: the directory is not empty", dir)
-	}
-	for _, name := range names {
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), content[name], 0o644)
-		}
+
+	entries, err := os.ReadDir(dir)
+	if len(entries) > 0 {
+		return "", cli.Usage("so that nothing of yours is overwritten", "--out %s: the directory is not empty", dir)
 	}
 	if err != nil {
-		return "", nil, nil, cli.Usage("--out takes a directory that can be written to", "--out %s", cli.Plain(err))
+		return "", noOut(err)
 	}
-	return dir, names, skipped, nil
+	return dir, nil
+}
+
+// noOut returns the error for a directory that cannot be written to.
+func noOut(err error) error {
+	return cli.Usage("--out takes a directory that can be written to", "--out %s", cli.Plain(err))
 }

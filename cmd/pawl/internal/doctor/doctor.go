@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -202,18 +203,22 @@ func (x *examination) database(db string) {
 		x.server(d)
 		return
 	}
+
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		x.newDatabase(path)
-		return
 	case err != nil:
 		x.say(checkFail, "check its permissions, or name another with --db FILE", "%s: %s", path, cli.Cause(err))
-		return
 	case !info.Mode().IsRegular():
 		x.say(checkFail, "name another with --db FILE", "%s is not a file", path)
-		return
+	default:
+		x.databaseFile(d, path, info.Size())
 	}
+}
+
+// databaseFile examines a database that is a file of a size.
+func (x *examination) databaseFile(d *agentfile.Database, path string, size int64) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		x.say(checkFail, "let this user write it (chmod u+w), or name another with --db FILE",
@@ -228,13 +233,14 @@ func (x *examination) database(db string) {
 		return
 	}
 	d.Close()
+
 	// where the head of a file of SQLite has its way of writing and the program's own version
 	const walAt, versionAt = 18, 60
 	if n < len(head) || head[walAt] != 2 {
 		x.say(checkWarn, "any command that writes to it enables the log", "%s does not use a write-ahead log yet", path)
 	} else {
-		x.ok("%s can be opened: version %d, with a write-ahead log, %s", path, binary.BigEndian.Uint32(head[versionAt:]),
-			amount(uint64(info.Size())))
+		x.ok("%s can be opened: version %d, with a write-ahead log, %s",
+			path, binary.BigEndian.Uint32(head[versionAt:]), amount(uint64(size)))
 	}
 	x.room(filepath.Dir(path))
 }
@@ -311,10 +317,11 @@ func (x *examination) temporal(ctx context.Context) {
 		x.say(checkFail, "TEMPORAL_ADDRESS=127.0.0.1:7233", "TEMPORAL_ADDRESS is not HOST:PORT")
 		return
 	}
-	if ip := net.ParseIP(host); !x.online && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !x.online && !isLoopback(host) {
 		x.ok("TEMPORAL_ADDRESS is %s; --online connects to it", addr)
 		return
 	}
+
 	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		x.say(checkFail, "docs/temporal.md shows how to start one", "no server answers at TEMPORAL_ADDRESS: %s",
@@ -323,6 +330,12 @@ func (x *examination) temporal(ctx context.Context) {
 	}
 	conn.Close()
 	x.ok("a server is at %s", addr)
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // files checks files with agents, and whether the keys of their models are set.
@@ -341,40 +354,45 @@ func (x *examination) files(ctx context.Context, names []string) {
 	}
 	o.Notice = nil
 	for _, name := range names {
-		file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: x.sys.Env})
-		wrong := agentfile.FindingsOf(err)
-		for _, a := range file.Agents {
-			if err == nil {
-				wrong = append(wrong, a.Check(ctx, o)...)
-			}
+		x.file(ctx, name, o)
+	}
+}
+
+// file checks a file with agents.
+func (x *examination) file(ctx context.Context, name string, o *agentfile.Options) {
+	file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: x.sys.Env})
+	wrong := agentfile.FindingsOf(err)
+	for _, a := range file.Agents {
+		if err == nil {
+			wrong = append(wrong, a.Check(ctx, o)...)
 		}
-		for _, w := range wrong {
-			x.say(checkFail, "pawl check "+name, "%s", strings.ReplaceAll(w.Error(), "\n", " "))
+	}
+	for _, w := range wrong {
+		x.say(checkFail, "pawl check "+name, "%s", strings.ReplaceAll(w.Error(), "\n", " "))
+	}
+	if len(wrong) > 0 {
+		return
+	}
+
+	x.ok("%s: %s", name, cli.Count(len(file.Agents), "agent"))
+	for _, a := range file.Agents {
+		for _, m := range a.Model {
+			x.keyOf(a.Name, m)
 		}
-		if len(wrong) > 0 {
-			continue
-		}
-		x.ok("%s: %s", name, cli.Count(len(file.Agents), "agent"))
-		for _, a := range file.Agents {
-			for _, m := range a.Model {
-				x.keyOf(a.Name, m)
-			}
-			x.endings(a, o)
-		}
+		x.endings(a, o)
 	}
 }
 
 // keyOf reports a missing key of a model.
 func (x *examination) keyOf(agent string, m agentfile.Model) {
-	name, _, _ := strings.Cut(m.Name, ":")
-	variables := provider.KeyVariables(name)
-	if m.KeyEnv != "" || m.BaseURL != "" || keyless[name] || len(variables) == 0 {
+	if m.KeyEnv != "" || m.BaseURL != "" {
 		return // what key_env names has been looked for with the rest of the file
 	}
-	for _, v := range variables {
-		if x.sys.Env(v) != "" {
-			return
-		}
+	name, _, _ := strings.Cut(m.Name, ":")
+	variables := provider.KeyVariables(name)
+	isSet := func(v string) bool { return x.sys.Env(v) != "" }
+	if keyless[name] || len(variables) == 0 || slices.ContainsFunc(variables, isSet) {
+		return
 	}
 	x.say(checkFail, "export "+variables[0]+"=…", "agent %s uses %s, and %s is not set", agent, m.Name,
 		strings.Join(variables, " or "))

@@ -41,21 +41,71 @@ var keyless = map[string]bool{"ollama": true, "vllm": true, "llamacpp": true, "l
 
 // misnamed maps names that people set by mistake to the right names.
 var misnamed = map[string]string{
-	"OPENAI_KEY": "OPENAI_API_KEY", "OPEN_AI_KEY": "OPENAI_API_KEY", "OPENAI_APIKEY": "OPENAI_API_KEY", "OPENAI_TOKEN": "OPENAI_API_KEY", "OPENAI_API_TOKEN": "OPENAI_API_KEY",
-	"ANTHROPIC_KEY": "ANTHROPIC_API_KEY", "ANTHROPIC_APIKEY": "ANTHROPIC_API_KEY", "CLAUDE_API_KEY": "ANTHROPIC_API_KEY", "CLAUDE_KEY": "ANTHROPIC_API_KEY",
-	"GEMINI_KEY": "GEMINI_API_KEY", "GOOGLE_KEY": "GEMINI_API_KEY", "GOOGLE_GEMINI_API_KEY": "GEMINI_API_KEY", "MISTRAL_KEY": "MISTRAL_API_KEY", "GROQ_KEY": "GROQ_API_KEY",
+	"OPENAI_KEY":            "OPENAI_API_KEY",
+	"OPEN_AI_KEY":           "OPENAI_API_KEY",
+	"OPENAI_APIKEY":         "OPENAI_API_KEY",
+	"OPENAI_TOKEN":          "OPENAI_API_KEY",
+	"OPENAI_API_TOKEN":      "OPENAI_API_KEY",
+	"ANTHROPIC_KEY":         "ANTHROPIC_API_KEY",
+	"ANTHROPIC_APIKEY":      "ANTHROPIC_API_KEY",
+	"CLAUDE_API_KEY":        "ANTHROPIC_API_KEY",
+	"CLAUDE_KEY":            "ANTHROPIC_API_KEY",
+	"GEMINI_KEY":            "GEMINI_API_KEY",
+	"GOOGLE_KEY":            "GEMINI_API_KEY",
+	"GOOGLE_GEMINI_API_KEY": "GEMINI_API_KEY",
+	"MISTRAL_KEY":           "MISTRAL_API_KEY",
+	"GROQ_KEY":              "GROQ_API_KEY",
 }
 
 // marks are the beginnings of keys that identify their provider, the longer ones first.
 var marks = []struct{ begins, variable string }{
-	{"sk-ant-", "ANTHROPIC_API_KEY"}, {"sk-or-", "OPENROUTER_API_KEY"}, {"sk-proj-", "OPENAI_API_KEY"}, {"gsk_",
-		"GROQ_API_KEY"}, {"xai-", "XAI_API_KEY"},
-	{"AIza", "GEMINI_API_KEY"}, {"tvly-", "TAVILY_API_KEY"},
+	{"sk-ant-", "ANTHROPIC_API_KEY"},
+	{"sk-or-", "OPENROUTER_API_KEY"},
+	{"sk-proj-", "OPENAI_API_KEY"},
+	{"gsk_", "GROQ_API_KEY"},
+	{"xai-", "XAI_API_KEY"},
+	{"AIza", "GEMINI_API_KEY"},
+	{"tvly-", "TAVILY_API_KEY"},
 }
 
 // keys reports which variables are set, and faults of their values.
 func (x *examination) keys() []setting {
 	x.in("keys")
+	all := keySettings()
+	keys := len(all)
+	all = append(all, otherSettings...)
+	anyKey := false
+	for i := range all {
+		s := &all[i]
+		value := x.sys.Env(s.Name)
+		s.Set = value != ""
+		if !s.Set {
+			continue
+		}
+		anyKey = anyKey || i < keys
+		if wrong, next := x.misshapen(s.Name, value); wrong != "" {
+			x.say(checkFail, next, "%s %s", s.Name, wrong)
+		} else {
+			x.ok("%s: %s", s.Name, s.For)
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(misnamed)) {
+		if right := misnamed[name]; x.sys.Env(name) != "" && x.sys.Env(right) == "" {
+			x.say(checkWarn, "export "+right+`="$`+name+`"`,
+				"%s is set, but no program reads it; the key belongs in %s", name, right)
+		}
+	}
+	if !anyKey {
+		x.say(checkWarn, "export OPENAI_API_KEY=… (or ANTHROPIC_API_KEY, GEMINI_API_KEY); "+
+			"a model on this machine needs none: --model ollama:NAME", "no key of a provider of models is set")
+	}
+	return all
+}
+
+// keySettings returns the variables with keys of providers, each once, with the providers that read
+// it.
+func keySettings() []setting {
 	var all []setting
 	owners := map[string][]string{}
 	for _, p := range provider.Names() {
@@ -69,62 +119,57 @@ func (x *examination) keys() []setting {
 	for i := range all {
 		all[i].For = "models " + strings.Join(owners[all[i].Name], " and ")
 	}
-	keys := len(all)
-	all = append(all, otherSettings...)
-	some := false
-	for i := range all {
-		s := &all[i]
-		value := x.sys.Env(s.Name)
-		s.Set = value != ""
-		if !s.Set {
-			continue
-		}
-		some = some || i < keys
-		if wrong, next := x.misshapen(s.Name, value); wrong != "" {
-			x.say(checkFail, next, "%s %s", s.Name, wrong)
-		} else {
-			x.ok("%s: %s", s.Name, s.For)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(misnamed)) {
-		if right := misnamed[name]; x.sys.Env(name) != "" && x.sys.Env(right) == "" {
-			x.say(checkWarn, "export "+right+`="$`+name+`"`, "%s is set, but no program reads it; the key belongs in %s", name, right)
-		}
-	}
-	if !some {
-		x.say(checkWarn, "export OPENAI_API_KEY=… (or ANTHROPIC_API_KEY, GEMINI_API_KEY); a model on this machine needs none: --model ollama:NAME", "no key of a provider of models is set")
-	}
 	return all
 }
 
 // misshapen returns the fault of a value, without the value. Empty means no fault.
 func (x *examination) misshapen(name, value string) (wrong, next string) {
-	if strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_PROXY") {
-		if u, err := url.Parse(value); err != nil || u.Host == "" || u.Scheme == "" {
-			return "is not an address", "set the whole address, with http:// or https:// at the start"
-		}
-		return "", ""
-	}
-	low := strings.ToLower(value)
+	isAddress := strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_PROXY")
 	switch {
+	case isAddress && !isURL(value):
+		return "is not an address", "set the whole address, with http:// or https:// at the start"
+	case isAddress:
+		return "", ""
 	case strings.TrimSpace(value) != value || strings.ContainsAny(value, " \t\r\n"):
 		return "contains white space", "set it again, in one line, without spaces around it"
 	case strings.ContainsAny(value, "\"'“”‘’"):
 		return "contains quotes", "set it again: a shell removes its quotes, but quotes in an .env file may stay"
-	case strings.HasPrefix(low, "your") || strings.HasPrefix(low, "<") || strings.Contains(low, "changeme") ||
-		strings.HasSuffix(value, "...") || strings.HasSuffix(value, "…"):
+	case isPlaceholder(value):
 		return "is a placeholder and not a key", "set the key itself"
+
+	// Another server may use any key.
+	case name == "OPENAI_API_KEY" && x.sys.Env("OPENAI_BASE_URL") != "":
+		return "", ""
 	}
-	if name == "OPENAI_API_KEY" && x.sys.Env("OPENAI_BASE_URL") != "" {
-		return "", "" // another server may use any key
-	}
+
 	for _, m := range marks {
-		if strings.HasPrefix(value, m.begins) && name != m.variable && !(name == "GOOGLE_API_KEY" &&
-			m.variable == "GEMINI_API_KEY") {
+		if strings.HasPrefix(value, m.begins) && !holds(name, m.variable) {
 			return "has a key that looks like a key of another provider", "export " + m.variable + "=… instead"
 		}
 	}
 	return "", ""
+}
+
+// isURL reports whether value is an address with a scheme and a host.
+func isURL(value string) bool {
+	u, err := url.Parse(value)
+	return err == nil && u.Host != "" && u.Scheme != ""
+}
+
+// isPlaceholder reports whether value is what instructions write in place of a key.
+func isPlaceholder(value string) bool {
+	low := strings.ToLower(value)
+	for _, begin := range []string{"your", "<"} {
+		if strings.HasPrefix(low, begin) {
+			return true
+		}
+	}
+	return strings.Contains(low, "changeme") || strings.HasSuffix(value, "...") || strings.HasSuffix(value, "…")
+}
+
+// holds reports whether the variable name may hold a key whose own variable is another.
+func holds(name, own string) bool {
+	return name == own || name == "GOOGLE_API_KEY" && own == "GEMINI_API_KEY"
 }
 
 // endpoints asks the model servers on this machine, and with --online the providers whose keys are
@@ -223,7 +268,8 @@ func (l *lister) RoundTrip(req *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(req.URL.Path, "/messages") {
 		query.Set("limit", "1000") // Anthropic's pages have 20 models otherwise
 	}
-	u.RawPath, u.RawQuery = "", query.Encode()
+	u.RawPath = ""
+	u.RawQuery = query.Encode()
 	ask, err := http.NewRequestWithContext(req.Context(), http.MethodGet, u.String(), nil)
 	if err != nil {
 		l.failed = err
