@@ -16,6 +16,46 @@ import (
 	"github.com/pawl-go/pawl/tools/todo"
 )
 
+// attach returns the call at a path. It adds the call if an earlier run left it open, or if it is
+// nested.
+func (v *View) attach(path llm.Key, call *llm.ToolCall) *callItem {
+	if c := v.calls[path]; c != nil {
+		return c
+	}
+
+	var c *callItem
+	if Direct(path) {
+		c = v.byID["run "+call.ID]
+		if c == nil {
+			c = v.addCall(nil)
+			v.byID["run "+call.ID] = c
+		}
+	} else {
+		c = v.addCall(v.parent(path))
+	}
+	c.call = *call
+	v.calls[path] = c
+	return c
+}
+
+// parent returns the nearest call above a path that is shown and has not ended. Nil means none.
+func (v *View) parent(path llm.Key) *callItem {
+	p := string(path)
+	for {
+		i := strings.LastIndexByte(p, '/')
+		if i < 0 {
+			return nil
+		}
+		p = p[:i]
+		if c := v.calls[llm.Key(p)]; c != nil {
+			if c.state == callDone {
+				return nil
+			}
+			return c
+		}
+	}
+}
+
 // callState is the progress of a call.
 type callState int
 
@@ -104,7 +144,7 @@ func (v *View) Ask(path llm.Key) (answered func()) {
 // SetDecision shows lines below the call at path: the question about it, and the answer. replaced
 // says that the call waits for its execution with other arguments, in the next run.
 func (v *View) SetDecision(path llm.Key, call *llm.ToolCall, lines []term.Line, replaced bool) {
-	c := v.at(path, call)
+	c := v.attach(path, call)
 	c.decision = lines
 	if replaced {
 		c.held = true
@@ -119,41 +159,9 @@ func (v *View) announced(e pawl.Event) *callItem {
 		c = v.addCall(nil)
 		v.byID[place] = c
 	}
-	c.call.ID, c.call.Name = e.Call.ID, e.Call.Name
+	c.call.ID = e.Call.ID
+	c.call.Name = e.Call.Name
 	v.byID[string(e.Run)+" "+e.Call.ID] = c
-	return c
-}
-
-// at returns the call at a path. It adds the call if an earlier run left it open, or if it is
-// nested.
-func (v *View) at(path llm.Key, call *llm.ToolCall) *callItem {
-	if c := v.calls[path]; c != nil {
-		return c
-	}
-	var c *callItem
-	if Direct(path) {
-		c = v.byID["run "+call.ID]
-		if c == nil {
-			c = v.addCall(nil)
-			v.byID["run "+call.ID] = c
-		}
-	} else {
-		var parent *callItem
-		for p := string(path); parent == nil; {
-			i := strings.LastIndexByte(p, '/')
-			if i < 0 {
-				break
-			}
-			p = p[:i]
-			parent = v.calls[llm.Key(p)]
-		}
-		if parent != nil && parent.state == callDone {
-			parent = nil
-		}
-		c = v.addCall(parent)
-	}
-	c.call = *call
-	v.calls[path] = c
 	return c
 }
 
@@ -165,7 +173,8 @@ func (c *callItem) start(attempt int, early bool, now time.Time) {
 	if c.state != callRunning {
 		c.started = now
 	}
-	c.state, c.attempt = callRunning, attempt
+	c.state = callRunning
+	c.attempt = attempt
 	c.early = c.early || early && c.parent == nil
 	if attempt > 1 {
 		c.notes = append(c.notes, fmt.Sprintf("attempt %d", attempt))
@@ -178,6 +187,7 @@ func (c *callItem) complete(x *pawl.Execution, now time.Time) {
 	c.outcome = x.Outcome
 	c.exec = x
 	c.call = x.Call
+
 	end := x.Ended
 	if end.IsZero() { // runs on a cluster have no times
 		end = now
@@ -186,6 +196,7 @@ func (c *callItem) complete(x *pawl.Execution, now time.Time) {
 	if c.started.After(x.Started) && c.started.Before(end) { // without the wait for a person
 		c.took = end.Sub(c.started)
 	}
+
 	if c.held && x.Outcome == pawl.OutcomePending {
 		return
 	}
@@ -206,23 +217,19 @@ func (c *callItem) abandon() {
 	}
 }
 
-const mostInner = 8 // maximum lines of nested calls during the call
+const mostInner = 8
+
+// resultMark stands before the result of a call.
+const resultMark = "  ⎿ " // maximum lines of nested calls during the call
 
 // lines returns the lines of the call, of its result and of its nested calls.
 func (c *callItem) lines(v *View, now time.Time) []term.Line {
 	out := []term.Line{c.head(v.Width, now)}
-	under := func(first string, style term.Style, text string, most int) {
-		var lines []term.Line
-		for _, l := range strings.Split(text, "\n") {
-			lines = append(lines, term.Text(style, l).Wrap(v.Width-4)...)
-		}
-		lines = Clip(lines, most, fmt.Sprintf(": /show %d", c.number))
-		out = append(out, term.Indent(lines, term.Text(term.Dim, first), term.Text(0, "    "))...)
-	}
 	out = append(out, c.decision...)
 	for _, n := range c.notes {
-		under("  ! ", term.Yellow, n, 3)
+		out = append(out, c.under(v.Width, "  ! ", term.Yellow, n, 3)...)
 	}
+
 	inner := c.inner
 	if c.state != callDone && len(inner) > mostInner {
 		out = append(out, term.Text(term.Dim, fmt.Sprintf("  … %s before", cli.Count(len(inner)-mostInner, "call"))))
@@ -233,22 +240,40 @@ func (c *callItem) lines(v *View, now time.Time) []term.Line {
 		sub.Width -= 2
 		out = append(out, term.Indent(in.lines(&sub, now), term.Text(0, "  "), term.Text(0, "  "))...)
 	}
+	return append(out, c.resultLines(v.Width)...)
+}
+
+// resultLines returns the lines of the result or, while the tool runs, of its progress.
+func (c *callItem) resultLines(width int) []term.Line {
 	switch {
 	case c.state == callRunning && c.progress != "":
-		under("  ⎿ ", term.Dim, lastLine(c.progress), 1)
+		return c.under(width, resultMark, term.Dim, lastLine(c.progress), 1)
 	case c.state != callDone || c.exec == nil:
-	case c.outcome == pawl.OutcomeOK:
-		if list, err := todo.Of(c.exec.Values); err == nil && c.call.Name == "todo" && len(list.Items) > 0 {
-			under("  ⎿ ", term.Dim, cli.Visible(list.String()), 12)
-		} else if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
-			out = append(out, term.Text(term.Dim, "  ⎿ ").Add(term.Dim, summary(text, v.Width-4)))
-		}
-	default:
-		if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
-			under("  ⎿ ", 0, text, 6)
-		}
+		return nil
 	}
-	return out
+
+	text := strings.TrimSpace(c.exec.Result.Text())
+	list, err := todo.Of(c.exec.Values)
+	isList := err == nil && c.call.Name == "todo" && len(list.Items) > 0
+	switch {
+	case c.outcome == pawl.OutcomeOK && isList:
+		return c.under(width, resultMark, term.Dim, cli.Visible(list.String()), 12)
+	case text == "":
+		return nil
+	case c.outcome == pawl.OutcomeOK:
+		return []term.Line{term.Text(term.Dim, resultMark).Add(term.Dim, summary(text, width-4))}
+	}
+	return c.under(width, resultMark, 0, text, 6)
+}
+
+// under returns a text below the call, in at most a number of lines. first stands before the first.
+func (c *callItem) under(width int, first string, style term.Style, text string, most int) []term.Line {
+	var lines []term.Line
+	for _, l := range strings.Split(text, "\n") {
+		lines = append(lines, term.Text(style, l).Wrap(width-4)...)
+	}
+	lines = Clip(lines, most, fmt.Sprintf(": /show %d", c.number))
+	return term.Indent(lines, term.Text(term.Dim, first), term.Text(0, "    "))
 }
 
 func lastLine(s string) string {
@@ -414,27 +439,35 @@ func (c *callItem) mark(now time.Time) (mark, tail term.Line, took string) {
 			note(term.Dim, "early")
 		}
 	case callDone:
-		m := markOf(c.outcome)
-		mark = term.Text(m.colour, m.mark)
-		if c.outcome != pawl.OutcomeOK {
-			note(m.colour, strings.ReplaceAll(string(c.outcome), "_", " "))
-		}
-		if c.exec == nil {
-			break
-		}
-		if len(c.exec.Repairs) > 0 {
-			note(term.Yellow, "repaired")
-		}
-		if c.exec.Cached {
-			note(term.Dim, "cached")
-		} else if c.attempt > 0 {
-			took = cli.Short(c.took)
-			note(term.Dim, took)
-		}
-		if c.early {
-			note(term.Dim, "early")
-		}
-		note(term.Dim, fmt.Sprintf("#%d", c.number))
+		return c.doneMark()
 	}
+	return mark, tail, took
+}
+
+// doneMark is mark for a call that has ended.
+func (c *callItem) doneMark() (mark, tail term.Line, took string) {
+	note := func(style term.Style, text string) { tail = tail.Add(style, "  "+text) }
+	m := markOf(c.outcome)
+	mark = term.Text(m.colour, m.mark)
+	if c.outcome != pawl.OutcomeOK {
+		note(m.colour, strings.ReplaceAll(string(c.outcome), "_", " "))
+	}
+	if c.exec == nil { // the run ended before the call did
+		return mark, tail, ""
+	}
+
+	if len(c.exec.Repairs) > 0 {
+		note(term.Yellow, "repaired")
+	}
+	if c.exec.Cached {
+		note(term.Dim, "cached")
+	} else if c.attempt > 0 {
+		took = cli.Short(c.took)
+		note(term.Dim, took)
+	}
+	if c.early {
+		note(term.Dim, "early")
+	}
+	note(term.Dim, fmt.Sprintf("#%d", c.number))
 	return mark, tail, took
 }

@@ -133,7 +133,7 @@ func (v *View) Handle(e pawl.Event, now time.Time) {
 	switch e.Kind {
 	case pawl.EventCallStarted:
 		v.phase = "running calls"
-		c := v.at(e.Path, e.Call)
+		c := v.attach(e.Path, e.Call)
 		c.call = *e.Call
 		c.start(e.Attempt, v.step == e.Step && !c.replied, now)
 	case pawl.EventProgress:
@@ -143,7 +143,7 @@ func (v *View) Handle(e pawl.Event, now time.Time) {
 	case pawl.EventNotice:
 		v.notice(e)
 	case pawl.EventCallCompleted:
-		v.at(e.Path, &e.Execution.Call).complete(e.Execution, now)
+		v.attach(e.Path, &e.Execution.Call).complete(e.Execution, now)
 	default:
 		if !strings.Contains(string(e.Run), "/") {
 			v.outer(e)

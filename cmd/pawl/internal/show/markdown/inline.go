@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"html"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -121,7 +122,7 @@ func closed(text string) string {
 		end := i + max(len(run), 1)
 		before, _ := utf8.DecodeLastRuneInString(text[:i])
 		after, _ := utf8.DecodeRuneInString(text[end:])
-		top := len(open) - 1
+
 		switch {
 		case c == '\\':
 			end = i + 2
@@ -133,17 +134,36 @@ func closed(text string) string {
 			}
 			end += size + len(run)
 		case !strings.ContainsRune("*_~", rune(c)) || len(run) > 3:
-		case top >= 0 && open[top][0] == c && !unicode.IsSpace(before) && len(run) >= len(open[top]):
-			open = open[:top]
-		case !unicode.IsSpace(after) && (c != '_' || i == 0 || !isWord(before)):
+		case endsEmphasis(open, run, before):
+			open = open[:len(open)-1]
+		case beginsEmphasis(c, before, after):
 			open = append(open, run)
 		}
 		i = max(i, end)
 	}
-	for i := len(open) - 1; i >= 0; i-- {
-		text += open[i]
+
+	for _, mark := range slices.Backward(open) {
+		text += mark
 	}
 	return text
+}
+
+// endsEmphasis reports whether a run of marks ends the innermost emphasis that is open.
+func endsEmphasis(open []string, run string, before rune) bool {
+	if len(open) == 0 || unicode.IsSpace(before) {
+		return false
+	}
+	innermost := open[len(open)-1]
+	return innermost[0] == run[0] && len(run) >= len(innermost)
+}
+
+// beginsEmphasis reports whether marks c begin an emphasis between two characters. An underscore
+// inside a word does not.
+func beginsEmphasis(c byte, before, after rune) bool {
+	if unicode.IsSpace(after) {
+		return false
+	}
+	return c != '_' || !isWord(before)
 }
 
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }

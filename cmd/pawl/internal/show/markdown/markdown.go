@@ -26,6 +26,13 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
+// flush returns the lines that were shown since the last call.
+func (s *state) flush() []term.Line {
+	out := s.out
+	s.out = nil
+	return out
+}
+
 var syntax = parser.NewParser(
 	parser.WithBlockParsers(
 		util.Prioritized(parser.NewSetextHeadingParser(), 100),
@@ -99,7 +106,7 @@ func (s *Stream) Write(text string) []term.Line {
 		s.tail = s.tail[end+1:]
 		s.line(l, s.width)
 	}
-	return s.take()
+	return s.flush()
 }
 
 // cutAt returns the offset at which a long line is cut: after a space, or else between characters.
@@ -149,14 +156,8 @@ func (s *Stream) Close() []term.Line {
 		s.line(strings.TrimSuffix(s.tail, "\r"), s.width)
 	}
 	s.read(s.width, true)
-	out := s.take()
+	out := s.flush()
 	s.tail, s.state = "", state{}
-	return out
-}
-
-func (s *state) take() []term.Line {
-	out := s.out
-	s.out = nil
 	return out
 }
 
@@ -210,36 +211,25 @@ func (s *state) read(width int, end bool) (open bool) {
 			s.head = opening(n, source)
 		}
 	}
+
 	last := all[len(all)-1]
-	size := max(last.Lines().Len(), 1)
-	keep := 0
-	switch n := last.(type) {
-	case *ast.FencedCodeBlock:
-		after := bytes.Count(source[n.Pos():], []byte("\n")) - 1
-		open = after == n.Lines().Len()
-		end = !open
-		size = after + 1
-		keep = 1
-	case *east.Table:
-		size = n.ChildCount() + 1
-		if s.widths != nil || size >= sampled+2 {
-			keep = 2
-		}
-	case *ast.Heading, *ast.ThematicBreak:
-		end = true
-	}
+	t := s.tailOf(last, source)
 	lines := strings.SplitAfter(s.text, "\n")
-	lines = lines[max(0, len(lines)-1-size):]
+	lines = lines[max(0, len(lines)-1-t.size):]
 	if _, table := last.(*east.Table); table && len(all) > 1 && all[len(all)-2].Parent() == last.Parent() {
 		for i, l := range lines[:len(lines)-1] { // its paragraph is shown: no line continues it
 			lines[i] = s.indent() + strings.TrimLeft(l, "> \t")
 		}
 	}
 	s.text = strings.Join(lines, "")
-	end = end || keep == 0 && len(s.text) > longest
-	if end || keep > 0 {
+
+	if t.decides {
+		end = t.ended
+	}
+	end = end || t.keep == 0 && len(s.text) > longest
+	if end || t.keep > 0 {
 		s.show(last, source, width)
-		s.text = strings.Join(lines[:min(keep, len(lines))], "")
+		s.text = strings.Join(lines[:min(t.keep, len(lines))], "")
 	}
 	if end {
 		s.head = opening(last, source)
@@ -247,5 +237,35 @@ func (s *state) read(width int, end bool) (open bool) {
 		s.begun = false
 		s.widths = nil
 	}
-	return open
+	return t.decides && !t.ended
+}
+
+// tail is the last block of the text.
+type tail struct {
+	size    int  // lines of the block in the text
+	keep    int  // lines at its start that the next lines need; 0 means that it is shown as a whole
+	decides bool // whether the block has ended shows by the block itself
+	ended   bool // with decides
+}
+
+// tailOf returns what the last block of the text is.
+func (s *state) tailOf(last ast.Node, source []byte) tail {
+	t := tail{size: max(last.Lines().Len(), 1)}
+	switch n := last.(type) {
+	case *ast.FencedCodeBlock:
+		after := bytes.Count(source[n.Pos():], []byte("\n")) - 1
+		t.size = after + 1
+		t.keep = 1
+		t.decides = true
+		t.ended = after != n.Lines().Len()
+	case *east.Table:
+		t.size = n.ChildCount() + 1
+		if s.widths != nil || t.size >= sampled+2 {
+			t.keep = 2
+		}
+	case *ast.Heading, *ast.ThematicBreak:
+		t.decides = true
+		t.ended = true
+	}
+	return t
 }
