@@ -42,34 +42,55 @@ func (c *MCPCmd) Run(sys *cli.System) error {
 			return cli.Usage("export "+c.TokenEnv+"=…", "--token-env: the variable %s is empty", c.TokenEnv)
 		}
 	}
-	if c.Model == "" && c.File == "" && len(c.Tools) == 0 && len(c.ToolFile) == 0 && len(c.MCP) == 0 {
+	if !c.offers() {
 		return cli.Usage("--tools file,data, or a file with an agent", "there is nothing to serve")
 	}
+
 	s, err := c.Build(ctx, sys, c.File, true, false)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	service, err := serviceOf(s)
+	if err != nil {
+		return err
+	}
+	if c.HTTP != "" {
+		return c.serveHTTP(ctx, sys, service, token)
+	}
+	if err := service.ServeStdio(ctx, sys.In, sys.Out); err != nil {
+		return cli.Fail(cli.StatusFailed, err, "")
+	}
+	return nil
+}
+
+// offers reports whether the command line names an agent or tools.
+func (c *MCPCmd) offers() bool {
+	isAgent := c.Model != "" || c.File != ""
+	return isAgent || len(c.Tools)+len(c.ToolFile)+len(c.MCP) > 0
+}
+
+// serviceOf returns the service for an agent or, without a model, for its tools.
+func serviceOf(s *assemble.Setup) (*mcp.Service, error) {
 	if s.Agent.Model == nil {
 		s.Rules.Flow = nil // the calls of a client have no conversation here
 	}
 	service := &mcp.Service{Name: "pawl", Approve: s.Rules.Approve, Secrets: s.Secrets}
 	if err := s.File.Offer(service); err != nil {
-		return assemble.Misconfigured(err)
+		return nil, assemble.Misconfigured(err)
 	}
-	if s.Agent.Model != nil {
-		service.Agents = []mcp.Offer{{Agent: s.Agent, Title: s.File.Title,
-			Description: cmp.Or(s.File.Description, offered)}}
-	} else {
-		service.Tools, service.Middleware = s.Agent.Tools, s.Agent.Middleware
+
+	if s.Agent.Model == nil {
+		service.Tools = s.Agent.Tools
+		service.Middleware = s.Agent.Middleware
+		return service, nil
 	}
-	if c.HTTP == "" {
-		if err := service.ServeStdio(ctx, sys.In, sys.Out); err != nil {
-			return cli.Fail(cli.StatusFailed, err, "")
-		}
-		return nil
-	}
-	return c.serveHTTP(ctx, sys, service, token)
+	service.Agents = []mcp.Offer{{
+		Agent:       s.Agent,
+		Title:       s.File.Title,
+		Description: cmp.Or(s.File.Description, offered),
+	}}
+	return service, nil
 }
 
 func (c *MCPCmd) serveHTTP(ctx context.Context, sys *cli.System, service *mcp.Service, token string) error {
@@ -85,6 +106,7 @@ func (c *MCPCmd) serveHTTP(ctx context.Context, sys *cli.System, service *mcp.Se
 	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
+
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return cli.Usage("", "--http: %v", err)

@@ -88,7 +88,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
-	if err := c.tell(sys, all, o); err != nil {
+	if err := c.measure(sys, all, o); err != nil {
 		return err
 	}
 	s, err = server.New(all.agents, db, o)
@@ -266,6 +266,7 @@ func (c *Cmd) tokens(sys *cli.System) ([]api.Token, error) {
 		}
 		all = append(all, api.Token{Name: c.TokenEnv, Token: token, Scopes: []api.Scope{api.ScopeAll}})
 	}
+
 	if c.Tokens != "" {
 		f, err := os.Open(c.Tokens)
 		if err != nil {
@@ -312,8 +313,7 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 		return nil, err
 	}
 	options.ForAll = true
-	var tools []*pawl.Tool
-	var hidden []string
+
 	for _, name := range files {
 		file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: sys.Env})
 		if err != nil {
@@ -328,20 +328,30 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 			if err != nil {
 				return nil, assemble.Misconfigured(err)
 			}
-			s.closers = append(s.closers, built.Close)
-			if s.agents == nil {
-				s.db = built.DB
-			}
-			s.agents = append(s.agents, built.Agent)
-			s.files = append(s.files, a)
-			s.built = append(s.built, built)
-			s.works = append(s.works, &schedule.Work{Tools: assemble.Held(a.Rules(), built.Tools)})
-			tools = append(tools, built.Tools...)
-			hidden = append(hidden, built.Hidden...)
+			s.add(a, built)
 		}
+	}
+
+	var tools []*pawl.Tool
+	var hidden []string
+	for _, built := range s.built {
+		tools = append(tools, built.Tools...)
+		hidden = append(hidden, built.Hidden...)
 	}
 	s.secrets = assemble.Secrets(sys.Env, tools, hidden...)
 	return s, nil
+}
+
+// add adds an agent that is built. The database of the first agent is the server's.
+func (s *served) add(a *agentfile.Agent, built *agentfile.Built) {
+	s.closers = append(s.closers, built.Close)
+	if s.agents == nil {
+		s.db = built.DB
+	}
+	s.agents = append(s.agents, built.Agent)
+	s.files = append(s.files, a)
+	s.built = append(s.built, built)
+	s.works = append(s.works, &schedule.Work{Tools: assemble.Held(a.Rules(), built.Tools)})
 }
 
 // keep stores the schedules of the files in db.

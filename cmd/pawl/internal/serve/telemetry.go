@@ -14,27 +14,29 @@ import (
 	"github.com/pawl-go/pawl/telemetry/export"
 )
 
-// tell measures the runs of all agents for /metrics of the server, and sends them to the collector
-// of --otel until the agents are closed. Call it after every other change of the agents.
-func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
+// measure measures the runs of all agents for /metrics of the server, and sends them to the
+// collector of --otel until the agents are closed. Call it after every other change of the agents.
+func (c *Cmd) measure(sys *cli.System, all *served, o *server.Options) error {
 	page := export.NewPrometheus()
-	told := &telemetry.Options{Content: c.Content, Redactor: all.secrets, Names: telemetry.Names(c.Names)}
+	base := &telemetry.Options{Content: c.Content, Redactor: all.secrets, Names: telemetry.Names(c.Names)}
 	switch {
 	case c.OTel != "":
 		p, err := assemble.Pipeline(c.OTel, sys, page)
 		if err != nil {
 			return err
 		}
-		told.Tracer, told.Meter = p.Tracer, p.Meter
+		base.Tracer = p.Tracer
+		base.Meter = p.Meter
 		all.closers = append(all.closers, func() { cli.Report(sys.Err, p.Close(context.Background())) })
 	case c.Content:
 		return cli.Usage("--otel URL", "--include-content: there is no collector for the content")
 	default:
-		told.Meter = page.Meter()
+		base.Meter = page.Meter()
 	}
-	tells := map[string]*telemetry.Telemetry{}
+
+	byAgent := map[string]*telemetry.Telemetry{}
 	for i, a := range all.agents {
-		one := *told
+		one := *base
 		if models := all.files[i].Model; len(models) > 0 {
 			one.Provider, one.Model = assemble.Named(models[0].Name)
 		}
@@ -43,18 +45,22 @@ func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 			return err
 		}
 		a.Middleware = append(a.Middleware, tel.Middleware())
-		tells[a.Name] = tel
+		byAgent[a.Name] = tel
 	}
+
 	o.Metrics = page
 	o.Around = func(id, agent string, r pawl.Runner) pawl.Runner {
-		tel := tells[agent]
-		if tel == nil {
-			return r
+		if tel := byAgent[agent]; tel != nil {
+			return withRunID(id, tel.Runner(r))
 		}
-		told := tel.Runner(r)
-		return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
-			return told.Stream(telemetry.WithRunID(ctx, id), msgs...)
-		})
+		return r
 	}
 	return nil
+}
+
+// withRunID returns r with the ID of the run in the telemetry of its requests.
+func withRunID(id string, r pawl.Runner) pawl.Runner {
+	return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+		return r.Stream(telemetry.WithRunID(ctx, id), msgs...)
+	})
 }

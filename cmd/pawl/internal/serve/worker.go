@@ -35,6 +35,7 @@ func (c *WorkerCmd) Run(sys *cli.System) error {
 	case c.Stop < 0:
 		return cli.Usage("", "--stop %v is less than 0", c.Stop)
 	}
+
 	all, err := buildAll(ctx, sys, c.Files, c.DB)
 	if err != nil {
 		return err
@@ -49,6 +50,15 @@ func (c *WorkerCmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
+
+	if err := work(ctx, sys, workers); err != nil {
+		return cli.Fail(cli.StatusFailed, all.secrets.Error(err), "")
+	}
+	return nil
+}
+
+// work runs all workers until ctx ends or one of them fails, which ends the others.
+func work(ctx context.Context, sys *cli.System, workers map[string]*queueWorker) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	ended := make(chan error, len(workers))
@@ -62,10 +72,7 @@ func (c *WorkerCmd) Run(sys *cli.System) error {
 			end()
 		}
 	}
-	if err != nil {
-		return cli.Fail(cli.StatusFailed, all.secrets.Error(err), "")
-	}
-	return nil
+	return err
 }
 
 // queueWorker executes the runs of one task queue.
@@ -77,18 +84,11 @@ type queueWorker struct {
 // workers returns a worker for each task queue of the agents.
 func (c *WorkerCmd) workers(ctx context.Context, at *temporal.Engine, all *served) (map[string]*queueWorker, error) {
 	workers := map[string]*queueWorker{}
-	stop := c.Stop
-	if stop == 0 {
-		stop = time.Millisecond // 0 is the default there
-	}
 	for _, a := range all.agents {
 		queue := c.QueueOf(a.Name)
 		w := workers[queue]
 		if w == nil {
-			e := &temporal.Engine{Client: at.Client, Blobs: at.Blobs, TaskQueue: queue, Heartbeat: c.Heartbeat,
-				Events: at.Events, Poll: at.Poll}
-			w = &queueWorker{Worker: e.Worker(&temporal.WorkerOptions{Activities: c.Activities, Stop: stop,
-				BuildID: c.BuildID})}
+			w = c.worker(at, queue)
 			workers[queue] = w
 		}
 		if err := w.Add(ctx, a.Name, a); err != nil {
@@ -101,4 +101,21 @@ func (c *WorkerCmd) workers(ctx context.Context, at *temporal.Engine, all *serve
 		return nil, cli.Fail(cli.StatusUsage, errors.New("the files have no agent"), "")
 	}
 	return workers, nil
+}
+
+// worker returns a worker for a task queue, without agents.
+func (c *WorkerCmd) worker(at *temporal.Engine, queue string) *queueWorker {
+	e := &temporal.Engine{
+		Client:    at.Client,
+		Blobs:     at.Blobs,
+		TaskQueue: queue,
+		Heartbeat: c.Heartbeat,
+		Events:    at.Events,
+		Poll:      at.Poll,
+	}
+	o := &temporal.WorkerOptions{Activities: c.Activities, Stop: c.Stop, BuildID: c.BuildID}
+	if o.Stop == 0 {
+		o.Stop = time.Millisecond // 0 is the default there
+	}
+	return &queueWorker{Worker: e.Worker(o)}
 }
