@@ -39,36 +39,53 @@ type effectsListCmd struct {
 func (c *effectsListCmd) Run(sys *cli.System) error {
 	return c.WithRuns(sys, func(j *assemble.Journal) error {
 		ctx := context.Background()
-		runs := make([]store.JournalRun, 1)
-		var err error
-		if c.Of != "" {
-			runs[0], err = j.Find(ctx, c.Of)
-		} else {
-			runs, err = j.All(ctx, "")
-		}
+		all, err := c.effects(ctx, sys, j)
 		if err != nil {
 			return err
-		}
-		all := []effectOf{}
-		for _, r := range runs {
-			if c.Of == "" && r.State == store.JournalOver {
-				continue
-			}
-			effects, err := j.EffectsOf(ctx, sys, r.ID)
-			if err != nil {
-				return err
-			}
-			for _, f := range effects {
-				if c.lists(f.State) {
-					all = append(all, effectOf{r.ID, f})
-				}
-			}
 		}
 		return cli.List(sys.Out, c.JSON, all, "RUN|KEY|STATE|EFFECT|TOOL|BEGAN|ARGUMENTS", func(f effectOf) []any {
 			return []any{cli.Visible(f.Run), f.Key, f.State, f.Effect, cli.Visible(f.Tool), cli.Moment(f.Began, ""),
 				cli.Line(string(f.Call.Args), 60)}
 		})
 	})
+}
+
+// effects returns the effects of the run, or of all runs that have not ended.
+func (c *effectsListCmd) effects(ctx context.Context, sys *cli.System, j *assemble.Journal) ([]effectOf, error) {
+	runs := make([]store.JournalRun, 1)
+	var err error
+	if c.Of != "" {
+		runs[0], err = j.Find(ctx, c.Of)
+	} else {
+		runs, err = j.All(ctx, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	all := []effectOf{} // a list in JSON, too
+	for _, r := range runs {
+		if c.Of == "" && r.State == store.JournalOver {
+			continue
+		}
+		effects, err := j.EffectsOf(ctx, sys, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range effects {
+			if c.lists(f.State) {
+				all = append(all, effectOf{r.ID, f})
+			}
+		}
+	}
+	return all, nil
+}
+
+// wantedOf are the questions of the inbox, by what a call waits for.
+var wantedOf = map[string]string{
+	"approval": "may it run?",
+	"result":   "what is its result?",
+	"word":     "did it happen?",
 }
 
 // lists reports whether the list has effects of that state: the state of the flag, or else all of
@@ -126,14 +143,27 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 		if c.JSON {
 			return cli.PrintJSON(sys.Out, effectOf{id, f})
 		}
-		fields := [][2]string{{"run", id}, {"key", string(f.Key)}, {"tool", f.Tool}, {"effect", f.Effect.String()},
-			{"state", string(f.State)}, {"arguments", string(f.Call.Args)}, {"attempts", fmt.Sprint(f.Attempts)},
-			{"began", cli.Moment(f.Began, "")}, {"ended", cli.Moment(f.Ended, "")}, {"outcome", string(f.Outcome)},
-			{"certainty", string(f.Certainty)}, {"error", f.Error}, {"idempotency key", f.IdempotencyKey}}
+
+		fields := [][2]string{
+			{"run", id},
+			{"key", string(f.Key)},
+			{"tool", f.Tool},
+			{"effect", f.Effect.String()},
+			{"state", string(f.State)},
+			{"arguments", string(f.Call.Args)},
+			{"attempts", fmt.Sprint(f.Attempts)},
+			{"began", cli.Moment(f.Began, "")},
+			{"ended", cli.Moment(f.Ended, "")},
+			{"outcome", string(f.Outcome)},
+			{"certainty", string(f.Certainty)},
+			{"error", f.Error},
+			{"idempotency key", f.IdempotencyKey},
+		}
 		resume := j.Command("runs", "resume", id)
 		switch {
 		case f.Question != nil:
-			fields = append(fields, [2]string{"waits", j.Settling(id, assemble.WaitingCalls([]pawl.PendingCall{*f.Question}))})
+			open := assemble.WaitingCalls([]pawl.PendingCall{*f.Question})
+			fields = append(fields, [2]string{"waits", j.Settling(id, open)})
 		case f.Answer != nil:
 			fields = append(fields, [2]string{"answered", answered(f.Answer) + "; to resume: " + resume})
 		case f.State == journal.EffectUnknown && f.Outcome == "":
@@ -174,36 +204,15 @@ type effectsReconcileCmd struct {
 func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 	return c.with(sys, &c.StoreFlags, func(ctx context.Context, j *assemble.Journal, id string,
 		f journal.LedgerEntry) error {
-		switch {
-		case f.State != journal.EffectUnknown:
-			return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: its outcome is known", f.Key, id,
-				f.State), j.Command("effects", "list", id))
-		case c.Happened == nil && !c.Again && c.Never == nil:
-			return cli.Usage("--happened RESULT, --again or --never REASON", "the outcome of %s (%s) is missing", f.Key,
-				f.Tool)
-		case f.Answer != nil:
-			return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)),
-				j.Command("runs", "resume", id))
-		case f.Outcome != "":
-			return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s has its result: the model has read that it may "+
-				"have happened, and the run went on", f.Key, id), j.Command("effects", "show", id, string(f.Key)))
-		case f.Question == nil:
-			return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool has not been asked yet"),
-				"first "+j.Command("runs", "resume", id)+", then repeat this command")
+		if err := c.unsettled(j, id, f); err != nil {
+			return err
 		}
-		var said llm.Decision
-		by := c.who(sys)
-		switch {
-		case c.Again:
-			said = f.Question.Approve(by)
-		case c.Happened != nil:
-			said = f.Question.Answer(by, llm.TextResult(*c.Happened))
-		default:
-			said = f.Question.Deny(by, *c.Never)
-		}
+
+		said := c.decision(sys, f.Question)
 		said.Identity = assemble.Identity()
 		if err := j.Engine.Decide(j.Scoped(ctx), id, said); errors.Is(err, store.ErrConflict) {
-			return cli.Fail(cli.StatusFailed, err, "another client was faster; "+j.Command("effects", "show", id, string(f.Key)))
+			return cli.Fail(cli.StatusFailed, err,
+				"another client was faster; "+j.Command("effects", "show", id, string(f.Key)))
 		} else if err != nil {
 			return err
 		}
@@ -211,6 +220,47 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 			cli.Visible(j.Command("runs", "resume", id)))
 		return err
 	})
+}
+
+// unsettled returns the error for an effect that cannot be settled now, or for flags that do not
+// say how.
+func (c *effectsReconcileCmd) unsettled(j *assemble.Journal, id string, f journal.LedgerEntry) error {
+	of := fmt.Sprintf("%s of run %s", f.Key, id)
+	switch {
+	case f.State != journal.EffectUnknown:
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s is %s: its outcome is known", of, f.State),
+			j.Command("effects", "list", id))
+
+	case c.Happened == nil && !c.Again && c.Never == nil:
+		return cli.Usage("--happened RESULT, --again or --never REASON",
+			"the outcome of %s (%s) is missing", f.Key, f.Tool)
+
+	case f.Answer != nil:
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s is settled: %s", of, answered(f.Answer)),
+			j.Command("runs", "resume", id))
+
+	case f.Outcome != "":
+		read := fmt.Errorf("%s has its result: the model has read that it may have happened, and the run went on", of)
+		return cli.Fail(cli.StatusFailed, read, j.Command("effects", "show", id, string(f.Key)))
+
+	case f.Question == nil:
+		return cli.Fail(cli.StatusFailed,
+			errors.New("the run was not resumed since, so its tool has not been asked yet"),
+			"first "+j.Command("runs", "resume", id)+", then repeat this command")
+	}
+	return nil
+}
+
+// decision returns what the flags say to a question.
+func (c *effectsReconcileCmd) decision(sys *cli.System, q *pawl.PendingCall) llm.Decision {
+	by := c.who(sys)
+	switch {
+	case c.Again:
+		return q.Approve(by)
+	case c.Happened != nil:
+		return q.Answer(by, llm.TextResult(*c.Happened))
+	}
+	return q.Deny(by, *c.Never)
 }
 
 // InboxCmd lists and settles the pending calls of all runs.
@@ -237,13 +287,13 @@ func (c *inboxListCmd) Run(sys *cli.System) error {
 			_, err := fmt.Fprintln(sys.Out, "nothing waits")
 			return err
 		}
+
 		for i, item := range items {
 			if i == 0 || items[i-1].Run != item.Run {
 				fmt.Fprintf(sys.Out, "%s  %s\n", cli.Visible(item.Run), cli.Line(item.Task, max(40, sys.Width-12)))
 			}
-			wants := map[string]string{"approval": "may it run?", "result": "what is its result?",
-				"word": "did it happen?"}[item.Wants]
-			fmt.Fprintf(sys.Out, "  %-10s %s %s %s\n", item.Key, wants, cli.Visible(item.Tool), cli.WholeLine(string(item.Args)))
+			fmt.Fprintf(sys.Out, "  %-10s %s %s %s\n",
+				item.Key, wantedOf[item.Wants], cli.Visible(item.Tool), cli.WholeLine(string(item.Args)))
 			if item.Why != "" {
 				fmt.Fprintf(sys.Out, "  %-10s %s\n", "", cli.WholeLine(item.Why))
 			}

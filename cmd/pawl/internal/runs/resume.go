@@ -111,42 +111,8 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 		if c.Lease != nil {
 			j.Engine.Lease = *c.Lease
 		}
-		return c.goOn(ctx, sys, j, r)
+		return c.resume(ctx, sys, j, r)
 	})
-}
-
-func (c *runsResumeCmd) goOn(ctx context.Context, sys *cli.System, j *assemble.Journal, r store.JournalRun) error {
-	other := !c.Changed && (c.System != "" || c.Model != "")
-	if err := c.remember(ctx, sys, j, r.ID); err != nil {
-		return err
-	}
-	if !c.SettleFlags.Empty() {
-		if _, err := j.Decide(ctx, r.ID, assemble.WhoSays(sys), c.SettleFlags); err != nil {
-			return err
-		}
-	}
-	c.Durably()
-	s, err := c.Setup(ctx, sys, c.File)
-	if err != nil {
-		return err
-	}
-	defer func() { s.Close() }()
-	if other {
-		sys.Notice("the run continues with the instructions and the model that it began with; " +
-			"--accept-changes continues it with these")
-	}
-	out := tui.NewScreen(sys.Err)
-	tui.AskPerson(s, sys, out, nil, nil, false)
-	if err := c.TelemetryFlags.Open(sys, s); err != nil {
-		return err
-	}
-	if r.State != store.JournalOver {
-		if err := j.Free(ctx, sys, r.ID); err != nil {
-			return err
-		}
-	}
-	return (&tui.DurableRun{Journal: j, Runner: j.Runner(r.ID, s.Agent), Setup: s, Sys: sys, Out: out,
-		JSON: c.JSON}).Do(ctx, nil)
 }
 
 type runsForkCmd struct {
@@ -290,6 +256,7 @@ func (c *runsReplayCmd) Run(sys *cli.System) error {
 			return err
 		}
 		defer s.Close()
+
 		p, err := j.Replay(j.Scoped(ctx), r.ID, s.Agent)
 		hide, hideErr := j.Hide(ctx, sys, r.ID, s.Secrets)
 		if hideErr != nil {
@@ -302,23 +269,28 @@ func (c *runsReplayCmd) Run(sys *cli.System) error {
 		if err != nil && !errors.Is(err, durable.ErrChanged) {
 			return j.Failed(r.ID, err)
 		}
+
 		if c.JSON {
 			return c.report(sys, r.ID, p, hide.Error(err))
 		}
 		if err != nil {
 			return cli.Fail(cli.StatusFailed, hide.Error(err), "")
 		}
-		how := " byte for byte"
-		switch {
-		case p.Bytes == 0:
-			how = " (compared by digest)"
-		case p.Bytes < p.Requests:
-			how = fmt.Sprintf(" (%s of them byte for byte)", cli.Grouped(p.Bytes))
-		}
 		_, err = fmt.Fprintf(sys.Out, "%s: %s made again%s, %s played back: the same\n", cli.Visible(r.ID),
-			cli.Count(p.Requests, "request"), how, cli.Count(p.Calls, "call"))
+			cli.Count(p.Requests, "request"), comparedHow(p), cli.Count(p.Calls, "call"))
 		return err
 	})
+}
+
+// comparedHow says how the requests of a replay were compared.
+func comparedHow(p durable.Played) string {
+	switch {
+	case p.Bytes == 0:
+		return " (compared by digest)"
+	case p.Bytes < p.Requests:
+		return fmt.Sprintf(" (%s of them byte for byte)", cli.Grouped(p.Bytes))
+	}
+	return " byte for byte"
 }
 
 func (c *runsReplayCmd) report(sys *cli.System, id string, p durable.Played, err error) error {
@@ -353,6 +325,7 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 	if c.Away() {
 		return remote{&c.ClusterFlags}.cancel(sys, c.ID)
 	}
+
 	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
 	defer stop()
 	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
@@ -364,11 +337,13 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 		if err := j.Cancel(j.Scoped(ctx), r.ID); err != nil {
 			return err
 		}
+
+		// A process that executes the run stores its end; otherwise this one does.
 		if j.StateOf(r) == "running" {
 			_, err := fmt.Fprintf(sys.Out, "%s will stop soon\n", id)
 			return err
 		}
-		if err := c.end(ctx, sys, j, r.ID); err != nil {
+		if err := c.storeEnd(ctx, sys, j, r.ID); err != nil {
 			sys.Notice(err.Error())
 			_, err := fmt.Fprintf(sys.Out, "%s ends when it is resumed: its agent could not be built\n", id)
 			return err
@@ -378,14 +353,15 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 	})
 }
 
-// end resumes the cancelled run so that it stores its end. No request is sent and no call runs.
-func (c *runsCancelCmd) end(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
+// storeEnd resumes the cancelled run so that it stores its end. No request is sent and no call runs.
+func (c *runsCancelCmd) storeEnd(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
 	again := remade{AgentFlags: assemble.AgentFlags{ToolFlags: assemble.ToolFlags{StoreFlags: c.StoreFlags}}}
 	s, err := again.recorded(ctx, sys, j, id, offline{})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+
 	res, err := j.Runner(id, s.Agent).Run(j.Scoped(ctx))
 	var stop *pawl.StopError
 	switch {
@@ -395,6 +371,50 @@ func (c *runsCancelCmd) end(ctx context.Context, sys *cli.System, j *assemble.Jo
 		return fmt.Errorf("it had ended before: %s", res.Stop)
 	}
 	return err
+}
+
+// resume resumes the run in this process, with a person at the terminal.
+func (c *runsResumeCmd) resume(ctx context.Context, sys *cli.System, j *assemble.Journal, r store.JournalRun) error {
+	changes := !c.Changed && (c.System != "" || c.Model != "") // that the run does not take over
+	if err := c.remember(ctx, sys, j, r.ID); err != nil {
+		return err
+	}
+	if !c.SettleFlags.Empty() {
+		if _, err := j.Decide(ctx, r.ID, assemble.WhoSays(sys), c.SettleFlags); err != nil {
+			return err
+		}
+	}
+
+	c.Durably()
+	s, err := c.Setup(ctx, sys, c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { s.Close() }()
+	if changes {
+		sys.Notice("the run continues with the instructions and the model that it began with; " +
+			"--accept-changes continues it with these")
+	}
+	out := tui.NewScreen(sys.Err)
+	tui.AskPerson(s, sys, out, nil, nil, false)
+	if err := c.TelemetryFlags.Open(sys, s); err != nil {
+		return err
+	}
+
+	if r.State != store.JournalOver {
+		if err := j.Free(ctx, sys, r.ID); err != nil {
+			return err
+		}
+	}
+	d := &tui.DurableRun{
+		Journal: j,
+		Runner:  j.Runner(r.ID, s.Agent),
+		Setup:   s,
+		Sys:     sys,
+		Out:     out,
+		JSON:    c.JSON,
+	}
+	return d.Do(ctx, nil)
 }
 
 // offline is the transport of models that must not be asked.

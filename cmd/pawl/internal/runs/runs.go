@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -58,6 +59,7 @@ func (c *runsListCmd) Run(sys *cli.System) error {
 		if err != nil {
 			return err
 		}
+
 		hide := assemble.Secrets(sys.Env, nil)
 		return cli.List(sys.Out, c.JSON, runs, "RUN|STATE|REQUESTS|COST|LAST|TASK", func(r store.JournalRun) []any {
 			s := assemble.SummaryOf(r)
@@ -69,8 +71,8 @@ func (c *runsListCmd) Run(sys *cli.System) error {
 			if s.Spent.Usage.Cost > 0 {
 				cost = cli.Dollars(s.Spent.Usage.Cost)
 			}
-			return []any{cli.Visible(r.ID), j.StateOf(r), requests, cost, cli.Moment(r.Updated, ""),
-				cli.Line(hide.String(r.Task), 50)}
+			task := cli.Line(hide.String(r.Task), 50)
+			return []any{cli.Visible(r.ID), j.StateOf(r), requests, cost, cli.Moment(r.Updated, ""), task}
 		})
 	})
 }
@@ -124,6 +126,7 @@ func (c *runsVerifyCmd) Run(sys *cli.System) error {
 		if err != nil {
 			return err
 		}
+
 		var bad []error
 		for _, id := range ids {
 			v, err := j.Verify(j.Scoped(ctx), id, o)
@@ -131,23 +134,30 @@ func (c *runsVerifyCmd) Run(sys *cli.System) error {
 				bad = append(bad, err)
 				continue
 			}
-			text := ""
-			if !v.Sealed {
-				text = "; its columns in the list of runs have no seal yet"
-			}
-			if c.Anchors != "" && v.Unanchored > 0 {
-				text += fmt.Sprintf("; %s after the last anchor", cli.Count(int(v.Unanchored), "record"))
-			}
-			fmt.Fprintf(sys.Out, "%s: %s in order, head %s%s\n", cli.Visible(id), cli.Count(int(v.Records), "record"), v.Head, text)
+			fmt.Fprintf(sys.Out, "%s: %s in order, head %s%s\n",
+				cli.Visible(id), cli.Count(int(v.Records), "record"), v.Head, c.reservations(v))
 		}
 		if len(bad) > 0 {
 			return cli.Fail(cli.StatusFailed, errors.Join(bad...), "the records of the run were changed; do not resume it")
 		}
 		if o.Keys == nil || o.Anchors == nil {
-			sys.Notice("without --key and --anchors this cannot see a chain that was written anew, a truncated run, or an older copy of the database")
+			sys.Notice("without --key and --anchors this cannot see a chain that was written anew, " +
+				"a truncated run, or an older copy of the database")
 		}
 		return nil
 	})
+}
+
+// reservations returns what a valid chain does not prove, for the end of its line.
+func (c *runsVerifyCmd) reservations(v durable.Verified) string {
+	text := ""
+	if !v.Sealed {
+		text = "; its columns in the list of runs have no seal yet"
+	}
+	if c.Anchors != "" && v.Unanchored > 0 {
+		text += fmt.Sprintf("; %s after the last anchor", cli.Count(int(v.Unanchored), "record"))
+	}
+	return text
 }
 
 // options reads the keys and the anchors.
@@ -160,13 +170,15 @@ func (c *runsVerifyCmd) options() (*durable.VerifyOptions, error) {
 		}
 		public, ok := k.(ed25519.PublicKey)
 		if err != nil || !ok {
-			return nil, cli.Usage("openssl pkey -in KEY -pubout -out FILE writes the public key", "--key %s: %v", name, err)
+			return nil, cli.Usage("openssl pkey -in KEY -pubout -out FILE writes the public key",
+				"--key %s: %v", name, err)
 		}
 		o.Keys = append(o.Keys, public)
 	}
 	if c.Anchors == "" {
 		return o, nil
 	}
+
 	f, err := os.Open(c.Anchors)
 	if err != nil {
 		return nil, cli.Usage("", "--anchors: %s", cli.Plain(err))
@@ -191,6 +203,8 @@ func (c *runsVerifyCmd) named(ctx context.Context, j *assemble.Journal, o *durab
 	}
 	runs, err := j.All(ctx, "")
 	ids := cli.Names(runs, assemble.RunID)
+
+	// The last anchor of a run says whether it was deleted.
 	gone := map[string]bool{}
 	for _, a := range o.Anchors {
 		if a.Scope == j.Scope() {
@@ -226,7 +240,8 @@ func (c *runsPruneCmd) Run(sys *cli.System) error {
 		return cli.Usage("pawl runs prune --older-than 30d, or --all --tenant NAME --user NAME",
 			"want --older-than or --all to choose what is deleted")
 	case c.All && (c.User == "" || c.State != ""):
-		return cli.Usage("pawl runs prune --all --user NAME", "--all deletes all data of one user: name the user, and no state")
+		return cli.Usage("pawl runs prune --all --user NAME",
+			"--all deletes all data of one user: name the user, and no state")
 	}
 	return c.WithRuns(sys, func(j *assemble.Journal) error {
 		ctx := context.Background()
@@ -234,37 +249,40 @@ func (c *runsPruneCmd) Run(sys *cli.System) error {
 		if !ok {
 			return cli.Usage("", "this database cannot be pruned")
 		}
+
+		deleted := "all data of " + cli.Visible(c.User)
 		if c.All {
 			if err := db.Erase(ctx, c.Tenant, c.User); err != nil {
 				return cli.Failed(err)
 			}
-			fmt.Fprintf(sys.Out, "deleted all data of %s\n", cli.Visible(c.User))
-			return compact(ctx, sys, j)
-		}
-		state := c.State
-		if state == "" {
-			state = store.JournalOver
-		}
-		now := time.Now()
-		n := 0
-		for {
-			runs, err := db.EndedRuns(ctx, state, c.Tenant, c.User, now.Add(-time.Duration(*c.Older)), now)
+		} else {
+			n, err := c.deleteOld(ctx, j, db)
 			if err != nil {
 				return cli.Failed(err)
 			}
-			for _, r := range runs {
-				if err := j.Journal.DeleteJournal(ctx, r.Scope, r.ID); err != nil {
-					return cli.Failed(err)
-				}
-			}
-			n += len(runs)
-			if len(runs) == 0 {
-				break
-			}
+			deleted = cli.Count(n, "run")
 		}
-		fmt.Fprintf(sys.Out, "deleted %s\n", cli.Count(n, "run"))
+		fmt.Fprintf(sys.Out, "deleted %s\n", deleted)
 		return compact(ctx, sys, j)
 	})
+}
+
+// deleteOld deletes the runs that ended before --older-than, and returns their number.
+func (c *runsPruneCmd) deleteOld(ctx context.Context, j *assemble.Journal, db keeper) (n int, err error) {
+	state := cmp.Or(c.State, store.JournalOver)
+	now := time.Now()
+	for {
+		runs, err := db.EndedRuns(ctx, state, c.Tenant, c.User, now.Add(-time.Duration(*c.Older)), now)
+		if err != nil || len(runs) == 0 {
+			return n, err
+		}
+		for _, r := range runs {
+			if err := j.Journal.DeleteJournal(ctx, r.Scope, r.ID); err != nil {
+				return n, err
+			}
+		}
+		n += len(runs)
+	}
 }
 
 // compact removes the remains of deleted data, if the database can do so.
@@ -275,7 +293,8 @@ func compact(ctx context.Context, sys *cli.System, j *assemble.Journal) error {
 		return nil
 	}
 	if err := db.Compact(ctx); err != nil {
-		return cli.Fail(cli.StatusStorage, err, "the runs are deleted; pawl runs prune --older-than 100000d removes their remains later")
+		return cli.Fail(cli.StatusStorage, err,
+			"the runs are deleted; pawl runs prune --older-than 100000d removes their remains later")
 	}
 	return nil
 }
@@ -291,25 +310,11 @@ func (c *LivenessCmd) Run(sys *cli.System) error {
 	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
 		return err
 	}
-	var stuck []durable.StuckRun
-	var err error
-	if c.Away() {
-		err = remote{&c.ClusterFlags}.there(sys, func(ctx context.Context, e *temporal.Engine) (err error) {
-			stuck, err = e.CheckLiveness(ctx)
-			return c.Failed(err)
-		})
-	} else {
-		err = c.WithRuns(sys, func(j *assemble.Journal) (err error) {
-			stuck, err = j.CheckLiveness(context.Background())
-			return cli.Failed(err)
-		})
-	}
+	stuck, err := c.stuck(sys)
 	if err != nil {
 		return err
 	}
-	stuck = slices.DeleteFunc(stuck, func(r durable.StuckRun) bool {
-		return c.Tenant != "" && r.Scope.Tenant != c.Tenant || c.User != "" && r.Scope.User != c.User
-	})
+
 	if len(stuck) == 0 && !c.JSON {
 		_, err = fmt.Fprintln(sys.Out, "no run is stuck")
 	} else {
@@ -322,4 +327,24 @@ func (c *LivenessCmd) Run(sys *cli.System) error {
 		err = cli.Silent(cli.StatusFailed)
 	}
 	return err
+}
+
+// stuck returns the stuck runs of the tenant and the user of the flags, or of all.
+func (c *LivenessCmd) stuck(sys *cli.System) (stuck []durable.StuckRun, err error) {
+	if c.Away() {
+		err = remote{&c.ClusterFlags}.there(sys, func(ctx context.Context, e *temporal.Engine) (err error) {
+			stuck, err = e.CheckLiveness(ctx)
+			return c.Failed(err)
+		})
+	} else {
+		err = c.WithRuns(sys, func(j *assemble.Journal) (err error) {
+			stuck, err = j.CheckLiveness(context.Background())
+			return cli.Failed(err)
+		})
+	}
+	return slices.DeleteFunc(stuck, func(r durable.StuckRun) bool {
+		otherTenant := c.Tenant != "" && r.Scope.Tenant != c.Tenant
+		otherUser := c.User != "" && r.Scope.User != c.User
+		return otherTenant || otherUser
+	}), err
 }

@@ -143,34 +143,44 @@ func (c *schedulesRunCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer s.Close()
-	open := s.DB.Open
-	if len(s.File.Schedules) > 0 {
-		open = s.DB.Create
-	}
-	db, err := open()
+	db, err := c.database(sys, s)
 	if err != nil {
-		return assemble.Misconfigured(err)
+		return err
 	}
-	if c.File != "" {
-		if err := s.File.KeepSchedules(context.Background(), db, sys.Env, time.Now()); err != nil {
-			return cli.Fail(cli.StatusFailed, err, "")
-		}
-	}
+
 	r := &schedule.Runner{DB: db, Poll: c.Poll, Stop: stop, Report: func(err error) { cli.Report(sys.Err, err) }}
 	var done atomic.Int64
 	r.Do = c.telling(sys, c.work(s, db).Do, s.Secrets, &done)
-	if sys.ErrTerm && !c.Once {
-		fmt.Fprintf(sys.Err, "pawl: checking every %v; Ctrl-C ends\n", c.Poll)
-	}
 	if c.Once {
 		err = c.once(r, &done)
 	} else {
+		if sys.ErrTerm {
+			fmt.Fprintf(sys.Err, "pawl: checking every %v; Ctrl-C ends\n", c.Poll)
+		}
 		err = r.Run(context.Background())
 	}
 	if err == nil && errors.Is(context.Cause(interrupted), pawl.ErrCancelled) {
 		return cli.Silent(cli.StatusInterrupted)
 	}
 	return err
+}
+
+// database opens the database, and stores the schedules of the file in it.
+func (c *schedulesRunCmd) database(sys *cli.System, s *assemble.Setup) (store.Store, error) {
+	open := s.DB.Open
+	if len(s.File.Schedules) > 0 {
+		open = s.DB.Create
+	}
+	db, err := open()
+	if err != nil {
+		return nil, assemble.Misconfigured(err)
+	}
+	if c.File != "" {
+		if err := s.File.KeepSchedules(context.Background(), db, sys.Env, time.Now()); err != nil {
+			return nil, cli.Fail(cli.StatusFailed, err, "")
+		}
+	}
+	return db, nil
 }
 
 // until checks the flags. The returned channel is closed when the command must end.
@@ -187,14 +197,16 @@ func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan stru
 	case c.Until == "":
 		return ctx.Done(), nil
 	}
+
 	end, err := time.Parse(time.RFC3339, c.Until)
 	if d, short := time.ParseDuration(c.Until); short == nil {
 		end = now.Add(d)
 		err = nil
 	}
 	if err != nil || !end.After(now) {
-		return nil, cli.Usage("a future time, such as "+now.Add(time.Hour).UTC().Format(time.RFC3339)+
-			", or a duration from now, such as 90s or 12h", "--until %q is neither a future time nor a duration", c.Until)
+		hint := "a future time, such as " + now.Add(time.Hour).UTC().Format(time.RFC3339) +
+			", or a duration from now, such as 90s or 12h"
+		return nil, cli.Usage(hint, "--until %q is neither a future time nor a duration", c.Until)
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	context.AfterFunc(ctx, cancel)
@@ -233,14 +245,17 @@ func (c *schedulesRunCmd) telling(sys *cli.System, do execute, secrets *redact.R
 		if errors.Is(err, schedule.ErrNoAgent) {
 			err = errors.New("it is a prompt, and no model is set; set one with --model PROVIDER:MODEL")
 		}
+		count.Add(1)
+
+		// What is stored is printed, without secrets.
 		done.Text = secrets.String(done.Text)
 		state := store.OccurrenceDone
 		text := done.Text
 		if err != nil {
 			err = secrets.Error(err)
-			state, text = store.OccurrenceFailed, err.Error()
+			state = store.OccurrenceFailed
+			text = err.Error()
 		}
-		count.Add(1)
 		whose := strings.Trim(d.Scope.Tenant+"/"+d.Scope.User, "/")
 		if whose != "" {
 			whose = " of " + whose
