@@ -252,13 +252,15 @@ func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, erro
 	if err != nil {
 		return store.JournalRun{}, err
 	}
+
 	if name == LastRun {
 		if len(runs) == 0 {
-			return store.JournalRun{}, cli.Fail(cli.StatusFailed, errors.New("there is no run yet"), j.Command("run")+
-				" --durable … starts one")
+			return store.JournalRun{}, cli.Fail(cli.StatusFailed, errors.New("there is no run yet"),
+				j.Command("run")+" --durable … starts one")
 		}
 		return runs[0], nil
 	}
+
 	var found []store.JournalRun
 	for _, r := range runs {
 		if name != "" && strings.HasPrefix(r.ID, name) {
@@ -273,8 +275,8 @@ func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, erro
 	}
 	ids := cli.Names(found[:min(len(found), 5)], RunID)
 	slices.Sort(ids)
-	return store.JournalRun{}, cli.Fail(cli.StatusFailed, fmt.Errorf("%s begin with %s: %s",
-		cli.Count(len(found), "run"), name, strings.Join(ids, ", ")), "give more of the ID")
+	several := fmt.Errorf("%s begin with %s: %s", cli.Count(len(found), "run"), name, strings.Join(ids, ", "))
+	return store.JournalRun{}, cli.Fail(cli.StatusFailed, several, "give more of the ID")
 }
 
 // Hide returns a redactor for the secrets of a run: arguments that its tools mark, values of

@@ -42,13 +42,16 @@ func (f *ServerFlags) Over(a *agentfile.Agent) error {
 		if _, twice := a.Servers[s.Name]; twice {
 			return cli.Usage("set another name with --mcp NAME='…'", "--mcp: the file has a server %q already", s.Name)
 		}
+
 		if a.Servers == nil {
 			a.Servers = map[string]mcp.Server{}
 		}
-		a.Servers[s.Name], added[s.Name] = s, true
+		a.Servers[s.Name] = s
+		added[s.Name] = true
 		a.Tools = append(a.Tools, agentfile.Tool{MCP: s.Name})
 		a.Override("mcp_servers." + s.Name)
 	}
+
 	for _, name := range f.Trust {
 		s, ok := a.Servers[name]
 		if !ok {

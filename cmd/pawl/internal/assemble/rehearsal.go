@@ -33,38 +33,49 @@ func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 	if err != nil {
 		return nil, err
 	}
+	source := flag + " " + path
 	if len(bytes.TrimSpace(b)) == 0 {
-		return nil, cli.Usage(hint, "%s %s: the file is empty", flag, path)
+		return nil, cli.Usage(hint, "%s: the file is empty", source)
 	}
 	var forms []json.RawMessage
 	if err := cli.Decode(b, &forms); err != nil {
-		return nil, cli.Usage(hint, "%s %s: %s", flag, path, cli.JSONFault(b, err))
+		return nil, cli.Usage(hint, "%s: %s", source, cli.JSONFault(b, err))
 	} else if forms == nil {
-		return nil, cli.Usage(hint, "%s %s: got null, want a list", flag, path)
+		return nil, cli.Usage(hint, "%s: got null, want a list", source)
 	}
+
 	defs := make([]toolDef, len(forms))
 	for i, form := range forms {
-		t := &defs[i]
-		if err := cli.Decode(form, t); err != nil {
-			return nil, cli.Usage(hint, "%s %s: tool %d: %s", flag, path, i+1, cli.JSONFault(form, err))
+		if err := defs[i].read(form, source, i+1, hint); err != nil {
+			return nil, err
 		}
-		twice := cli.Repeated(form)
-		switch {
-		case twice != "":
-			return nil, cli.Usage(hint, "%s %s: tool %d: %q is a duplicate", flag, path, i+1, twice)
-		case t.Name == "":
-			return nil, cli.Usage(hint, "%s %s: tool %d has no name", flag, path, i+1)
-		case t.Parameters != nil && t.Input != nil:
-			return nil, cli.Usage("parameters and input have the same meaning; set one of them", "%s %s: tool %s has both", flag,
-				path, t.Name)
-		case t.Results != nil && !results:
+		if defs[i].Results != nil && !results {
 			return nil, cli.Usage("give tools with results to --rehearse",
-				"%s %s: tool %s has results, but the caller sets the results of such tools", flag, path, t.Name)
-		case t.Input == nil:
-			t.Input = t.Parameters
+				"%s: tool %s has results, but the caller sets the results of such tools", source, defs[i].Name)
 		}
 	}
 	return defs, nil
+}
+
+// read reads the definition of a tool, which is the tool of a number in source. A definition may
+// call its schema parameters or input.
+func (t *toolDef) read(form json.RawMessage, source string, number int, hint string) error {
+	if err := cli.Decode(form, t); err != nil {
+		return cli.Usage(hint, "%s: tool %d: %s", source, number, cli.JSONFault(form, err))
+	}
+	twice := cli.Repeated(form)
+	switch {
+	case twice != "":
+		return cli.Usage(hint, "%s: tool %d: %q is a duplicate", source, number, twice)
+	case t.Name == "":
+		return cli.Usage(hint, "%s: tool %d has no name", source, number)
+	case t.Parameters != nil && t.Input != nil:
+		return cli.Usage("parameters and input have the same meaning; set one of them",
+			"%s: tool %s has both", source, t.Name)
+	case t.Input == nil:
+		t.Input = t.Parameters
+	}
+	return nil
 }
 
 // definedTools returns the tools in the file of a flag, which tool makes from their definitions. An

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -33,10 +34,12 @@ const fromEnv = "env"
 func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	if f.OTel == "" && f.Log == "" {
 		if f.Content {
-			return cli.Usage("--otel URL or --log FILE", "--include-content adds content to traces and logs, and neither is enabled")
+			return cli.Usage("--otel URL or --log FILE",
+				"--include-content adds content to traces and logs, and neither is enabled")
 		}
 		return nil
 	}
+
 	o := &telemetry.Options{Content: f.Content, Redactor: s.Secrets, Names: telemetry.Names(f.Names)}
 	o.Provider, o.Model = Named(s.Model)
 	if f.OTel != "" {
@@ -44,7 +47,8 @@ func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 		if err != nil {
 			return err
 		}
-		o.Tracer, o.Meter = p.Tracer, p.Meter
+		o.Tracer = p.Tracer
+		o.Meter = p.Meter
 		s.onClose(func() { cli.Report(sys.Err, p.Close(context.Background())) })
 	}
 	tel, err := telemetry.New(o)
@@ -56,22 +60,31 @@ func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	if f.Log == "" {
 		return nil
 	}
-	w := sys.Err
-	if f.Log != "-" {
-		file, err := os.OpenFile(f.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return cli.Usage("", "--log: %s", cli.Plain(err))
-		}
-		s.onClose(func() {
-			if err := file.Close(); err != nil {
-				fmt.Fprintf(sys.Err, "pawl: error: --log: %s\n", cli.Plain(err))
-			}
-		})
-		w = file
+
+	w, err := f.openLog(sys, s)
+	if err != nil {
+		return err
 	}
 	l := slog.New(slog.NewJSONHandler(w, nil))
 	s.Around = func(r pawl.Runner) pawl.Runner { return tel.Runner(tel.Log(r, l)) }
 	return nil
+}
+
+// openLog opens the file of --log until s is closed. "-" means standard error.
+func (f *TelemetryFlags) openLog(sys *cli.System, s *Setup) (io.Writer, error) {
+	if f.Log == "-" {
+		return sys.Err, nil
+	}
+	file, err := os.OpenFile(f.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, cli.Usage("", "--log: %s", cli.Plain(err))
+	}
+	s.onClose(func() {
+		if err := file.Close(); err != nil {
+			fmt.Fprintf(sys.Err, "pawl: error: --log: %s\n", cli.Plain(err))
+		}
+	})
+	return file, nil
 }
 
 // Pipeline connects to the collector at url and to pages for Prometheus. The url "env" means the
