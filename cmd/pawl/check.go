@@ -92,7 +92,8 @@ func (c *checkCmd) explain(file *agentfile.File, sys *cli.System, o agentfile.Op
 		}
 		fmt.Fprintf(sys.Out, "# %s, when all is said:\n%s\n", cli.Visible(file.Name), cli.Visible(string(x.Agent)))
 		if places := a.Protected(); len(places) > 0 {
-			fmt.Fprintf(sys.Out, "# Protected in %s: %s\n\n", cli.Visible(a.Directory()), cli.Visible(strings.Join(places, ", ")))
+			fmt.Fprintf(sys.Out, "# Protected in %s: %s\n\n",
+				cli.Visible(a.Directory()), cli.Visible(strings.Join(places, ", ")))
 		}
 		if x.Window > 0 {
 			fmt.Fprintf(sys.Out, "# Context window: %d tokens, %d of them for a request; instructions and tools take about %d\n\n",

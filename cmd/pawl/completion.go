@@ -161,8 +161,8 @@ func (c *completer) complete(before []string, current string) {
 	}
 }
 
-// read reads the words before the cursor. open is a flag whose value is the next word, or nil. flags
-// reports whether the next word may be a flag.
+// read reads the words before the cursor. open is a flag whose value is the next word, or nil.
+// flags reports whether the next word may be a flag.
 func (c *completer) read(before []string) (open *kong.Flag, flags bool) {
 	c.said = map[string][]string{}
 	flags = true

@@ -47,9 +47,12 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 		cached := "?"
 		out := "?"
 		if p := m.Price; p != nil {
-			in, cached, out = figured(&p.Input), figured(p.Cached), figured(&p.Output)
-			if p.Long != nil {
-				in, out = in+"+", out+"+" // more for long requests
+			in = figured(&p.Input)
+			cached = figured(p.Cached)
+			out = figured(&p.Output)
+			if p.Long != nil { // more for long requests
+				in += "+"
+				out += "+"
 			}
 		}
 		return []any{cli.Visible(m.Name()), yesNo(m.Calling), yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),

@@ -50,6 +50,7 @@ func (c *runCmd) run(sys *cli.System) error {
 	}
 	ctx, sys, stop := tui.Attend(context.Background(), sys, cause, c.JSON)
 	defer stop()
+
 	if err := c.words(); err != nil {
 		return err
 	}
@@ -62,6 +63,8 @@ func (c *runCmd) run(sys *cli.System) error {
 	if err := c.DurableFlags.Check(); err != nil {
 		return err
 	}
+
+	// What is wrong with the input is found before the agent is built.
 	from, msgs, err := c.start(sys)
 	if err != nil {
 		return err
@@ -72,6 +75,7 @@ func (c *runCmd) run(sys *cli.System) error {
 	if err := c.Carrier(sys, &c.AgentFlags); err != nil {
 		return err
 	}
+
 	if c.Durable {
 		c.Durably()
 	}

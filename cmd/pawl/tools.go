@@ -52,6 +52,8 @@ func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o 
 	if err := m.Over(a); err != nil {
 		return nil, nil, nil, err
 	}
+
+	// Nothing has to be set up to list tools: what is missing shows at a call.
 	options, err := assemble.BuildOptions(sys)
 	if err != nil {
 		return nil, nil, nil, err
@@ -65,7 +67,8 @@ func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o 
 	if err != nil {
 		return nil, nil, nil, assemble.Misconfigured(err)
 	}
-	all := []shownTool{}
+
+	all := []shownTool{} // a list in JSON, too
 	registry := new(pawl.Registry)
 	for _, s := range sets {
 		tools, err := s.Tools.Tools(ctx)
@@ -234,23 +237,18 @@ func (c *toolsCallCmd) repair(ctx context.Context, sys *cli.System, registry *pa
 		}
 		return x, false, nil
 	}
-	tools, err := registry.Tools(ctx)
+
+	x, err = withoutTool(ctx, registry, llm.ToolCall{Name: c.Name, Args: args})
 	if err != nil {
 		return x, false, err
 	}
-	dry := make(pawl.Toolsets, len(tools))
-	for i, t := range tools {
-		look := t.Clone()
-		look.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(""), nil }
-		dry[i] = look
-	}
-	x = pawl.Toolsets{dry}.Execute(ctx, llm.ToolCall{Name: c.Name, Args: args})
 	if x.Outcome != pawl.OutcomeOK {
 		return x, true, nil
 	}
 	if c.DryRun && c.JSON {
 		return x, true, cli.PrintJSON(sys.Out, x)
 	}
+
 	for i, r := range x.Repairs {
 		fmt.Fprintf(sys.Err, "repair %d: %s\n", i+1, cli.Visible(r))
 	}
@@ -267,6 +265,21 @@ func (c *toolsCallCmd) repair(ctx context.Context, sys *cli.System, registry *pa
 	}
 	_, err = io.WriteString(sys.Out, text+"\n")
 	return x, true, err
+}
+
+// withoutTool checks and repairs a call as an execution does, with tools that do nothing.
+func withoutTool(ctx context.Context, registry *pawl.Registry, call llm.ToolCall) (x pawl.Execution, err error) {
+	tools, err := registry.Tools(ctx)
+	if err != nil {
+		return x, err
+	}
+	idle := make(pawl.Toolsets, len(tools))
+	for i, t := range tools {
+		one := t.Clone()
+		one.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(""), nil }
+		idle[i] = one
+	}
+	return pawl.Toolsets{idle}.Execute(ctx, call), nil
 }
 
 type toolsLintCmd struct {

@@ -293,7 +293,7 @@ func (b *builder) complete(ctx context.Context, built *Built) (err error) {
 }
 
 // window returns the context window of the agent's model in tokens: the number of the key
-// history.window, else that of the catalogue. 0 means that it is unknown.
+// history.window, else the catalogue's. 0 means that it is unknown.
 func (b *builder) window() int {
 	if len(b.agent.Model) == 0 {
 		return 0

@@ -160,7 +160,7 @@ func (b *builder) takenNames(ctx context.Context, ready *builtin) ([]string, err
 	return taken, nil
 }
 
-// without returns the servers but that of a name.
+// without returns the servers except the server of a name.
 func without(list []mcp.Server, name string) []mcp.Server {
 	return slices.DeleteFunc(slices.Clone(list), func(s mcp.Server) bool { return s.Name == name })
 }

@@ -51,7 +51,8 @@ func (b *builder) sandboxed(t Tool) bool {
 	}
 }
 
-// hosts returns the way of programs to the hosts that the agent names. Nil means that it names none.
+// hosts returns the way of programs to the hosts that the agent names. Nil means that it names
+// none.
 func (a *Agent) hosts(level sandbox.Level) (*proxy.Hosts, error) {
 	if len(a.SandboxHosts) == 0 {
 		return nil, nil

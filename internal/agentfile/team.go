@@ -131,7 +131,7 @@ func (w Worker) hasTools(built *Built, path string) error {
 	return nil
 }
 
-// lead replaces the agent of built by one that leads workers.
+// lead replaces the agent of built by an agent that leads workers.
 func (b *builder) lead(ctx context.Context, built *Built, workers []team.Worker) (err error) {
 	a := b.agent
 	t := a.group()

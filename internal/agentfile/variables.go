@@ -25,7 +25,7 @@ type expanded struct {
 
 // expand replaces ${NAME} and ${NAME:-default} in the text of n; $${ means ${. It returns nil if
 // there is nothing to replace. For any values, the result stays the text of one scalar. A text with
-// an invalid variable stays as it is.
+// an invalid variable stays unchanged.
 func (r *reading) expand(n *yaml.Node) *expanded {
 	if !strings.Contains(n.Value, "${") {
 		return nil

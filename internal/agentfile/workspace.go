@@ -77,7 +77,7 @@ func (b *builtin) toolchain(name, path string) (sandbox.Toolchain, error) {
 	return t, nil
 }
 
-// over returns the limits s, with those of l where s states none.
+// over returns the limits s, with the limits l where s states none.
 func (s SandboxLimits) over(l sandbox.Limits) sandbox.Limits {
 	l.MemoryInAll = cmp.Or(int64(value(s.Memory))<<20, l.MemoryInAll)
 	l.Memory = max(l.Memory, l.MemoryInAll)

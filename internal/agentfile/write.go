@@ -121,8 +121,8 @@ func writtenStruct(v reflect.Value) *yaml.Node {
 			continue
 		}
 
-		// The headers of a tool keep their variables, which the tool expands. Those of an MCP
-		// server were expanded when the file was read.
+		// The headers of a tool keep their variables, which the tool expands. The headers of an
+		// MCP server were expanded when the file was read.
 		if keyOf(f) == "headers" && v.Type() != serverType {
 			for i := 1; i < len(one.Content); i += 2 {
 				one.Content[i] = keyNode(strings.ReplaceAll(one.Content[i].Value, "$${", "${"))

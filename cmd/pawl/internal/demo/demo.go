@@ -247,7 +247,7 @@ func unusable(info fs.FileInfo) string {
 	return ""
 }
 
-// emptyDir makes the directory of the agent: that of --out, or a temporary one.
+// emptyDir makes the directory of the agent: DIR of --out, or a temporary directory.
 func (c *Cmd) emptyDir() (dir string, err error) {
 	dir = c.Out
 	if dir == "" {

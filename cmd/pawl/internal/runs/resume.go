@@ -353,7 +353,8 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 	})
 }
 
-// storeEnd resumes the cancelled run so that it stores its end. No request is sent and no call runs.
+// storeEnd resumes the cancelled run so that it stores its end. No request is sent and no call
+// runs.
 func (c *runsCancelCmd) storeEnd(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
 	again := remade{AgentFlags: assemble.AgentFlags{ToolFlags: assemble.ToolFlags{StoreFlags: c.StoreFlags}}}
 	s, err := again.recorded(ctx, sys, j, id, offline{})

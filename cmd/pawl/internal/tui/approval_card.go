@@ -125,57 +125,82 @@ func (q *card) premature(before, now time.Time) bool {
 
 // show returns the card in a number of columns and rows, and the position of the cursor in it.
 func (q *card) show(width, rows int) (lines []term.Line, at *term.Cursor) {
-	bar := term.Text(term.Yellow, "┃ ")
-	room := width - 2
+	room := width - 2 // without the bar
 	if q.name == "" {
-		lines, cursor := q.input.View(term.Text(term.Cyan, cli.Line(q.label, room*2/3)+" > "), width-1, rows)
+		lines, cursor := q.input.View(q.prompt(room), width-1, rows)
 		return lines, &cursor
 	}
-	var body []term.Line
-	for _, l := range q.body {
-		body = append(body, l.Wrap(room)...)
-	}
-	if len(body) == 0 {
-		body = []term.Line{term.Text(term.Dim, "without arguments")}
-	}
+
 	lines = q.title.Wrap(room)
-	var foot []term.Line
-	switch {
-	case q.input != nil:
-		in, cursor := q.input.View(term.Text(term.Cyan, cli.Line(q.label, room*2/3)+" > "), room-1, 4)
+	foot, at := q.foot(room)
+	space := max(1, rows-len(lines)-len(foot)-1)
+	if !q.more {
+		space = min(space, 16)
+	}
+	if q.width != width { // what was read is counted in lines of one width
+		q.width = width
+		q.read = 0
+	}
+	lines = append(lines, q.visible(q.wrapped(room), space)...)
+
+	if at != nil {
+		at.Row += len(lines)
+		at.Column += 2
+	}
+	bar := term.Text(term.Yellow, "┃ ")
+	return term.Indent(append(lines, foot...), bar, bar), at
+}
+
+// prompt returns what stands before the typed text.
+func (q *card) prompt(room int) term.Line {
+	return term.Text(term.Cyan, cli.Line(q.label, room*2/3)+" > ")
+}
+
+// foot returns the lines below the body, which are always shown: a fault, and the input or the
+// keys. at is the cursor of the input in them, or nil.
+func (q *card) foot(room int) (foot []term.Line, at *term.Cursor) {
+	if q.input != nil {
+		in, cursor := q.input.View(q.prompt(room), room-1, 4)
 		foot = in
 		at = &cursor
-	default:
+	} else {
 		foot = q.keys().Wrap(room)
 	}
 	if q.fault != "" {
 		foot = append(term.Text(term.Red, q.fault).Wrap(room), foot...)
 	}
-	space := max(1, rows-len(lines)-len(foot)-1)
-	if !q.more {
-		space = min(space, 16)
+	return foot, at
+}
+
+// wrapped returns all lines of the body.
+func (q *card) wrapped(room int) []term.Line {
+	var body []term.Line
+	for _, l := range q.body {
+		body = append(body, l.Wrap(room)...)
 	}
-	if q.width != width {
-		q.width, q.read = width, 0
+	if len(body) == 0 {
+		return []term.Line{term.Text(term.Dim, "without arguments")}
 	}
+	return body
+}
+
+// visible returns the lines of the body that fit a number of lines, with a note on the others, and
+// records which lines the person has seen.
+func (q *card) visible(body []term.Line, space int) []term.Line {
 	q.scroll = max(0, min(q.scroll, len(body)-space))
-	if q.scroll <= q.read {
+	if q.scroll <= q.read { // no line between was skipped
 		q.read = max(q.read, q.scroll+space)
 	}
 	q.unread = q.read < len(body)
-	if len(body) > space {
-		note := fmt.Sprintf("… %s more: m", cli.Count(len(body)-space, "line"))
-		if q.more {
-			note = fmt.Sprintf("lines %d to %d of %d: up, down", q.scroll+1, q.scroll+space, len(body))
-		}
-		body = append(body[q.scroll:q.scroll+space:q.scroll+space], term.Text(term.Dim, note))
+	if len(body) <= space {
+		return body
 	}
-	lines = append(lines, body...)
-	if at != nil {
-		at.Row += len(lines)
-		at.Column += 2
+
+	note := fmt.Sprintf("… %s more: m", cli.Count(len(body)-space, "line"))
+	if q.more {
+		note = fmt.Sprintf("lines %d to %d of %d: up, down", q.scroll+1, q.scroll+space, len(body))
 	}
-	return term.Indent(append(lines, foot...), bar, bar), at
+	return append(body[q.scroll:q.scroll+space:q.scroll+space], term.Text(term.Dim, note))
 }
 
 // keys lists the keys that answer.

@@ -174,28 +174,34 @@ func (c *console) update(change func()) {
 
 const fps = 25 * time.Millisecond // minimum time between frames
 
+// loop handles keys and signals, and paints what has changed, until the console is closed.
 func (c *console) loop() {
 	defer close(c.ended)
 	tick := time.NewTicker(show.Frame)
 	defer tick.Stop()
-	var soon <-chan time.Time
-	var painted time.Time
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
+
+	var soon <-chan time.Time // the next frame of a change that came too early; nil means none
+	var painted time.Time
 	c.paint()
 	for {
 		select {
 		case <-c.done:
 			return
+
+		// A person must see each key at once.
 		case k := <-c.dev.Keys():
 			c.key(k)
 			c.paint()
 			continue
+
 		case <-signals:
 			c.key(term.Key{Name: "stop"})
 		case <-c.dev.Resized():
 			c.resize()
+
 		case <-c.dirty:
 			if wait := fps - time.Since(painted); wait > 0 {
 				if soon == nil {
@@ -206,6 +212,8 @@ func (c *console) loop() {
 			c.paint()
 		case <-soon:
 			c.paint()
+
+		// Only an active run has times and a spinner that move.
 		case <-tick.C:
 			c.mu.Lock()
 			active := c.view.Active
@@ -215,7 +223,8 @@ func (c *console) loop() {
 			}
 			c.paint()
 		}
-		soon, painted = nil, time.Now()
+		soon = nil
+		painted = time.Now()
 	}
 }
 

@@ -66,8 +66,7 @@ func (c *console) edited(k term.Key) {
 		c.typed = time.Now()
 		c.editor.Key(k)
 	case "enter":
-		if strings.HasSuffix(c.editor.Text(), `\`) {
-			text := strings.TrimSuffix(c.editor.Text(), `\`)
+		if text, more := strings.CutSuffix(c.editor.Text(), `\`); more {
 			c.editor.Set(text + "\n")
 			return
 		}
@@ -80,19 +79,24 @@ func (c *console) edited(k term.Key) {
 		}
 		c.editor.Key(k)
 	case "ctrl-g", "ctrl-x":
-		text := c.editor.Text()
-		c.mu.Unlock()
-		edited, err := c.edit(text, "message.md")
-		c.mu.Lock()
-		if err == nil {
-			c.editor.Set(strings.TrimRight(edited, "\n"))
-		} else {
-			c.notice(err.Error())
-		}
+		c.editMessage()
 	case "esc":
 	default:
 		c.editor.Key(k)
 	}
+}
+
+// editMessage opens the message in the person's editor. c.mu is unlocked while that runs.
+func (c *console) editMessage() {
+	text := c.editor.Text()
+	c.mu.Unlock()
+	edited, err := c.edit(text, "message.md")
+	c.mu.Lock()
+	if err != nil {
+		c.notice(err.Error())
+		return
+	}
+	c.editor.Set(strings.TrimRight(edited, "\n"))
 }
 
 // enter handles the entered line: a message for the active run, or a line for next.

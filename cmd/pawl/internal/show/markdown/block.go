@@ -61,30 +61,17 @@ func (s *state) indent() string {
 // around returns what precedes the first line and the other lines of a block, and the number of
 // quotes around it.
 func (s *state) around(n ast.Node, source []byte) (first, rest term.Line, quotes int) {
-	var boxes []ast.Node
-	var own *ast.ListItem // the item whose first block is n
-	starts := !s.begun
-	for ; n != nil; n = n.Parent() {
-		switch p := n.(type) {
-		case *ast.Blockquote:
-			boxes = append(boxes, p)
-		case *ast.ListItem:
-			if starts {
-				own = p
-			}
-			starts, boxes = false, append(boxes, p)
-		}
-		starts = starts && n.PreviousSibling() == nil
-	}
-	slices.Reverse(boxes)
+	boxes, own := s.boxes(n)
 	items := 0
 	for _, box := range boxes[:min(len(boxes), deepest)] {
 		item, ok := box.(*ast.ListItem)
 		if !ok {
 			quotes++
-			first, rest = first.Add(term.Dim, "▎ "), rest.Add(term.Dim, "▎ ")
+			first = first.Add(term.Dim, "▎ ")
+			rest = rest.Add(term.Dim, "▎ ")
 			continue
 		}
+
 		if item == own {
 			mark := marker(item, source)
 			if len(mark) == 1 {
@@ -98,6 +85,27 @@ func (s *state) around(n ast.Node, source []byte) (first, rest term.Line, quotes
 		rest = rest.Add(0, "  ")
 	}
 	return first, rest, quotes
+}
+
+// boxes returns the quotes and the list items around a block, outermost first. own is the item
+// whose first block is n, if its mark was not shown yet.
+func (s *state) boxes(n ast.Node) (boxes []ast.Node, own *ast.ListItem) {
+	starts := !s.begun
+	for ; n != nil; n = n.Parent() {
+		switch p := n.(type) {
+		case *ast.Blockquote:
+			boxes = append(boxes, p)
+		case *ast.ListItem:
+			if starts {
+				own = p
+			}
+			starts = false
+			boxes = append(boxes, p)
+		}
+		starts = starts && n.PreviousSibling() == nil
+	}
+	slices.Reverse(boxes)
+	return boxes, own
 }
 
 // show shows the lines of a block after the bars of its quotes and the bullets of its lists.
@@ -158,7 +166,30 @@ const between = " │ "
 // table returns the lines of a table, and fixes the widths of its columns. Once they are fixed it
 // leaves out the header.
 func (s *state) table(n *east.Table, source []byte, width int) (out []term.Line) {
-	var rows [][]term.Line
+	rows := cellsOf(n, source)
+	if s.widths == nil {
+		s.widths = fit(rows, width)
+		if s.widths[0] > 0 {
+			rule := make([]string, len(s.widths))
+			for i, w := range s.widths {
+				rule[i] = strings.Repeat("─", w)
+			}
+			out = append(s.row(n, rows[0]), term.Text(term.Dim, strings.Join(rule, "─┼─")))
+		}
+	}
+
+	for _, r := range rows[1:] {
+		if s.widths[0] > 0 {
+			out = append(out, s.row(n, r)...)
+		} else {
+			out = append(out, listed(rows[0], r)...)
+		}
+	}
+	return out
+}
+
+// cellsOf returns the cells of a table, by row. All rows have the columns of the header.
+func cellsOf(n *east.Table, source []byte) (rows [][]term.Line) {
 	for r := n.FirstChild(); r != nil; r = r.NextSibling() {
 		style := term.Style(0)
 		if rows == nil {
@@ -170,28 +201,17 @@ func (s *state) table(n *east.Table, source []byte, width int) (out []term.Line)
 		}
 		rows = append(rows, cells[:cap(cells)])
 	}
-	if s.widths == nil {
-		s.widths = fit(rows, width)
-		if s.widths[0] > 0 {
-			rule := make([]string, len(s.widths))
-			for i, w := range s.widths {
-				rule[i] = strings.Repeat("─", w)
-			}
-			out = append(s.row(n, rows[0]), term.Text(term.Dim, strings.Join(rule, "─┼─")))
+	return rows
+}
+
+// listed returns a row as a list, a line a cell.
+func listed(head, row []term.Line) (out []term.Line) {
+	for i, c := range row {
+		mark := "  "
+		if i == 0 {
+			mark = "• "
 		}
-	}
-	for _, r := range rows[1:] {
-		if s.widths[0] > 0 {
-			out = append(out, s.row(n, r)...)
-			continue
-		}
-		for i, c := range r {
-			mark := "  "
-			if i == 0 {
-				mark = "• "
-			}
-			out = append(out, term.Text(term.Dim, mark).With(rows[0][i]...).Add(0, ": ").With(c...))
-		}
+		out = append(out, term.Text(term.Dim, mark).With(head[i]...).Add(0, ": ").With(c...))
 	}
 	return out
 }
