@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pawl-go/pawl/internal/procgroup"
 	"github.com/pawl-go/pawl/mcp/internal/wire"
 )
 
@@ -40,7 +41,7 @@ func (s *Server) environment(getenv func(string) string) []string {
 
 // process is a server that was started here. It has its own process group, which is ended with it.
 type process struct {
-	cmd    *exec.Cmd
+	group  *procgroup.Group
 	in     io.WriteCloser
 	said   *tail         // standard error
 	ended  chan struct{} // closed when the program has ended
@@ -54,10 +55,9 @@ const patience = 2 * time.Second
 // start starts the program of s.
 func (s *Server) start(getenv func(string) string) (*process, io.ReadCloser, error) {
 	cmd := exec.Command(s.Command, s.Args...)
-	p := &process{cmd: cmd, said: &tail{limit: 8 << 10}, ended: make(chan struct{})}
+	p := &process{group: procgroup.New(cmd), said: &tail{limit: 8 << 10}, ended: make(chan struct{})}
 	cmd.Env, cmd.Dir, cmd.Stderr = s.environment(getenv), s.Dir, p.said
 	cmd.WaitDelay = patience // its child processes may hold its output open
-	group(cmd)
 	var err error
 	p.in, err = cmd.StdinPipe()
 	if err != nil {
@@ -65,12 +65,11 @@ func (s *Server) start(getenv func(string) string) (*process, io.ReadCloser, err
 	}
 	r, w := io.Pipe()
 	cmd.Stdout = w
-	if err := cmd.Start(); err != nil {
+	if err := p.group.Start(); err != nil {
 		return nil, nil, fmt.Errorf("start: %w", err)
 	}
 	go func() {
-		_ = cmd.Wait()
-		killGroup(cmd) // the rest of the group
+		_ = p.group.Wait()
 		close(p.ended)
 		w.CloseWithError(io.EOF)
 	}()
@@ -85,11 +84,11 @@ func (p *process) Write(b []byte) (int, error) { return p.in.Write(b) }
 func (p *process) Close() error {
 	p.finish.Do(func() {
 		_ = p.in.Close()
-		for _, next := range []func(*exec.Cmd){endGroup, killGroup} {
+		for _, next := range []func() error{p.group.Terminate, p.group.Kill} {
 			select {
 			case <-p.ended:
 			case <-time.After(patience):
-				next(p.cmd)
+				_ = next()
 			}
 		}
 		<-p.ended

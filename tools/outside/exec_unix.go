@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/procgroup"
 	texts "github.com/pawl-go/pawl/internal/text"
 )
 
@@ -18,19 +19,21 @@ import (
 // process remains.
 func Exec(ctx context.Context, p Process) (Exit, error) {
 	cmd := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...)
+	group := procgroup.New(cmd)
 	out := &texts.Ends{Half: p.Limit}
-	err := &texts.Ends{Half: 16 << 10}
-	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Env, p.Dir, bytes.NewReader(p.Stdin), out, err
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Cancel = kill
-	cmd.WaitDelay = 500 * time.Millisecond // a remaining child process may hold the output open
-	if err := cmd.Start(); err != nil {
+	failed := &texts.Ends{Half: 16 << 10}
+	cmd.Env = p.Env
+	cmd.Dir = p.Dir
+	cmd.Stdin = bytes.NewReader(p.Stdin)
+	cmd.Stdout = out
+	cmd.Stderr = failed
+	cmd.WaitDelay = 500 * time.Millisecond // a process that left the group may hold the output open
+	if err := group.Start(); err != nil {
 		return Exit{}, err
 	}
-	ended := cmd.Wait()
-	_ = kill() // the rest of the group, usually empty
-	x := Exit{Code: cmd.ProcessState.ExitCode(), Stdout: out.Head, Stderr: append(err.Head, err.Tail()...),
+	ended := group.Wait()
+
+	x := Exit{Code: cmd.ProcessState.ExitCode(), Stdout: out.Head, Stderr: append(failed.Head, failed.Tail()...),
 		Dropped: out.Bytes - int64(len(out.Head))}
 	var status *exec.ExitError
 	if ended != nil && !errors.As(ended, &status) && !errors.Is(ended, exec.ErrWaitDelay) && ctx.Err() == nil &&
