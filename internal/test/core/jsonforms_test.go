@@ -52,7 +52,7 @@ var (
 		StopSequences: []string{"END"}, Effort: "high", Parallel: &formBool,
 		// one element: the order of several is not part of the form
 		Options: map[string]json.RawMessage{"openai": formData}}
-	formTool = &pawl.Tool{Name: "pay", Server: "bank", Deferred: true, NoRepair: true, Description: "Pays.",
+	formTool = &pawl.Tool{Name: "pay", Server: "bank", Deferred: true, NoRepair: true, StatesSending: true, Description: "Pays.",
 		Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
 	formRequest = llm.Request{Key: "run/1/model", Model: "m", Background: formOpaque, Messages: []llm.Message{formMessage},
 		Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
