@@ -36,7 +36,11 @@ type Agent struct {
 	OutputCheck func(answer json.RawMessage) error
 	// Limits of each run. The zero value means 20 rounds.
 	Limits Limits
-	// Executor of the calls. nil means Parallel{}.
+	// Parallel says how the calls of a step are executed. The zero value executes up to ten at the
+	// same time.
+	Parallel Parallel
+
+	// Executor executes each call. nil means that this process executes it (Task.Do).
 	Executor Executor
 	// Middleware around model requests and calls. The first is the outermost. Without an approver
 	// among them (see Approve), calls with EffectWrite or EffectUnstated run without a

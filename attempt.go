@@ -242,8 +242,8 @@ func (w *work) abandon(cause error) {
 	a := &work{task: w.task, x: newExecution(w.task)}
 	a.inv.accepted = true
 	err, started := notStarted(w.ctx), w.started.Load()
+	w.inv.close()
 	if started != nil {
-		w.inv.close()
 		a.x, a.tool = *started, w.tool
 		a.x.Index = w.task.Index
 		a.x.Values = w.inv.set

@@ -37,7 +37,7 @@ func TestAToolThatIgnoresItsContextIsAbandoned(t *testing.T) {
 			})
 			other := says("other", "fine")
 			a := &pawl.Agent{Model: together(named("deaf", "other", "other", "other")...),
-				Tools: []pawl.Toolset{deaf, other}, Executor: pawl.Parallel{Limit: limit}}
+				Tools: []pawl.Toolset{deaf, other}, Parallel: pawl.Parallel{Limit: limit}}
 			time.AfterFunc(time.Second, func() { cancel(pawl.ErrCancelled) })
 			begin := time.Now()
 			res, err := step(t, ctx, a)
@@ -107,7 +107,7 @@ func TestAToolThatOutlivesItsTimeoutIsAbandoned(t *testing.T) {
 			script.Func(func(*llm.Request) script.Turn { close(release); return script.Call("free", nil) }), script.Say("done"))
 		begin := time.Now()
 		res, err := step(t, t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{deaf, free},
-			Executor: pawl.Parallel{Limit: 2}})
+			Parallel: pawl.Parallel{Limit: 2}})
 		if took := time.Since(begin); err != nil || took != 1100*time.Millisecond+2*time.Minute {
 			t.Errorf("took %v, %v", took, err)
 		}
@@ -132,7 +132,7 @@ func TestAToolThatEndsItsGoroutine(t *testing.T) {
 		quits.Timeout = -1
 		res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("quits", "ok", "quits", "ok")...),
 			Tools:    []pawl.Toolset{quits, says("ok", "")},
-			Executor: pawl.Parallel{Limit: 1}})
+			Parallel: pawl.Parallel{Limit: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

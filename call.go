@@ -61,9 +61,7 @@ func (t Task) Tool() *Tool {
 	return find(t.scope.tools, t.Call.Name)
 }
 
-// Completed returns the call_completed event for a result of Do.
-func (t Task) Completed(x Execution) Event { return t.completed(&x) }
-
+// completed returns the call_completed event of x.
 func (t *Task) completed(x *Execution) Event {
 	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: x}
 }
@@ -110,7 +108,8 @@ type scope struct {
 	tools    []*Tool
 	answer   *Tool  // tool of tools that takes the answer; nil means an answer as text
 	layers   layers // middleware around calls
-	executor Executor
+	parallel Parallel
+	executor Executor         // nil means that calls are executed here
 	slots    *slots.Semaphore // of the outermost run, shared by nested calls and runs
 	budget   *budget
 	watched  bool        // the events of the calls have a receiver

@@ -268,25 +268,3 @@ func (e *earlyCall) join(b *batch, i int) ([]Event, *Execution) {
 	}
 	return held, nil
 }
-
-// follow emits the held events and the further ones until the call ends. An executor that calls
-// Task.Do uses it in place of join.
-func (e *earlyCall) follow(ctx context.Context, t *Task, emit func(Event)) *Execution {
-	e.mu.Lock()
-	for _, ev := range e.held {
-		emit(ev)
-	}
-	e.held = nil
-	e.out = emit
-	e.mu.Unlock()
-	select {
-	case <-e.ended:
-	case <-ctx.Done():
-		e.cancel(context.Cause(ctx))
-		late, stop := context.WithTimeout(context.Background(), abandonGrace)
-		defer stop()
-		e.wait(late)
-	}
-	e.x.Index = t.Index
-	return e.x
-}

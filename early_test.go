@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -33,7 +32,7 @@ func TestEarlyStart(t *testing.T) {
 			a := &pawl.Agent{Model: slowly(written{Parts: []llm.Part{call("a", "look", "{}"),
 				call("b", "look", "{}")}, After: []time.Duration{0, 300 * ms, 300 * ms}}),
 				Tools:    []pawl.Toolset{lasting("look", pawl.EffectRead, 300*ms, began)},
-				Executor: pawl.Parallel{NoEarly: !early}}
+				Parallel: pawl.Parallel{NoEarly: !early}}
 			begin := time.Now()
 			events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			took[early] = time.Since(begin)
@@ -88,19 +87,19 @@ func TestWhatBeginsEarly(t *testing.T) {
 		{"calls that may not suffice", []llm.Part{write, pure},
 			func(a *pawl.Agent) {
 				a.Limits.Calls = 1
-				a.Executor = pawl.Parallel{Limit: 1}
+				a.Parallel = pawl.Parallel{Limit: 1}
 			}, map[string]time.Duration{"w": late}},
 		{"no more than run at once", []llm.Part{serial("s"), pure},
-			func(a *pawl.Agent) { a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"s": 0, "p": late}},
-		{"off", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{NoEarly: true} },
+			func(a *pawl.Agent) { a.Parallel = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"s": 0, "p": late}},
+		{"off", []llm.Part{read}, func(a *pawl.Agent) { a.Parallel = pawl.Parallel{NoEarly: true} },
 			map[string]time.Duration{"r": late}},
-		{"FailFast", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{FailFast: true} },
+		{"FailFast", []llm.Part{read}, func(a *pawl.Agent) { a.Parallel = pawl.Parallel{FailFast: true} },
 			map[string]time.Duration{"r": late}},
-		{"StopOnBlock", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{StopOnBlock: true} },
+		{"StopOnBlock", []llm.Part{read}, func(a *pawl.Agent) { a.Parallel = pawl.Parallel{StopOnBlock: true} },
 			map[string]time.Duration{"r": late}},
-		{"an executor that has no Begin", []llm.Part{read},
+		{"an executor", []llm.Part{read},
 			func(a *pawl.Agent) {
-				a.Executor = executorFunc(pawl.Parallel{}.Execute)
+				a.Executor = here
 			}, map[string]time.Duration{"r": late}},
 		{"what is not approved", []llm.Part{read, pure}, func(a *pawl.Agent) {
 			a.Middleware = []pawl.Middleware{denies(func(c llm.ToolCall) bool { return c.ID == "r" })}
@@ -151,10 +150,19 @@ func denies(which func(llm.ToolCall) bool) pawl.Middleware {
 	})
 }
 
-type executorFunc func(context.Context, []pawl.Task) iter.Seq[pawl.Event]
+// emitter receives the events of a call.
+type emitter = func(pawl.Event)
 
-func (f executorFunc) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return f(ctx, tasks)
+// by is an Executor.
+type by func(context.Context, pawl.Task, emitter) (pawl.Execution, error)
+
+func (f by) Do(ctx context.Context, t pawl.Task, emit func(pawl.Event)) (pawl.Execution, error) {
+	return f(ctx, t, emit)
+}
+
+// here is an Executor that executes each call in this process.
+var here by = func(ctx context.Context, t pawl.Task, emit emitter) (pawl.Execution, error) {
+	return t.Do(ctx, emit), nil
 }
 
 // If a reply fails, the calls that it had started are cancelled and awaited, and leave no trace.
@@ -328,7 +336,7 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 				if ex.Limit == 1 {
 					limits.Calls = rnd.IntN(6)
 				}
-				a := &pawl.Agent{Model: slowly(replies...), Tools: tools, Limits: limits, Executor: ex,
+				a := &pawl.Agent{Model: slowly(replies...), Tools: tools, Limits: limits, Parallel: ex,
 					Middleware: []pawl.Middleware{denies(func(c llm.ToolCall) bool { return c.Name == "denied" })}}
 				begin := time.Now()
 				events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
@@ -389,20 +397,6 @@ func TestWholeRepliesBeginNothingEarly(t *testing.T) {
 	})
 }
 
-// inTurn is a custom executor that starts calls as Parallel does and executes them one after
-// another.
-type inTurn struct{ pawl.Parallel }
-
-func (inTurn) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return func(yield func(pawl.Event) bool) {
-		more := true
-		emit := func(e pawl.Event) { more = more && yield(e) }
-		for _, t := range tasks {
-			emit(t.Completed(t.Do(ctx, emit)))
-		}
-	}
-}
-
 // A call that started early and waits for its reply holds a slot that earlier calls may need. It
 // must continue as soon as the reply is complete, before any earlier call has ended.
 func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
@@ -415,8 +409,7 @@ func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 			}
 		},
 	}
-	executors := map[string]pawl.Executor{"one": pawl.Parallel{Limit: 1}, "two": pawl.Parallel{Limit: 2},
-		"in turn": inTurn{pawl.Parallel{Limit: 10}}}
+	executors := map[string]pawl.Parallel{"one": {Limit: 1}, "two": {Limit: 2}}
 	for how, wait := range waits {
 		for with, executor := range executors {
 			synctest.Test(t, func(t *testing.T) {
@@ -434,7 +427,7 @@ func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 				}
 				after := append(slices.Repeat([]time.Duration{ms}, len(parts)), time.Second)
 				a := &pawl.Agent{Model: slowly(written{Parts: parts, After: after}),
-					Tools: []pawl.Toolset{says("write", "done"), pure}, Executor: executor}
+					Tools: []pawl.Toolset{says("write", "done"), pure}, Parallel: executor}
 				begin := time.Now()
 				events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 				if took := time.Since(begin); err != nil || took != time.Second+20*ms {

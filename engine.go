@@ -33,14 +33,24 @@ type Engine struct {
 	// middleware, which may read clocks. nil means that a runs unchanged.
 	Bind func(a *Agent, run llm.Key) *Agent
 
-	// Replays means that the bound Executor stores the outcome of a call under Task.Key, and
-	// returns the stored outcome (Task.Replayed) instead of executing the call again. It also means
+	// Replays means that the outcome of a call is stored under Task.Key, and that Begin or the bound
+	// Executor returns it (Task.Replayed) instead of executing the call again. It also means
 	// that nested calls (Invocation.Do, agents as tools) can wait for an answer: the call around
 	// them then becomes pending, and is executed again from its beginning when the run is resumed
 	// with a Decision. The usage of such a call is counted once, when it has ended.
 	//
 	// The executor sets Task.Since to the same time each time the call arrives.
 	Replays bool
+
+	// Begin is called before the calls of one step, or of one Invocation.Do, are executed. It returns
+	// their stored executions by index; a nil element, and a nil slice, mean that the call is
+	// executed. done is called when all of them have ended. nil means that nothing is stored.
+	Begin func(ctx context.Context, tasks []Task) (stored []*Execution, done func())
+
+	// Schedule executes tasks in place of goroutines of this process: it calls do for each, in the
+	// order of Parallel.Order, and returns when all have ended. Task.Do then uses no goroutine, and
+	// what Begin returns is not used. nil means goroutines.
+	Schedule func(ctx context.Context, tasks []Task, do func(ctx context.Context, t Task) Execution)
 
 	// Intend stores the intent to execute a call. It is called before each attempt, except for
 	// tools with EffectCompose, after every check has passed. For a write of a tool with
@@ -81,25 +91,6 @@ func engineIn(ctx context.Context) Engine {
 		return *e
 	}
 	return Engine{}
-}
-
-// executorWrapper is an Executor around another.
-type executorWrapper interface {
-	Unwrap() Executor
-}
-
-// parallelOf returns the Parallel that e is or wraps.
-func parallelOf(e Executor) (Parallel, bool) {
-	for {
-		switch x := e.(type) {
-		case Parallel:
-			return x, true
-		case executorWrapper:
-			e = x.Unwrap()
-		default:
-			return Parallel{}, false
-		}
-	}
 }
 
 // ErrDiverged is the error of Invocation.Do if a tool that is executed again makes another call
@@ -348,22 +339,22 @@ func (e *Engine) AllTools(ctx context.Context, a *Agent) ([]*Tool, error) {
 // with Engine.Attach. The limits of the run are enforced here: the call counts before do is called.
 // If a limit refuses the call, do is not called.
 //
-// do returns a record also if the transport fails. If the task was not sent, the outcome is
-// OutcomeError, with a Result for the model. If it was sent and no answer arrived, the outcome is
-// OutcomeUnknown: the run then asks whether the call took effect.
-func (t Task) RunRemote(do func(Task) Execution) Execution {
+// If the transport fails, do returns an error, as Executor.Do does; RunRemote returns it.
+func (t Task) RunRemote(do func(Task) (Execution, error)) (Execution, error) {
 	b := t.scope.budget
 	if err := b.charge(); err != nil {
 		w := &work{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
 		w.complete(context.Background(), llm.ToolResult{}, err)
-		return w.x
+		return w.x, nil
 	}
-	x := do(t)
-	if x.Attempts <= t.Attempt {
+
+	x, err := do(t)
+	if hadNoEffect(err) || err == nil && x.Attempts <= t.Attempt {
 		b.refund()
 	}
-	x.Index, x.local = t.Index, true
-	return x
+	x.Index = t.Index
+	x.local = true
+	return x, err
 }
 
 // Child returns inner, which a call of t made in another process, as an executable task.
@@ -383,8 +374,8 @@ func (t Task) Child(inner Task) Task {
 // the run. An agent as a tool is refused here, because its calls would be repeated with the call
 // around it: it runs where the run is (Tool.Inline).
 //
-// The run does not receive the events that Task.Do emits here, unless the Executor that sent the
-// task transports and yields them.
+// Task.Do emits the events of the call here, in their JSON form the same as in the process of the
+// run. The Executor that sent the task passes them to its emit.
 func (e *Engine) Attach(ctx context.Context, a *Agent, t Task) (Task, error) {
 	tools, err := e.AllTools(ctx, a)
 	if err != nil {
@@ -392,15 +383,14 @@ func (e *Engine) Attach(ctx context.Context, a *Agent, t Task) (Task, error) {
 	}
 
 	s := &scope{
-		tools:    tools,
-		executor: Parallel{},
-		slots:    &slots.Semaphore{Free: defaultParallel},
-		budget:   &budget{limits: new(Limits)},
-		engine:   *e,
-		canPend:  true,
-		watched:  true,
-		whole:    true,
-		remote:   true,
+		tools:   tools,
+		slots:   &slots.Semaphore{Free: defaultParallel},
+		budget:  &budget{limits: new(Limits)},
+		engine:  *e,
+		canPend: true,
+		watched: true,
+		whole:   true,
+		remote:  true,
 	}
 	_, s.layers, _, _ = wrapped(a.Model, a.Middleware)
 	if e.Bind != nil {

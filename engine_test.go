@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/conversation"
@@ -31,16 +33,8 @@ func (e *noting) engine(run string) *pawl.Engine {
 func (e *noting) bind(a *pawl.Agent, _ llm.Key) *pawl.Agent {
 	e.bound = append(e.bound, a.Name)
 	b := *a
-	b.Executor = wrapping{pawl.Parallel{Limit: 3}}
+	b.Executor = here
 	return &b
-}
-
-// wrapping is an executor that wraps another executor.
-type wrapping struct{ inner pawl.Executor }
-
-func (x wrapping) Unwrap() pawl.Executor { return x.inner }
-func (x wrapping) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return x.inner.Execute(ctx, tasks)
 }
 
 func (e *noting) intend(_ context.Context, t pawl.Task, c llm.ToolCall, tool *pawl.Tool, attempt int) error {
@@ -118,48 +112,62 @@ func TestIdempotencyKeysOfRuns(t *testing.T) {
 }
 
 // remote is an Executor that sends its tasks through JSON to another process, which attaches them.
+// The events of the calls return the same way.
 type remote struct {
 	agent  *pawl.Agent
 	engine *pawl.Engine
-	kinds  []pawl.EventKind // that the other process emitted
 }
 
-func (x *remote) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return func(yield func(pawl.Event) bool) {
-		for _, t := range tasks {
-			b, err := json.Marshal(t)
-			if err != nil {
+func (x *remote) Do(ctx context.Context, t pawl.Task, emit func(pawl.Event)) (pawl.Execution, error) {
+	return t.RunRemote(func(t pawl.Task) (done pawl.Execution, err error) {
+		task, err := json.Marshal(t)
+		if err != nil {
+			return done, err
+		}
+
+		execution, err := x.there(ctx, task, func(event []byte) {
+			var e pawl.Event
+			if err := json.Unmarshal(event, &e); err != nil {
 				panic(err)
 			}
-			done := t.RunRemote(func(pawl.Task) pawl.Execution { return x.there(ctx, b) })
-			if !yield(t.Completed(done)) {
-				return
-			}
+			emit(e)
+		})
+		if err != nil {
+			return done, err
 		}
-	}
+		return done, json.Unmarshal(execution, &done)
+	})
 }
 
 // there executes a task in the other process.
-func (x *remote) there(ctx context.Context, task []byte) pawl.Execution {
+func (x *remote) there(ctx context.Context, task []byte, send func(event []byte)) ([]byte, error) {
 	var t pawl.Task
 	if err := json.Unmarshal(task, &t); err != nil {
-		panic(err)
+		return nil, err
 	}
 	t, err := x.engine.Attach(ctx, x.agent, t)
 	if err != nil {
-		panic(err)
+		return nil, err
 	}
-	return t.Do(ctx, func(e pawl.Event) { x.kinds = append(x.kinds, e.Kind) })
+
+	done := t.Do(ctx, func(e pawl.Event) {
+		b, err := json.Marshal(e)
+		if err != nil {
+			panic(err)
+		}
+		send(b)
+	})
+	return json.Marshal(done)
 }
 
 // A task that another process attaches has the tools and policies of the agent, the ID of the run,
-// the conversation that the engine knows, and its events.
+// and the conversation that the engine knows. Its events are the same as in this process.
 func TestAttach(t *testing.T) {
 	keys := map[string]bool{}
 	agent := func() *pawl.Agent {
 		act := does("act", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			v := pawl.InvocationFrom(ctx)
-			v.Emit("half", nil)
+			v.Emit("half", json.RawMessage(`{"n":1}`))
 			keys[v.IdempotencyKey()] = true
 			known := conversation.Of(ctx)
 			if len(known) == 0 {
@@ -167,29 +175,40 @@ func TestAttach(t *testing.T) {
 			}
 			return llm.TextResult(known[0].Text()), nil
 		})
+		act.Effect = pawl.EffectWrite
 		return &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("done")), Tools: []pawl.Toolset{act}}
 	}
 	known := func() []llm.Message { return []llm.Message{llm.User("the whole story")} }
-	x := &remote{agent: agent(), engine: &pawl.Engine{Run: "r1", Conversation: known}}
-	here := agent()
-	here.Executor = x
+	remotely := agent()
+	remotely.Executor = &remote{agent: agent(), engine: &pawl.Engine{Run: "r1", Conversation: known}}
 
 	ctx := pawl.WithEngine(t.Context(), &pawl.Engine{Run: "r1"})
-	res, err := here.Run(ctx, llm.User("go"))
+	events, res, err := collect(remotely.Stream(ctx, llm.User("go")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := res.Steps[0].Executions[0].Result.Text(); got != "the whole story" {
 		t.Errorf("the call reads the conversation %q", got)
 	}
-	if want := []pawl.EventKind{pawl.EventCallStarted, pawl.EventProgress}; !slices.Equal(x.kinds, want) {
-		t.Errorf("the events are %v, want %v", x.kinds, want)
-	}
 
-	// The same call in the process of the run has the same key.
-	if _, err := agent().Run(ctx, llm.User("go")); err != nil || len(keys) != 1 {
+	// The same call in the process of the run has the same key and the same events.
+	local, _, err := collect(agent().Stream(ctx, llm.User("go")))
+	if err != nil || len(keys) != 1 {
 		t.Errorf("%v; the idempotency keys are %v", err, keys)
 	}
+	if diff := cmp.Diff(ofCall(events), ofCall(local)); diff != "" {
+		t.Errorf("the events of the call in another process differ: %s", diff)
+	}
+}
+
+// ofCall returns the events of the call run/1/0, in short.
+func ofCall(events []pawl.Event) (all []string) {
+	for _, e := range events {
+		if e.Path == "run/1/0" {
+			all = append(all, fmt.Sprint(e.Kind, " ", e.Run, " ", e.Step, " ", e.Attempt, " ", e.Text, " ", string(e.Data)))
+		}
+	}
+	return all
 }
 
 // Task.Do without a receiver of events executes the call.

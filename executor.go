@@ -1,36 +1,48 @@
 package pawl
 
-// executor.go: Executor and Parallel: the calls of one step, in order or together.
+// executor.go: Executor, where a call is executed, and Parallel: the calls of one step, in order or
+// together.
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"iter"
-	"slices"
 	"sync"
 	"time"
 )
 
-// Executor executes the tool calls of one step.
+// Executor decides where a call is executed: in this process, or on another machine. When a call is
+// executed is the run's concern: it keeps the order of calls and the limit of calls at the same
+// time (Agent.Parallel), and emits call_completed.
 //
-// Execute yields the events of those calls as they happen, among them exactly one call_completed
-// per task, on the goroutine that ranges over the sequence. When the sequence ends, every call has
-// ended. If the caller breaks out of the range, Execute cancels the remaining calls and waits for
-// them. An Executor must be safe for concurrent use.
-//
-// The run checks what Execute yields. After a fault it stops with StopFailed and an *ExecutorError.
-// pawltest.TestExecutor tests an implementation.
-//
-// Most programs use Parallel. Implement Executor to run calls on another machine: call Task.Do
-// there, and yield Task.Completed here.
+// Most programs need none. An Executor for other machines sends the Task there, calls Engine.Attach
+// and Task.Do in that process, and returns the Execution here. Task.RunRemote adds the limits of the
+// run. pawltest.TestExecutor tests an implementation.
 type Executor interface {
-	Execute(ctx context.Context, tasks []Task) iter.Seq[Event]
+	// Do executes the call of t and returns its Execution, when the call has ended. It is called
+	// from several goroutines at the same time, once for each call. When ctx ends, Do cancels the
+	// call and returns soon.
+	//
+	// emit receives the events of the call and of what is nested in it, in their order. It is never
+	// nil, may be called from several goroutines, and does nothing after Do has returned. Do does
+	// not emit the call_completed of t.
+	//
+	// An error means that the call was not sent, or that no outcome of it arrived. The Execution is
+	// then ignored. If the error is a *delivery.Error with NotSent or Refused, the call had no
+	// effect, and fails with a result for the model. After any other error it may have had one: a
+	// call of a tool with EffectWrite becomes a question, and any other call fails. If ctx has
+	// ended, a call that had no effect stays open.
+	//
+	// The run checks the Execution. Its Key and its Call.ID are those of t, its Outcome is on the
+	// list, and the emitted events belong to the call; otherwise the run stops with StopFailed and
+	// an *ExecutorError. An execution with OutcomeUnknown, or with OutcomePending unless
+	// t.HeldBy is set, has its question in Pending. Where it is missing, the run asks whether the
+	// call took effect.
+	Do(ctx context.Context, t Task, emit func(Event)) (Execution, error)
 }
 
-// Parallel executes the calls of a step in parallel, except for calls that wait for earlier ones:
-// see Effect. A waiting call takes no goroutine and no place in Limit. A single call of a tool with
-// EffectPure runs on the caller's goroutine.
+// Parallel says how the calls of a step are executed: in parallel, except for calls that wait for
+// earlier ones (Effect). A waiting call takes no goroutine and no place in Limit.
 type Parallel struct {
 	// Limit is the number of tools that a run executes at the same time, nested calls included.
 	// 0 means 10.
@@ -45,12 +57,11 @@ type Parallel struct {
 	// each time.
 	StopOnBlock bool
 
-	// NoEarly means that no call starts before its reply is complete. Otherwise, in a streamed run,
-	// calls with EffectRead or EffectPure start while the model is still writing the reply.
+	// NoEarly means that no call starts before its reply is complete. Otherwise, in a streamed run
+	// without an Executor, calls with EffectRead or EffectPure start while the model is still
+	// writing the reply.
 	NoEarly bool
 }
-
-var _ Executor = Parallel{}
 
 const defaultParallel = 10
 
@@ -64,55 +75,84 @@ func (p Parallel) limit() int {
 // errFailFast is the cause with which FailFast cancels the other calls of a step.
 var errFailFast = errors.New("another call of this step failed")
 
-// Execute executes tasks.
-func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
-	return func(yield func(Event) bool) {
-		if len(tasks) == 1 && tasks[0].earlyCall == nil {
-			// A single call that only computes cannot be abandoned: a goroutine would cost more
-			// than most such calls.
-			if tool := tasks[0].Tool(); tool == nil || tool.Effect == EffectPure && tool.Timeout <= 0 {
-				p.alone(ctx, &tasks[0], yield)
-				return
-			}
-		}
-		if len(tasks) > 0 { // a copy: pass changes tasks while the caller may read its own
-			p.together(ctx, slices.Clone(tasks), yield)
-		}
+// execute executes the calls of one step, or of one Invocation.Do, and returns their executions in
+// call order. All calls have ended when it returns, except for tools that ignored the end of their
+// context: these are abandoned after a grace period. emit receives the events on this goroutine.
+func (s *scope) execute(ctx context.Context, tasks []Task, emit func(Event)) []Execution {
+	if len(tasks) == 0 {
+		return nil
 	}
+	stored, done := s.stored(ctx, tasks)
+	defer done()
+
+	execs := make([]Execution, len(tasks))
+	complete := func(i int, x *Execution) {
+		execs[i] = *x
+		execs[i].Index = i
+		emit(tasks[i].completed(&execs[i]))
+	}
+	switch {
+	case s.engine.Schedule != nil:
+		s.engine.Schedule(ctx, tasks, func(ctx context.Context, t Task) Execution {
+			x := t.by(ctx, s.executor, emit)
+			complete(t.Index, &x)
+			return x
+		})
+	case s.executor == nil && stored == nil && len(tasks) == 1 && tasks[0].isShort():
+		complete(0, s.parallel.alone(ctx, &tasks[0], emit))
+	default:
+		newBatch(ctx, s, tasks).run(stored, emit, complete)
+	}
+	return settle(ctx, tasks, execs)
+}
+
+// stored returns the executions of tasks that the engine has stored, by their index. nil means none.
+func (s *scope) stored(ctx context.Context, tasks []Task) (execs []*Execution, done func()) {
+	if begin := s.engine.Begin; begin != nil {
+		return begin(ctx, tasks)
+	}
+	return nil, func() {}
+}
+
+// isShort reports whether a goroutine of its own would cost more than most such calls: the call only
+// computes, and has no time limit after which it is abandoned.
+func (t *Task) isShort() bool {
+	if t.earlyCall != nil {
+		return false
+	}
+	tool := t.Tool()
+	return tool == nil || tool.Effect == EffectPure && tool.Timeout <= 0
 }
 
 // alone executes t on this goroutine.
-func (p Parallel) alone(ctx context.Context, t *Task, yield func(Event) bool) {
+func (p Parallel) alone(ctx context.Context, t *Task, emit func(Event)) *Execution {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var mu sync.Mutex // a tool may emit from goroutines of its own
-	more := true
-	emit := func(e Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		if more && !yield(e) {
-			more = false
-			cancel(nil)
-		}
-	}
-	x := t.do(ctx, emit)
+	events := &callEvents{task: t, out: emit} // a tool may emit from goroutines of its own
+	x := (&work{task: t}).run(ctx, events.emit)
 	if p.FailFast && x.Outcome.Failed() && x.Ends == "" {
 		x.Ends = StopFailed
 	}
-	emit(t.completed(x))
+	return x
 }
 
-// together executes tasks on up to Limit goroutines. All calls have ended when it returns, except
-// for tools that ignored the end of their context: these are abandoned after a grace period.
-func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) bool) {
-	b := &batch{Parallel: p, tasks: tasks, works: make([]work, len(tasks)), rest: len(tasks),
-		events: make(chan completion, len(tasks)), over: make(chan struct{})}
+// newBatch returns the batch of tasks, which are of s.
+func newBatch(ctx context.Context, s *scope, tasks []Task) *batch {
+	b := &batch{
+		Parallel: s.parallel,
+		executor: s.executor,
+		tasks:    tasks,
+		works:    make([]work, len(tasks)),
+		rest:     len(tasks),
+		events:   make(chan completion, len(tasks)),
+		over:     make(chan struct{}),
+	}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.emit = func(e Event) { b.send(completion{Event: e}) }
-	defer b.cancel(nil)
 	if len(tasks) > 1 {
-		b.turns = p.turns(tasks)
+		b.turns = s.parallel.turns(tasks)
 	}
+
 	for i := range tasks {
 		w := &b.works[i]
 		if tasks[i].earlyCall != nil {
@@ -120,22 +160,24 @@ func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) 
 			w.taken = true
 			continue
 		}
-		w.task, w.ctx = &tasks[i], b.ctx
+		w.task = &tasks[i]
+		w.ctx = b.ctx
 		w.end = func(x *Execution) { b.done(i, x, w.state.Load() == workAbandoned) }
 	}
-	b.run(yield)
+	return b
 }
 
 // batch is the tasks of one step during their execution.
 type batch struct {
 	Parallel
-	ctx    context.Context // ends when together returns
-	cancel context.CancelCauseFunc
-	tasks  []Task
-	works  []work // one per task; unused for a task that started early
-	emit   func(Event)
-	events chan completion
-	over   chan struct{} // closed when no event is received any more
+	executor Executor        // nil means that the calls are executed here
+	ctx      context.Context // ends when run returns
+	cancel   context.CancelCauseFunc
+	tasks    []Task
+	works    []work // one per task; unused for a task that started early
+	emit     func(Event)
+	events   chan completion
+	over     chan struct{} // closed when no event is received any more
 
 	rest int // tasks that did not start early
 
@@ -153,42 +195,49 @@ type completion struct {
 	index int // of that task
 }
 
-// run executes the tasks and yields their events.
-func (b *batch) run(yield func(Event) bool) {
-	defer func() { // the tasks have ended, or yield has panicked
+// run executes the tasks that have no stored execution. It passes their events to emit, and the
+// executions of all tasks to complete.
+func (b *batch) run(stored []*Execution, emit func(Event), complete func(int, *Execution)) {
+	defer func() { // the tasks have ended, or emit has panicked
 		b.cancelEarly()
 		close(b.over)
+		b.cancel(nil)
 	}()
-	more := true
-	emit := func(e Event) {
-		if more && !yield(e) {
-			more = false
-			b.cancel(nil)
-		}
-	}
 	left := len(b.tasks)
-	complete := func(i int, x *Execution) {
+	ended := func(i int, x *Execution) {
 		left--
-		emit(b.tasks[i].completed(x))
+		complete(i, x)
 	}
+
 	// Early calls count towards the limit until they have ended.
 	b.mu.Lock()
 	b.running = left - b.rest
+	for i, x := range stored {
+		b.works[i].taken = b.works[i].taken || x != nil
+	}
 	b.grow()
 	b.mu.Unlock()
 	if b.rest < left {
-		b.joinEarly(emit, complete)
+		b.joinEarly(emit, ended)
 	}
-	for ended := b.ctx.Done(); left > 0; {
+	for i, x := range stored {
+		if x != nil {
+			b.settled(x)
+			ended(i, x)
+			b.pass(i, x, false)
+		}
+	}
+
+	for over := b.ctx.Done(); left > 0; {
 		select {
 		case e := <-b.events:
 			if e.ends {
-				complete(e.index, e.Execution)
+				ended(e.index, e.Execution)
 			} else {
 				emit(e.Event)
 			}
-		case <-ended:
-			ended = nil
+		case <-over:
+			over = nil
 			b.cancelEarly()
 			go b.abandonLate()
 		}
@@ -273,13 +322,31 @@ func (b *batch) take(first bool) int {
 // one: short calls are over before many workers have started.
 func (b *batch) work() {
 	for i := b.take(true); i >= 0; i = b.take(false) {
+		if b.executor != nil {
+			b.workBy(i)
+			continue
+		}
 		if !b.works[i].execute(b.emit) {
 			return // abandoned; another worker has replaced this goroutine
 		}
 	}
 }
 
-// send sends an event to run, unless run has ended early because yield panicked.
+// workBy executes task i by the Executor, which may end this goroutine, as t.FailNow does.
+func (b *batch) workBy(i int) {
+	returned := false
+	defer func() {
+		if !returned {
+			x := b.tasks[i].faulty("it ended the goroutine of the call; return the Execution")
+			b.done(i, &x, true)
+		}
+	}()
+	x := b.tasks[i].by(b.ctx, b.executor, b.emit)
+	returned = true
+	b.done(i, &x, false)
+}
+
+// send sends an event to run, unless run has ended early because emit panicked.
 func (b *batch) send(e completion) {
 	select {
 	case b.events <- e:
@@ -291,7 +358,7 @@ func (b *batch) send(e completion) {
 // goroutine of one.
 func (b *batch) done(i int, x *Execution, freed bool) {
 	b.settled(x)
-	b.send(completion{b.tasks[i].completed(x), true, i})
+	b.send(completion{Event{Execution: x}, true, i})
 	b.pass(i, x, freed)
 }
 
@@ -361,8 +428,8 @@ func (t *Task) rank() rank {
 // Tool.Concurrent and Tool.Serial. Tasks that these wait for are not repeated. nil means that no
 // task waits. With StopOnBlock each task waits for the task before it.
 //
-// An Executor keeps the order: a task starts when the tasks that it waits for have ended. If one of
-// them has an open question instead, or is held itself, Task.HeldBy names the call in question.
+// Engine.Schedule keeps the order: a task starts when the tasks that it waits for have ended. If one
+// of them has an open question instead, or is held itself, Task.HeldBy names the call in question.
 func (p Parallel) Order(tasks []Task) (before [][]int) {
 	add := func(i, j int) {
 		if before == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"runtime"
 	"slices"
 	"strconv"
@@ -42,7 +41,7 @@ func TestResultsStandInCallOrder(t *testing.T) {
 		calls = append(calls, llm.ToolCall{Name: "f", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))})
 	}
 	res, err := step(t, t.Context(), &pawl.Agent{Model: together(calls...), Tools: []pawl.Toolset{tool},
-		Executor: pawl.Parallel{Limit: n}})
+		Parallel: pawl.Parallel{Limit: n}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +99,7 @@ func TestTenPlansOfTenShareTenSlots(t *testing.T) {
 			}
 			begin := time.Now()
 			res, err := step(t, t.Context(), &pawl.Agent{Model: together(plans...),
-				Tools: []pawl.Toolset{leaf, plan}, Executor: pawl.Parallel{Limit: limit}})
+				Tools: []pawl.Toolset{leaf, plan}, Parallel: pawl.Parallel{Limit: limit}})
 			if err != nil || res.Stop != pawl.StopAnswer {
 				t.Fatalf("got %s, %v", res.Stop, err)
 			}
@@ -286,8 +285,9 @@ func TestEventsOfACallStandInOrder(t *testing.T) {
 // A custom executor gets tasks that are plain data, and may execute them in any way.
 func TestAnExecutorOfOnesOwn(t *testing.T) {
 	var seen []string
-	a := &pawl.Agent{Name: "ann", Model: together(named("a", "b")...),
-		Tools: []pawl.Toolset{says("a", "1"), says("b", "2")}, Executor: backwards(func(task pawl.Task) {
+	a := &pawl.Agent{Name: "ann", Model: together(named("a", "b")...), Parallel: pawl.Parallel{Limit: 1},
+		Tools: []pawl.Toolset{says("a", "1"), says("b", "2")},
+		Executor: by(func(ctx context.Context, task pawl.Task, emit emitter) (pawl.Execution, error) {
 			var back pawl.Task
 			if err := json.Unmarshal([]byte(jsonOf(t, task)), &back); err != nil {
 				t.Error(err)
@@ -297,30 +297,17 @@ func TestAnExecutorOfOnesOwn(t *testing.T) {
 			if x := back.Do(t.Context(), func(pawl.Event) {}); x.Outcome != pawl.OutcomeError || x.Result.Text() == "" {
 				t.Errorf("a task away from its run: got %+v", x)
 			}
+			return task.Do(ctx, emit), nil
 		})}
 	res, err := step(t, t.Context(), a)
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Errorf("got %s, %v", res.Stop, err)
 	}
-	if diff := cmp.Diff(seen, []string{"ann run 1 run/1/1 1 b", "ann run 1 run/1/0 0 a"}); diff != "" {
+	if diff := cmp.Diff(seen, []string{"ann run 1 run/1/0 0 a", "ann run 1 run/1/1 1 b"}); diff != "" {
 		t.Error(diff)
 	}
 	if got := say(res.Messages[2:3]); got != "tool: c0 = 1\ntool: c1 = 2\n" {
 		t.Errorf("got %s", got)
-	}
-}
-
-// backwards executes tasks from the last to the first.
-type backwards func(pawl.Task)
-
-func (b backwards) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return func(yield func(pawl.Event) bool) {
-		more := true
-		for i := len(tasks) - 1; i >= 0; i-- {
-			b(tasks[i])
-			x := tasks[i].Do(ctx, func(e pawl.Event) { more = more && yield(e) })
-			more = more && yield(tasks[i].Completed(x))
-		}
 	}
 }
 
@@ -360,33 +347,4 @@ func TestManyRunsOfOneAgentAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// Parallel does not change the tasks that it is given: an executor around it may read them.
-func TestParallelLeavesItsTasks(t *testing.T) {
-	var seen []string
-	a := &pawl.Agent{Model: together(named("a", "b")...), Tools: []pawl.Toolset{says("a", "1"), says("b", "2")},
-		Middleware: []pawl.Middleware{pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
-			return c, pawl.BlockError("no")
-		})},
-		Executor: executorFunc(func(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-			return func(yield func(pawl.Event) bool) {
-				for e := range (pawl.Parallel{Limit: 1, StopOnBlock: true}).Execute(ctx, tasks) {
-					for _, task := range tasks {
-						seen = append(seen, task.Refuse)
-					}
-					if !yield(e) {
-						return
-					}
-				}
-			}
-		})}
-	res, err := step(t, t.Context(), a)
-	want := []pawl.Outcome{pawl.OutcomeBlocked, pawl.OutcomeSkipped}
-	if diff := cmp.Diff(outcomes(res), want); err != nil || diff != "" {
-		t.Errorf("%v, outcomes %s", err, diff)
-	}
-	if len(seen) == 0 || strings.Join(seen, "") != "" {
-		t.Errorf("its tasks became %q", seen)
-	}
 }

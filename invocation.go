@@ -207,15 +207,8 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 	if err != nil {
 		return nil, err
 	}
-	seam := newSeam(tasks)
-	for e := range t.scope.executor.Execute(ctx, tasks) {
-		if e.Execution != nil {
-			seam.accept(e.Execution)
-		}
-		v.send(e)
-	}
-	out := seam.executions(ctx)
-	return out, v.collect(ctx, seam)
+	execs := t.scope.execute(ctx, tasks, v.send)
+	return execs, v.collect(ctx, execs)
 }
 
 // nested returns the tasks of nested calls. Their keys continue the numbers of earlier nested
@@ -249,8 +242,7 @@ func (v *Invocation) nested(inner *scope, calls []llm.ToolCall) ([]Task, error) 
 
 // collect adds the usage, the values and the open questions of nested calls to the call. The error
 // is the error of Do.
-func (v *Invocation) collect(ctx context.Context, seam *seam) error {
-	nested := seam.execs
+func (v *Invocation) collect(ctx context.Context, nested []Execution) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.sealed {
@@ -269,7 +261,7 @@ func (v *Invocation) collect(ctx context.Context, seam *seam) error {
 			}
 			v.set = merged(v.set, x.Values)
 		}
-		if x := seam.ending(); x != nil {
+		if x := ending(nested); x != nil {
 			v.ends = x
 			return x.control()
 		}

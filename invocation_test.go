@@ -181,7 +181,7 @@ func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 		wrong.Effect = pawl.EffectWrite
 		begin := time.Now()
 		x, _, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{wrong, says("leaf", "")},
-			Executor: pawl.Parallel{Limit: 1}}, call("", "wrong", "{}"))
+			Parallel: pawl.Parallel{Limit: 1}}, call("", "wrong", "{}"))
 		if fault == nil || !strings.Contains(fault.Error(), "Compose") || x.Outcome != pawl.OutcomeError ||
 			time.Since(begin) != 0 {
 			t.Errorf("got %v, %s after %v", fault, x.Outcome, time.Since(begin))
@@ -196,7 +196,7 @@ func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 			return c, err
 		})
 		one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{wrong, says("leaf", "")},
-			Executor: pawl.Parallel{Limit: 1}, Middleware: []pawl.Middleware{asks}}, call("", "wrong", "{}"))
+			Parallel: pawl.Parallel{Limit: 1}, Middleware: []pawl.Middleware{asks}}, call("", "wrong", "{}"))
 		if len(xs) != 1 || xs[0].Outcome != pawl.OutcomeOK {
 			t.Errorf("a middleware's call: got %+v", xs)
 		}
@@ -271,7 +271,7 @@ func TestACallInsideEndsTheRun(t *testing.T) {
 				return llm.TextResult("never mind"), nil
 			})
 			m := script.New(script.Call("plan", nil), script.Say("done"))
-			a := &pawl.Agent{Model: m, Executor: test.ex, Tools: []pawl.Toolset{plan, says("ok", "fine"), does("inner", test.inner),
+			a := &pawl.Agent{Model: m, Parallel: test.ex, Tools: []pawl.Toolset{plan, says("ok", "fine"), does("inner", test.inner),
 				does("count", func(context.Context, llm.ToolCall) (llm.ToolResult,
 					error) {
 					more++

@@ -209,7 +209,7 @@ func TestLimits(t *testing.T) {
 			var ran atomic.Int64
 			m := script.New(test.turns...)
 			a := &pawl.Agent{Model: catalog.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits,
-				Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
+				Parallel: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
 					does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 						ran.Add(1)
 						return llm.TextResult("x"), nil
@@ -406,7 +406,7 @@ func TestFailingWithVariedArguments(t *testing.T) {
 		for way, run := range ways {
 			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turns...),
 				Tools:  []pawl.Toolset{fails(test.fails), says("ok", "fine")},
-				Limits: pawl.Limits{LoopThreshold: test.limit}, Executor: pawl.Parallel{Limit: 1}}, llm.User("go"))
+				Limits: pawl.Limits{LoopThreshold: test.limit}, Parallel: pawl.Parallel{Limit: 1}}, llm.User("go"))
 			told := 0
 			for i, s := range res.Steps {
 				if len(s.Executions) > 0 && strings.Contains(s.Executions[0].Result.Text(), "nothing worked in between") && told == 0 {

@@ -20,7 +20,7 @@ import (
 // It starts no goroutine, reads no clock and no random number, and depends only on messages,
 // replies and executions. So the same loop runs in memory, with a journal, and as a workflow: an
 // engine replaces the model and the executor. Early start (early.go) is the exception: it starts
-// calls from here, and only if the executor is a Parallel.
+// calls from here, and only if the agent has no Executor.
 func (r *run) loop(ctx context.Context) (StopReason, error) {
 	var resp *llm.Response // nil before the first request: open calls are of an earlier run
 	for {
@@ -33,19 +33,12 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 				return r.limit(reached{"rounds", "the rounds are used up; the calls of the last reply are handed back"})
 			}
 			r.noticeUnstated(tasks)
-			seam := newSeam(tasks)
-			for ev := range r.scope.executor.Execute(ctx, tasks) {
-				if ev.Execution != nil {
-					seam.accept(ev.Execution)
-				}
-				r.emit(ev)
-			}
-			execs := seam.executions(ctx) // in call order
+			execs := r.scope.execute(ctx, tasks, r.emit)
 
 			// Observe: append the results to the conversation.
 			ended := r.observe(ctx, execs)
 			r.record(Step{Response: resp, Executions: execs})
-			if x := seam.ending(); x != nil {
+			if x := ending(execs); x != nil {
 				return r.finished(x)
 			}
 			switch {

@@ -125,7 +125,14 @@ func (f *faults) addIf(condition bool, field, text string) {
 // prepare checks the agent, and sets what the run has of it: its model, tools and output.
 func (r *run) prepare(ctx context.Context, o runOptions, f *faults) {
 	a := r.agent
-	r.scope = scope{executor: a.Executor, engine: o.engine, canPend: true, whole: o.whole, watched: o.emit != nil}
+	r.scope = scope{
+		parallel: a.Parallel,
+		executor: a.Executor,
+		engine:   o.engine,
+		canPend:  true,
+		whole:    o.whole,
+		watched:  o.emit != nil,
+	}
 	var err error
 	r.setup.model, r.scope.layers, r.setup.pricer, err = wrapped(a.Model, a.Middleware)
 	if err != nil {
@@ -136,9 +143,6 @@ func (r *run) prepare(ctx context.Context, o runOptions, f *faults) {
 	for _, name := range slices.Sorted(maps.Keys(a.Settings.Options)) {
 		o := a.Settings.Options[name]
 		f.addIf(len(o) > 0 && !jsonscan.IsObject(o), "Settings.Options["+name+"]", `not a JSON object, such as {"seed":7}`)
-	}
-	if r.scope.executor == nil {
-		r.scope.executor = Parallel{}
 	}
 	r.addTools(ctx, a.tools(ctx, o.check, f), o, f)
 	if costs := a.Limits.Cost > 0 || o.check != nil && o.check.costs; err == nil && costs && !r.priced() {
@@ -217,8 +221,8 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faul
 		}
 	}
 	r.scope.tools, r.setup.specs, r.setup.deferred = tools, specs(tools), newDeferred(tools, a.Choice)
-	if p, ok := r.scope.executor.(Parallel); ok && !o.whole && slices.ContainsFunc(tools, startsEarly) {
-		r.setup.starter = &p
+	if r.scope.executor == nil && !o.whole && slices.ContainsFunc(tools, startsEarly) {
+		r.setup.starter = &r.scope.parallel
 	}
 }
 
@@ -239,10 +243,7 @@ func (r *run) join() {
 		r.scope.depth, around = b.Depth, b.around(r.res.Spent)
 	}
 	r.own.open(&r.agent.Limits, r.res.Spent, around)
-	r.slots.Free = defaultParallel
-	if p, ok := parallelOf(r.scope.executor); ok {
-		r.slots.Free = p.limit()
-	}
+	r.slots.Free = r.scope.parallel.limit()
 	r.scope.slots = &r.slots
 }
 

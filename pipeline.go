@@ -25,23 +25,48 @@ import (
 //	▶ approval ▶ middleware around approved calls ▶ budget ▶ slot ▶ timeout, retry
 //	▶ run, recover ▶ the way back through the middleware ▶ truncate ▶ result
 //
-// Do never fails: failures are recorded in the Execution, and its Result is worded for the model.
-// It passes events to emit, also from goroutines of the tool, but never after it has returned. nil
-// means no reader.
+// Do never fails: failures are recorded in the Execution, and its Result is worded for the model. A
+// tool that does not return when ctx ends, or after its Timeout, is abandoned: its goroutine still
+// runs. Do passes events to emit, also from goroutines of the tool, but never after it has
+// returned. nil means no reader.
 func (t Task) Do(ctx context.Context, emit func(Event)) Execution {
 	if emit == nil {
 		emit = func(Event) {}
 	}
-	return *t.do(ctx, emit)
+	w := &work{task: &t}
+	if t.runsHere() {
+		return *w.run(ctx, emit)
+	}
+
+	ended := make(chan *Execution, 1)
+	w.ctx = ctx
+	w.end = func(x *Execution) { ended <- x }
+	go w.execute(emit)
+	select {
+	case x := <-ended:
+		return *x
+	case <-ctx.Done():
+	}
+
+	grace := time.NewTimer(abandonGrace)
+	defer grace.Stop()
+	select {
+	case x := <-ended:
+		return *x
+	case <-grace.C:
+		w.abandon(nil)
+		return *<-ended
+	}
 }
 
-// do is Do without a copy of the Execution, which does not change any more.
-func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
-	if t.earlyCall != nil {
-		return t.earlyCall.follow(ctx, t, emit)
-	}
-	return (&work{task: t}).run(ctx, emit)
+// runsHere reports whether the call runs on the goroutine of its caller: it is short or is not
+// executed, or the run is a workflow, which has no goroutines.
+func (t *Task) runsHere() bool {
+	return t.scope == nil || t.inWorkflow() || t.Refuse != "" || t.isShort()
 }
+
+// inWorkflow reports whether the run is a workflow.
+func (t *Task) inWorkflow() bool { return t.scope != nil && t.scope.engine.Schedule != nil }
 
 // execute executes the call and completes it. It reports false if another goroutine has abandoned
 // the call in the meantime.

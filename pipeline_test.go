@@ -265,7 +265,7 @@ func TestAbortAndFinish(t *testing.T) {
 		t.Helper()
 		other = 0
 		return step(t, t.Context(), &pawl.Agent{Model: together(named(names...)...), Tools: tools, Middleware: mw,
-			Executor: pawl.Parallel{Limit: 1}})
+			Parallel: pawl.Parallel{Limit: 1}})
 	}
 	res, err := run(nil, "aborts", "other")
 	var te *pawl.ToolError

@@ -1,21 +1,23 @@
 package pawl
 
-// seam.go: the checks of what an Executor and a Model yield. llm.Response checks the parts of a
-// reply.
+// seam.go: the checks of what an Executor returns and of what a Model yields. llm.Response checks
+// the parts of a reply.
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"sync"
+	"time"
 
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 )
 
-// ExecutorError is the error of a run whose Executor broke its contract: a task has no completed
-// execution or several, or an execution belongs to no task, has another Call.ID than its task, or
-// an unknown outcome. The run stops with StopFailed. A call of a tool with EffectWrite that has no
-// valid execution is pending, because it may have taken effect.
+// ExecutorError is the error of a run whose Executor broke its contract: an execution belongs to
+// another call, has another Call.ID than its task, or an unknown outcome; or the Executor panicked,
+// or emitted an event that does not belong to its call. The run stops with StopFailed. A call of a
+// tool with EffectWrite that has no valid execution is pending, because it may have taken effect.
 type ExecutorError struct {
 	Key  llm.Key // of the call
 	Text string  // the fault, and what would be right
@@ -24,128 +26,199 @@ type ExecutorError struct {
 // Error returns the key of the call and the fault.
 func (e *ExecutorError) Error() string { return fmt.Sprintf("executor: call %s: %s", e.Key, e.Text) }
 
-// seam collects the executions of tasks from the events of an Executor. The Executor may be of the
-// program and in another process, so nothing that it yields is trusted.
-type seam struct {
-	tasks  []Task
-	execs  []Execution      // one for each task; no Key means none yet
-	faults []*ExecutorError // of each task; nil means none
-	stray  *Execution       // ends the run for an execution of no task; nil means none
+// DoBy executes the call by e, and checks what e returns as a run does. An Executor around another
+// one calls DoBy in place of e.Do. nil means Do. An execution with a fault has an *ExecutorError.
+func (t Task) DoBy(ctx context.Context, e Executor, emit func(Event)) Execution {
+	x := t.by(ctx, e, emit)
+	if x.Outcome == OutcomePending && len(x.Pending) == 0 && t.HeldBy == "" && ctx.Err() == nil {
+		t.ask(&x) // it has a tool: see fault
+	}
+	return x
 }
 
-func newSeam(tasks []Task) *seam {
-	return &seam{tasks: tasks, execs: make([]Execution, len(tasks))}
-}
-
-// accept records the execution of a call_completed event. Executions of nested calls are not
-// recorded: they are part of the execution of the call around them.
-func (s *seam) accept(x *Execution) {
-	i := s.place(x)
-	if i < 0 {
-		nested := slices.ContainsFunc(s.tasks, func(t Task) bool { return inOrUnder(x.Key, t.Key) })
-		if !nested {
-			s.strayed(x.Key)
-		}
-		return
+// by executes the call by e, and checks what e returns. The question of a call with OutcomePending
+// may be missing: see settle. nil means Do. A panic of e is a fault, except in a workflow, whose
+// coroutines end with panics.
+func (t *Task) by(ctx context.Context, e Executor, emit func(Event)) (x Execution) {
+	if e == nil {
+		return t.Do(ctx, emit)
 	}
 
-	key := s.tasks[i].Key
-	switch {
-	case s.execs[i].Key != "":
-		s.fault(i, &ExecutorError{key, "it is completed twice; yield one call_completed for each task"})
-		return
-	case x.Call.ID != s.tasks[i].Call.ID:
-		s.fault(i, &ExecutorError{key, fmt.Sprintf("its execution has the call ID %q, want %q", x.Call.ID, s.tasks[i].Call.ID)})
-		return
-	case !x.Outcome.known():
-		s.fault(i, &ExecutorError{key, fmt.Sprintf("its execution has the unknown outcome %q", x.Outcome)})
-		return
-	}
-	s.execs[i] = *x
-	s.execs[i].Index = i
-	s.execs[i].Result.CallID = x.Call.ID
-	s.execs[i].Result.Key = key
-}
-
-// strayed records the first execution of no task. It is the fault of none of the tasks, so that
-// their executions stay as they are.
-func (s *seam) strayed(key llm.Key) {
-	if s.stray != nil {
-		return
-	}
-	err := &ExecutorError{key, "it is completed, and no task has its key; yield Task.Completed"}
-	s.stray = &Execution{Key: key, Outcome: OutcomeError, Ends: StopFailed, Error: err.Error(), err: err}
-}
-
-// ending returns the execution that ends the run, after executions. nil means none.
-func (s *seam) ending() *Execution {
-	if s.stray != nil {
-		return s.stray
-	}
-	return ending(s.execs)
-}
-
-// place returns the index of the task with the key of x, or -1.
-func (s *seam) place(x *Execution) int {
-	if x.Index >= 0 && x.Index < len(s.tasks) && s.tasks[x.Index].Key == x.Key {
-		return x.Index
-	}
-	return slices.IndexFunc(s.tasks, func(t Task) bool { return t.Key == x.Key })
-}
-
-// fault records the first fault of task i.
-func (s *seam) fault(i int, err *ExecutorError) {
-	if s.faults == nil {
-		s.faults = make([]*ExecutorError, len(s.tasks))
-	}
-	if s.faults[i] == nil {
-		s.faults[i] = err
-	}
-}
-
-// executions returns the executions of all tasks, in call order, when the sequence of the Executor
-// has ended. The execution of a task with a fault ends the run.
-func (s *seam) executions(ctx context.Context) []Execution {
-	asked := false // an earlier call has an open question, which later calls may wait for
-	for i := range s.tasks {
-		t, x := &s.tasks[i], &s.execs[i]
-		switch {
-		case x.Key != "":
-		case ctx.Err() != nil && (s.faults == nil || s.faults[i] == nil):
-			// The Executor ended with the run. The call stays open, so that Resume executes it.
-			*x = t.unexecuted("Not run: the run was cancelled.")
-		default:
-			s.fault(i, &ExecutorError{t.Key, "it was not completed; yield one call_completed for each task"})
-			*x = t.unexecuted("No result: the call may have been executed.")
-			if tool := t.Tool(); tool != nil && tool.Effect.Assumed() == EffectWrite && !tool.Passive {
-				x.Outcome = OutcomeUnknown
+	events := &callEvents{task: t, out: emit}
+	if !t.inWorkflow() {
+		defer func() {
+			if v := recover(); v != nil {
+				events.end()
+				x = t.faulty("it panicked: %v", v)
 			}
+		}()
+	}
+	return t.checked(ctx, e, events)
+}
+
+// checked calls e, and checks what it returns and emits.
+func (t *Task) checked(ctx context.Context, e Executor, events *callEvents) Execution {
+	x, err := e.Do(ctx, *t, events.emit)
+	events.end()
+	if err != nil {
+		x = t.notExecuted(ctx, err)
+	} else if fault := t.fault(&x); fault != "" {
+		return t.faulty("%s", fault)
+	}
+
+	if x.Outcome.Settled() {
+		x.Result.CallID = t.Call.ID
+		x.Result.Key = t.Key
+	}
+	if x.Outcome == OutcomeUnknown && len(x.Pending) == 0 {
+		t.ask(&x)
+	}
+	if events.fault != "" {
+		x.endRun(events.fault)
+	}
+	return x
+}
+
+// fault returns what is wrong with x, an execution of t. Empty means nothing.
+func (t *Task) fault(x *Execution) string {
+	switch {
+	case x.Key == "" && x.Outcome == "":
+		return "its execution is empty; return the result of Task.Do, or an error"
+	case x.Key != t.Key:
+		return fmt.Sprintf("its execution has the key %q; return the execution of this call", x.Key)
+	case x.Call.ID != t.Call.ID:
+		return fmt.Sprintf("its execution has the call ID %q, want %q", x.Call.ID, t.Call.ID)
+	case !x.Outcome.known():
+		return fmt.Sprintf("its execution has the unknown outcome %q", x.Outcome)
+	case !x.Outcome.Settled() && t.Tool() == nil && len(x.Pending) == 0:
+		return fmt.Sprintf("it is %s, and no tool has its name", x.Outcome)
+	}
+	return ""
+}
+
+// endRun makes x end the run, because of a fault of the Executor.
+func (x *Execution) endRun(fault string) {
+	x.Ends = StopFailed
+	x.err = &ExecutorError{x.Key, fault}
+	x.Error = x.err.Error()
+}
+
+// faulty returns the execution of a call that has no valid one. It ends the run.
+func (t *Task) faulty(format string, args ...any) Execution {
+	text := "No result: the call may have been executed."
+	x := newExecution(t)
+	x.Outcome = OutcomeCancelled
+	x.Result = llm.ErrorResult(text)
+	x.Result.CallID = t.Call.ID
+	x.Result.Key = t.Key
+	x.Ended = x.Started
+	if tool := t.Tool(); tool != nil && tool.Effect.Assumed() == EffectWrite && !tool.Passive {
+		t.ask(&x)
+	}
+	x.endRun(fmt.Sprintf(format, args...))
+	return x
+}
+
+// notExecuted returns the execution of a call that was not sent, or of which no outcome arrived; see
+// Executor.
+func (t *Task) notExecuted(ctx context.Context, err error) Execution {
+	w := &work{task: t, x: newExecution(t), tool: t.Tool()}
+	if w.tool != nil && w.tool.Passive {
+		w.x.Outcome = OutcomePending
+		t.ask(&w.x)
+		return w.x
+	}
+
+	hadNone := hadNoEffect(err)
+	if !hadNone {
+		w.x.Attempts++ // it may have been started
+	}
+	switch {
+	case ctx.Err() != nil && hadNone:
+		err = notStarted(ctx)
+	case ctx.Err() != nil:
+		err = w.interrupted(ctx, err)
+	case hadNone:
+		// complete uses the result and the certainty of the error.
+	case w.tool != nil && w.tool.Effect.Assumed() == EffectWrite:
+		text := "No outcome of the call arrived: " + err.Error() + ". What it does may have happened."
+		err = &failure{outcome: OutcomeUnknown, err: err, text: text}
+	default:
+		c := w.interruptedCertainty(err)
+		err = &failure{outcome: OutcomeError, err: err, certainty: c, text: "No result of the call arrived" + sentence(c)}
+	}
+	w.complete(ctx, llm.ToolResult{}, err)
+	w.x.Ended = time.Now()
+	return w.x
+}
+
+// hadNoEffect reports whether err states that a call did not start.
+func hadNoEffect(err error) bool {
+	var stated *delivery.Error
+	return errors.As(err, &stated) && stated.Certainty != delivery.Unknown
+}
+
+// callEvents passes on the events that an Executor emits for one call, until the call has ended.
+type callEvents struct {
+	task  *Task
+	out   func(Event)
+	mu    sync.Mutex // held during out, so that no event is in flight when the call has ended
+	ended bool
+	fault string // of the Executor; empty means none
+}
+
+func (c *callEvents) emit(e Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ended:
+	case !c.task.owns(e):
+		c.fault = fmt.Sprintf("it emitted %s at %q, which is no event of the call", e.Kind, e.Path)
+	case e.Kind == EventCallCompleted && e.Path == c.task.Key:
+		c.fault = "it emitted call_completed; return the Execution, and the run emits it"
+	default:
+		c.out(e)
+	}
+}
+
+func (c *callEvents) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+}
+
+// owns reports whether e is an event of the call, or of a call or a run nested in it.
+func (t *Task) owns(e Event) bool {
+	return inOrUnder(e.Path, t.Key) || e.Path == "" && inOrUnder(e.Run, t.Key)
+}
+
+// settle completes the executions of a step when all calls have ended: a pending call without a
+// question gets one, unless it waits for an earlier call that has one, or ctx has ended.
+func settle(ctx context.Context, tasks []Task, execs []Execution) []Execution {
+	asked := false
+	for i := range tasks {
+		t, x := &tasks[i], &execs[i]
+		if x.Key == "" {
+			*x = t.faulty("it was not executed; Engine.Schedule executes each task")
 		}
 
-		waits := x.Outcome == OutcomePending && asked
-		if !x.Outcome.Settled() && len(x.Pending) == 0 && !waits {
-			s.ask(t, x)
+		waits := asked || t.HeldBy != "" || ctx.Err() != nil
+		switch {
+		case x.Outcome != OutcomePending || len(x.Pending) > 0 || waits:
+		case t.Tool() == nil:
+			*x = t.faulty("it is pending, and no tool has its name")
+		default:
+			t.ask(x)
 		}
 		asked = asked || len(x.Pending) > 0
-
-		if s.faults != nil && s.faults[i] != nil {
-			x.Ends = StopFailed
-			x.err = s.faults[i]
-			x.Error = x.err.Error()
-		}
 	}
-	return s.execs
+	return execs
 }
 
-// ask gives a call without an outcome the question that an interrupted write has: whether it took
-// effect. Without a question the run would have nothing that answers the call.
-func (s *seam) ask(t *Task, x *Execution) {
+// ask gives x, the execution of t without an outcome, the question that an interrupted write has:
+// whether it took effect. Without a question the run would have nothing that answers the call.
+func (t *Task) ask(x *Execution) {
 	tool := t.Tool()
-	if tool == nil {
-		s.fault(x.Index, &ExecutorError{t.Key, "it is pending, and no tool has its name"})
-		x.Outcome = OutcomeCancelled
-		return
-	}
 	q := PendingCall{Key: t.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Schema: tool.Input,
 		Why: "Its executor returned no outcome. What it does may have happened."}
 	if tool.Passive {
@@ -160,23 +233,6 @@ func (s *seam) ask(t *Task, x *Execution) {
 		x.Certainty = delivery.Unknown
 	}
 	x.Pending = []PendingCall{q}
-}
-
-// unexecuted returns the record of a call for which the Executor yielded none. The text is its
-// result for the model.
-func (t *Task) unexecuted(text string) Execution {
-	x := Execution{
-		Key:      t.Key,
-		Index:    t.Index,
-		Call:     t.Call,
-		Outcome:  OutcomeCancelled,
-		Result:   llm.ErrorResult(text),
-		Error:    text,
-		Attempts: t.Attempt,
-	}
-	x.Result.CallID = t.Call.ID
-	x.Result.Key = t.Key
-	return x
 }
 
 // unknownFinish returns an error for a finish reason that is not on the list: a reply that ended

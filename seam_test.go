@@ -4,66 +4,99 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 // The run checks its Executor: a fault stops it as failed, the other calls have their results, and
 // a write without an execution is pending, since it may have taken effect. A question that is
-// missing is added.
+// missing is added. A failure of transport is no fault.
 func TestExecutorFaults(t *testing.T) {
-	type yielder = func(pawl.Event) bool
-	twice := func(e pawl.Event, yield yielder) bool {
-		if !yield(e) {
-			return false
+	sent := func(c delivery.Certainty) error {
+		return delivery.NewError(c, "the machine is away", errors.New("no route"))
+	}
+	returns := func(change func(*pawl.Execution)) by {
+		return func(ctx context.Context, t pawl.Task, emit emitter) (pawl.Execution, error) {
+			x := t.Do(ctx, emit)
+			change(&x)
+			return x, nil
 		}
-		return yield(e)
+	}
+	fails := func(err error) by {
+		return func(context.Context, pawl.Task, emitter) (pawl.Execution, error) {
+			return pawl.Execution{}, err
+		}
+	}
+	emits := func(change func(*pawl.Event)) by {
+		return func(ctx context.Context, t pawl.Task, emit emitter) (pawl.Execution, error) {
+			x := t.Do(ctx, emit)
+			e := pawl.Event{Kind: pawl.EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: &x}
+			change(&e)
+			emit(e)
+			return x, nil
+		}
 	}
 	for _, c := range []struct {
-		name string
-
-		// change handles the call_completed of the first call, which is of b.
-		change func(e pawl.Event, yield yielder) bool
-		fault  string // "" means none
-		stop   pawl.StopReason
-		asks   bool // b is pending
+		name  string
+		b     by     // executes the first call, which is of b
+		fault string // "" means none
+		stop  pawl.StopReason
+		asks  bool // b is pending
 	}{
-		{"none", func(e pawl.Event, yield yielder) bool { return yield(e) }, "", pawl.StopAnswer, false},
-		{"lost", func(e pawl.Event, yield yielder) bool { return true }, "not completed", pawl.StopFailed, true},
-		{"twice", twice, "completed twice", pawl.StopFailed, false},
-		{"another call", edited(func(x *pawl.Execution) { x.Call.ID = "c9" }), `"c9"`, pawl.StopFailed, true},
-		{"another key", edited(func(x *pawl.Execution) { x.Key = "run/7/0" }), "no task has its key", pawl.StopFailed, true},
-		{"another place", edited(func(x *pawl.Execution) { x.Index = -1 }), "", pawl.StopAnswer, false},
-		{"another outcome", edited(func(x *pawl.Execution) { x.Outcome = "fine" }), `"fine"`, pawl.StopFailed, true},
-		{"no outcome", edited(func(x *pawl.Execution) { x.Outcome = "" }), `""`, pawl.StopFailed, true},
-		{"unknown, no question", edited(func(x *pawl.Execution) { x.Outcome = pawl.OutcomeUnknown }), "", pawl.StopPending, true},
-		{"pending, no question", edited(func(x *pawl.Execution) { x.Outcome = pawl.OutcomePending }), "", pawl.StopPending, true},
+		{"none", here, "", pawl.StopAnswer, false},
+		{"nothing", returns(func(x *pawl.Execution) { *x = pawl.Execution{} }), "is empty", pawl.StopFailed, true},
+		{"another call", returns(func(x *pawl.Execution) { x.Call.ID = "c9" }), `"c9"`, pawl.StopFailed, true},
+		{"another key", returns(func(x *pawl.Execution) { x.Key = "run/7/0" }), `"run/7/0"`, pawl.StopFailed, true},
+		{"the key of the other call", returns(func(x *pawl.Execution) { x.Key = "run/1/1" }), `"run/1/1"`, pawl.StopFailed, true},
+		{"another place", returns(func(x *pawl.Execution) { x.Index = -1 }), "", pawl.StopAnswer, false},
+		{"another outcome", returns(func(x *pawl.Execution) { x.Outcome = "fine" }), `"fine"`, pawl.StopFailed, true},
+		{"no outcome", returns(func(x *pawl.Execution) { x.Outcome = "" }), `""`, pawl.StopFailed, true},
+		{"unknown, no question", returns(func(x *pawl.Execution) { x.Outcome = pawl.OutcomeUnknown }), "", pawl.StopPending, true},
+		{"pending, no question", returns(func(x *pawl.Execution) { x.Outcome = pawl.OutcomePending }), "", pawl.StopPending, true},
+		{"a panic", func(context.Context, pawl.Task, emitter) (pawl.Execution, error) { panic("lost") },
+			"it panicked: lost", pawl.StopFailed, true},
+		{"the end of the goroutine", func(context.Context, pawl.Task, emitter) (pawl.Execution, error) {
+			runtime.Goexit()
+			return pawl.Execution{}, nil
+		}, "ended the goroutine", pawl.StopFailed, true},
+		{"call_completed", emits(func(*pawl.Event) {}), "emitted call_completed", pawl.StopFailed, false},
+		{"an event of the other call", emits(func(e *pawl.Event) { e.Path = "run/1/1" }), `"run/1/1"`, pawl.StopFailed, false},
+		{"the end of the run", emits(func(e *pawl.Event) { *e = pawl.Event{Kind: pawl.EventRunEnded, Run: "run"} }),
+			"emitted run_ended", pawl.StopFailed, false},
+		{"a progress", emits(func(e *pawl.Event) { e.Kind = pawl.EventProgress }), "", pawl.StopAnswer, false},
+
+		{"no outcome arrived", fails(errors.New("connection reset")), "", pawl.StopPending, true},
+		{"sent", fails(sent(delivery.Unknown)), "", pawl.StopPending, true},
+		{"not sent", fails(sent(delivery.NotSent)), "", pawl.StopAnswer, false},
+		{"refused", fails(sent(delivery.Refused)), "", pawl.StopAnswer, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			agent := &pawl.Agent{Model: script.New(script.Together(script.Call("b", `{}`), script.Call("a", `{}`)), script.Say("done")),
 				Tools: []pawl.Toolset{says("a", "1"), says("b", "2")},
-				Executor: executorFunc(func(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-					return func(yield func(pawl.Event) bool) {
-						for e := range (pawl.Parallel{}).Execute(ctx, tasks) {
-							if e.Execution != nil && e.Execution.Call.Name == "b" {
-								x := *e.Execution
-								e.Execution = &x
-								if !c.change(e, yield) {
-									return
-								}
-							} else if !yield(e) {
-								return
-							}
-						}
+				Executor: by(func(ctx context.Context, t pawl.Task, emit emitter) (pawl.Execution, error) {
+					if t.Call.Name == "b" {
+						return c.b(ctx, t, emit)
 					}
+					return t.Do(ctx, emit), nil
 				})}
-			res, err := agent.Run(t.Context(), llm.User("go"))
+			ends := 0
+			res, err := pawl.Collect(agent.Stream(t.Context(), llm.User("go")), func(e pawl.Event) {
+				if e.Kind == pawl.EventCallCompleted {
+					ends++
+				}
+			})
 			if res == nil || res.Stop != c.stop {
 				t.Fatalf("got %+v, %v; want the stop reason %s", res, err, c.stop)
+			}
+			if ends != 2 {
+				t.Errorf("%d calls are completed, want 2", ends)
 			}
 			var fault *pawl.ExecutorError
 			if errors.As(err, &fault) != (c.fault != "") || fault != nil && !strings.Contains(fault.Text, c.fault) {
@@ -89,11 +122,70 @@ func TestExecutorFaults(t *testing.T) {
 	}
 }
 
-// edited returns a change of the execution of an event.
-func edited(change func(*pawl.Execution)) func(pawl.Event, func(pawl.Event) bool) bool {
-	return func(e pawl.Event, yield func(pawl.Event) bool) bool {
-		change(e.Execution)
-		return yield(e)
+// What the model reads of a call without an outcome depends on what the tool does, and on what is
+// known.
+func TestTransportFailures(t *testing.T) {
+	for _, c := range []struct {
+		effect    pawl.Effect
+		err       error
+		outcome   pawl.Outcome
+		certainty delivery.Certainty
+		says      string
+	}{
+		{pawl.EffectRead, errors.New("reset"), pawl.OutcomeError, "", "No result of the call arrived."},
+		{pawl.EffectPure, errors.New("reset"), pawl.OutcomeError, "", "No result of the call arrived."},
+		{pawl.EffectIdempotent, errors.New("reset"), pawl.OutcomeError, delivery.Unknown, "may have happened"},
+		{pawl.EffectWrite, errors.New("reset"), pawl.OutcomeUnknown, delivery.Unknown, ""},
+		{0, errors.New("reset"), pawl.OutcomeUnknown, delivery.Unknown, ""},
+		{pawl.EffectWrite, delivery.NewError(delivery.NotSent, "no worker is there", nil), pawl.OutcomeError, delivery.NotSent, "Not sent: no worker is there"},
+		{pawl.EffectWrite, delivery.NewError(delivery.Refused, "too many", nil), pawl.OutcomeError, delivery.Refused, "Refused before any work: too many"},
+		{pawl.EffectRead, delivery.NewError(delivery.NotSent, "no worker is there", nil), pawl.OutcomeError, "", "no worker is there"},
+	} {
+		act := says("act", "done")
+		act.Effect = c.effect
+		agent := &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act},
+			Executor: by(func(_ context.Context, t pawl.Task, _ emitter) (pawl.Execution, error) {
+				return t.RunRemote(func(pawl.Task) (pawl.Execution, error) { return pawl.Execution{}, c.err })
+			})}
+		res, err := runtest.Ended(agent.Run(t.Context(), llm.User("go")))
+		x := res.Steps[0].Executions[0]
+		same := x.Outcome == c.outcome && x.Certainty == c.certainty && strings.Contains(x.Result.Text(), c.says)
+		if err != nil || !same {
+			t.Errorf("effect %v, %v: got %v, %s, %q, %q", c.effect, c.err, err, x.Outcome, x.Certainty, x.Result.Text())
+		}
+		counted := 1
+		if c.certainty == delivery.NotSent || c.certainty == delivery.Refused || strings.Contains(c.err.Error(), "worker") {
+			counted = 0
+		}
+		if res.Spent.Calls != counted {
+			t.Errorf("effect %v, %v: %d calls are counted, want %d", c.effect, c.err, res.Spent.Calls, counted)
+		}
+	}
+}
+
+// A call that had no effect stays open if its Executor returns an error when the run has ended.
+func TestTransportFailsAtTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		effect pawl.Effect
+		err    error
+		asks   bool
+	}{
+		{pawl.EffectRead, errors.New("reset"), false},
+		{pawl.EffectWrite, errors.New("reset"), true},
+		{pawl.EffectWrite, delivery.NewError(delivery.NotSent, "no worker is there", nil), false},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		act := says("act", "done")
+		act.Effect = c.effect
+		agent := &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act},
+			Executor: by(func(context.Context, pawl.Task, emitter) (pawl.Execution, error) {
+				cancel(errors.New("the process ends"))
+				return pawl.Execution{}, c.err
+			})}
+		res, err := runtest.Ended(agent.Run(ctx, llm.User("go")))
+		if res == nil || res.Stop != pawl.StopCancelled || len(res.Calls()) != 1 || len(res.Pending) == 1 != c.asks {
+			t.Errorf("effect %v, %v: got %+v, %v", c.effect, c.err, res, err)
+		}
 	}
 }
 
@@ -108,17 +200,11 @@ func TestExecutorFaultsInside(t *testing.T) {
 	})
 	outer.Effect = pawl.EffectCompose
 	agent := &pawl.Agent{Model: script.New(script.Call("outer", `{}`)), Tools: []pawl.Toolset{outer, says("a", "1")},
-		Executor: executorFunc(func(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-			return func(yield func(pawl.Event) bool) {
-				for e := range (pawl.Parallel{}).Execute(ctx, tasks) {
-					if e.Execution != nil && e.Execution.Call.Name == "a" {
-						continue
-					}
-					if !yield(e) {
-						return
-					}
-				}
+		Executor: by(func(ctx context.Context, t pawl.Task, emit emitter) (pawl.Execution, error) {
+			if t.Call.Name == "a" {
+				return pawl.Execution{}, nil
 			}
+			return t.Do(ctx, emit), nil
 		})}
 	res, err := agent.Run(t.Context(), llm.User("go"))
 	var fault *pawl.ExecutorError
@@ -127,47 +213,42 @@ func TestExecutorFaultsInside(t *testing.T) {
 	}
 }
 
-// An execution that belongs to no task ends the run, and is the fault of no task: their executions
-// and results stay as they are.
-func TestExecutionOfNoTask(t *testing.T) {
-	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("b", `{}`), script.Call("a", `{}`)), script.Say("done")),
+// Events that an Executor emits after Do has returned are dropped.
+func TestLateEventsOfAnExecutor(t *testing.T) {
+	late := make(chan struct{})
+	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("a", `{}`), script.Call("b", `{}`)), script.Say("done")),
 		Tools: []pawl.Toolset{says("a", "1"), says("b", "2")},
-		Executor: executorFunc(func(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-			return func(yield func(pawl.Event) bool) {
-				for e := range (pawl.Parallel{}).Execute(ctx, tasks) {
-					if !yield(e) {
-						return
-					}
-				}
-				yield(tasks[0].Completed(pawl.Execution{Key: "run/7/0", Outcome: pawl.OutcomeOK}))
+		Executor: by(func(ctx context.Context, t pawl.Task, emit emitter) (pawl.Execution, error) {
+			x := t.Do(ctx, emit)
+			if t.Call.Name == "b" {
+				<-late
+				return x, nil
 			}
+			go func() {
+				defer close(late)
+				for range 100 {
+					emit(pawl.Event{Kind: pawl.EventProgress, Run: t.Run, Step: t.Step, Path: t.Key, Text: "late"})
+				}
+			}()
+			return x, nil
 		})}
-	res, err := agent.Run(t.Context(), llm.User("go"))
-	var fault *pawl.ExecutorError
-	if !errors.As(err, &fault) || fault.Key != "run/7/0" || res.Stop != pawl.StopFailed {
-		t.Fatalf("got %+v, %v; want a fault at run/7/0", res, err)
-	}
-	for _, x := range res.Steps[0].Executions {
-		if x.Outcome != pawl.OutcomeOK || x.Ends != "" || x.Err() != nil {
-			t.Errorf("the execution of %s is %+v", x.Call.Name, x)
+	ended := false
+	_, err := pawl.Collect(agent.Stream(t.Context(), llm.User("go")), func(e pawl.Event) {
+		if e.Path == "run/1/0" && ended {
+			t.Errorf("%s of a call that has ended", e.Kind)
 		}
-	}
-	if results := say(res.Messages[2:3]); !strings.Contains(results, "= 1\n") || !strings.Contains(results, "= 2\n") {
-		t.Errorf("the results are not in the conversation: %s", results)
+		ended = ended || e.Path == "run/1/0" && e.Kind == pawl.EventCallCompleted
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
 // The result of a call names its call, also if the Executor returned none.
 func TestExecutionWithoutResult(t *testing.T) {
 	agent := &pawl.Agent{Model: script.New(script.Call("a", `{}`), script.Say("done")), Tools: []pawl.Toolset{says("a", "1")},
-		Executor: executorFunc(func(_ context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-			return func(yield func(pawl.Event) bool) {
-				for _, t := range tasks {
-					if !yield(t.Completed(pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeOK})) {
-						return
-					}
-				}
-			}
+		Executor: by(func(_ context.Context, t pawl.Task, _ emitter) (pawl.Execution, error) {
+			return pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeOK}, nil
 		})}
 	res, err := agent.Run(t.Context(), llm.User("go"))
 	if err != nil || len(llm.Check(res.Messages)) > 0 {

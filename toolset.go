@@ -72,7 +72,7 @@ func (s Toolsets) Execute(ctx context.Context, call llm.ToolCall) Execution {
 		return x
 	}
 	t := Task{Key: key, Call: call}
-	t.scope = &scope{tools: tools, executor: Parallel{}, slots: &slots.Semaphore{Free: defaultParallel}}
+	t.scope = &scope{tools: tools, slots: &slots.Semaphore{Free: defaultParallel}}
 	return t.Do(ctx, func(Event) {})
 }
 

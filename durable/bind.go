@@ -32,11 +32,7 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 		b.Middleware[i].Model = nil
 	}
 
-	x := &executor{session: s, inner: a.Executor}
-	if x.inner == nil {
-		x.inner = pawl.Parallel{}
-	}
-	b.Executor = x
+	b.Executor = &executor{session: s, inner: a.Executor}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,6 @@ package durable
 import (
 	"context"
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -15,73 +14,74 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// executor replays the outcomes of ended calls, and stores the outcomes of new ones. No call starts
-// early: the reply that made it must be stored first.
+// executor stores the outcomes of calls. No call starts early: the reply that made it must be
+// stored first.
 type executor struct {
 	session *session
-	inner   pawl.Executor
+	inner   pawl.Executor // the agent's own; nil means none
 }
 
 var _ pawl.Executor = (*executor)(nil)
 
-// Unwrap returns the agent's own executor.
-func (x *executor) Unwrap() pawl.Executor { return x.inner }
-
-// Execute yields the stored outcomes, and executes the other calls.
-func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return func(yield func(pawl.Event) bool) {
-		s := x.session
-		open, more := s.replayEnded(tasks, yield)
-		if !more || len(open) == 0 {
-			return
-		}
-		if s.eventsOnly {
-			if was := s.history.PendingAt(open); was != nil {
-				yieldAll(open, was, yield)
-				return
-			}
-		}
-
-		s.leavePast()
-
-		b := &step{session: s, ctx: ctx, tasks: open}
-		done := s.expect(open)
-		defer done()
-		if len(open) == 1 {
-			b.alone(x.inner, yield)
-		} else {
-			b.together(x.inner, yield)
-		}
-	}
+// Do executes a call that has no stored outcome, and stores its end.
+func (x *executor) Do(ctx context.Context, t pawl.Task, emit func(pawl.Event)) (pawl.Execution, error) {
+	s := x.session
+	step := s.stepOf(t.Key)
+	step.enter()
+	e := s.ready(t).DoBy(ctx, x.inner, emit)
+	return s.callEnded(step, t, e), nil
 }
 
-// replayEnded yields the stored outcomes of tasks, and returns the other tasks with their stored
-// state. more is false if yield was.
-func (s *session) replayEnded(tasks []pawl.Task, yield func(pawl.Event) bool) (open []pawl.Task, more bool) {
-	for _, t := range tasks {
-		stored := s.history.Outcomes[t.Key]
-		if stored == nil {
-			open = append(open, s.ready(t))
-			continue
-		}
-
-		was := t.Replayed(stored.Call, stored.Execution)
-		if strings.HasPrefix(was.Error, pawl.ErrDiverged.Error()) {
-			_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
-		}
-		if !yield(t.Completed(was)) {
-			return nil, false
-		}
-	}
-	return open, true
-}
-
-// yieldAll yields the ends of tasks.
-func yieldAll(tasks []pawl.Task, ends []pawl.Execution, yield func(pawl.Event) bool) {
+// begin returns the stored outcomes of tasks, and prepares the execution of the others:
+// pawl.Engine.Begin.
+func (s *session) begin(ctx context.Context, tasks []pawl.Task) (stored []*pawl.Execution, done func()) {
+	stored = make([]*pawl.Execution, len(tasks))
+	var open []pawl.Task
 	for i, t := range tasks {
-		if !yield(t.Completed(ends[i])) {
-			return
+		stored[i] = s.outcome(t)
+		if stored[i] == nil {
+			s.checkStarted(t)
+			open = append(open, t)
 		}
+	}
+	if len(open) == 0 {
+		return stored, func() {}
+	}
+
+	if s.eventsOnly {
+		if was := s.history.PendingAt(open); was != nil {
+			for i := range was {
+				stored[was[i].Index] = &was[i]
+			}
+			return stored, func() {}
+		}
+	}
+	s.leavePast()
+	return stored, s.expect(ctx, open)
+}
+
+// outcome returns the stored outcome of t. nil means none.
+func (s *session) outcome(t pawl.Task) *pawl.Execution {
+	stored := s.history.Outcomes[t.Key]
+	if stored == nil {
+		return nil
+	}
+
+	was := t.Replayed(stored.Call, stored.Execution)
+	if strings.HasPrefix(was.Error, pawl.ErrDiverged.Error()) {
+		_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
+	}
+	return &was
+}
+
+// checkStarted ends the run if the call of t that was started before was another one.
+func (s *session) checkStarted(t pawl.Task) {
+	started := s.history.Attempts[t.Key]
+	if len(started) == 0 {
+		return
+	}
+	if was := t.Replayed(started[len(started)-1].Asked, pawl.Execution{}); was.Error != "" {
+		_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
 	}
 }
 
@@ -99,14 +99,6 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		t.Since = at
 	}
 
-	var last *record.Attempt
-	if len(started) > 0 {
-		last = &started[len(started)-1]
-		if was := t.Replayed(last.Asked, pawl.Execution{}); was.Error != "" {
-			_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
-		}
-	}
-
 	question := s.history.OpenQuestion(t.Key)
 	switch {
 	case s.history.MayHaveHappened(t):
@@ -122,8 +114,8 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		}
 
 	// An interrupted write may have happened.
-	case last != nil && last.Effect == pawl.EffectWrite:
-		t.Pending = unknownOutcome(t, last.Call)
+	case len(started) > 0 && started[len(started)-1].Effect == pawl.EffectWrite:
+		t.Pending = unknownOutcome(t, started[len(started)-1].Call)
 	}
 	return t
 }
@@ -160,10 +152,12 @@ func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, to
 
 	// Intents of concurrent calls share a commit.
 	s.mu.Lock()
-	g := s.waiters[t.Key]
+	step := s.steps[t.Key]
 	n := s.added
 	s.mu.Unlock()
-	g.arrive(t.Key)
+	if step != nil {
+		step.intents.arrive(t.Key)
+	}
 
 	if err := s.flushTo(n, nil); err != nil {
 		return err

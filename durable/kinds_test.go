@@ -154,7 +154,7 @@ func (r kindRun) agent(version string, done *[]string, stop func(), writing bool
 	if r.id == "found" {
 		tools = append(tools, find.OnDemand(rare, &find.Options{Least: 1}))
 	}
-	return &pawl.Agent{Name: "main", Instructions: "Do the task.", Executor: oneByOne{}, Tools: tools,
+	return &pawl.Agent{Name: "main", Instructions: "Do the task.", Parallel: pawl.Parallel{Limit: 1}, Tools: tools,
 		Middleware: []pawl.Middleware{ask},
 		Model: &kindModel{turns: r.turns, writing: writing, stop: stop,
 			client: &http.Client{Transport: durable.Transport(kindProvider{})}}}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,7 +122,7 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 // beginReleaseRuns starts the runs and waits until each has ended, is pending, or hangs in a call.
 // stop ends the hanging runs.
 func beginReleaseRuns(t *testing.T, ctx context.Context, eng *durable.Engine, w durabletest.World,
-	runs []releaseRun, executor pawl.Executor, settle func()) (stop func()) {
+	runs []releaseRun, parallel pawl.Parallel, settle func()) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	var under sync.WaitGroup
@@ -133,7 +132,7 @@ func beginReleaseRuns(t *testing.T, ctx context.Context, eng *durable.Engine, w 
 			close(reached)
 			<-ctx.Done()
 		})
-		agent.Executor = executor
+		agent.Parallel = parallel
 		run := eng.Runner(r.id, agent)
 		if r.hold != "" {
 			under.Go(func() { _, _ = run.Run(ctx, llm.User("Do it.")) }) // it is cancelled
@@ -161,7 +160,8 @@ func writeRelease0(t *testing.T, path string) {
 	eng := &durable.Engine{Journal: db}
 	eng.SetClock(func() time.Time { return released })
 	var world durabletest.Memory
-	stop := beginReleaseRuns(t, ctx, eng, &world, releaseRuns(), nil, func() { time.Sleep(300 * time.Millisecond) })
+	settle := func() { time.Sleep(300 * time.Millisecond) }
+	stop := beginReleaseRuns(t, ctx, eng, &world, releaseRuns(), pawl.Parallel{}, settle)
 	defer stop()
 	for _, err := range []error{
 		second(db.PutThread(ctx, releaseScope, store.Thread{ID: "chat", Title: "A chat", Meta: json.RawMessage(`{"a":1}`)})),
@@ -363,24 +363,6 @@ func TestRelease0KeepsTheRest(t *testing.T) {
 	}))
 }
 
-// oneByOne executes one call after another and then yields how all of them ended, so that the order
-// of the records is the same each time.
-type oneByOne struct{}
-
-func (oneByOne) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return func(yield func(pawl.Event) bool) {
-		var ends []pawl.Event
-		for _, t := range tasks {
-			ends = append(ends, t.Completed(t.Do(ctx, func(pawl.Event) {})))
-		}
-		for _, e := range ends {
-			if !yield(e) {
-				return
-			}
-		}
-	}
-}
-
 // The records of a journal keep their kinds, keys and bodies, because earlier versions of the
 // program may read them. The clock stands still.
 func TestJournalFormStays(t *testing.T) {
@@ -390,7 +372,7 @@ func TestJournalFormStays(t *testing.T) {
 		journal := new(store.MemoryJournal)
 		eng := &durable.Engine{Journal: journal}
 		var world durabletest.Memory
-		beginReleaseRuns(t, ctx, eng, &world, releaseRuns()[:2], oneByOne{}, synctest.Wait)()
+		beginReleaseRuns(t, ctx, eng, &world, releaseRuns()[:2], pawl.Parallel{Limit: 1}, synctest.Wait)()
 		for _, r := range releaseRuns()[:2] {
 			records, err := journal.JournalRecords(ctx, releaseScope, r.id, 0)
 			if err != nil {

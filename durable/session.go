@@ -53,7 +53,7 @@ type session struct {
 	added    int                        // the number of records that were added
 	timer    *time.Timer                // of commitSoon; nil before its first use
 	err      error                      // the reason why no record can be stored any more
-	waiters  map[llm.Key]*gate          // of the calls that execute
+	steps    map[llm.Key]*step          // of the calls that execute
 	failures map[llm.Key]record.Failure // requests of this attempt without a reply
 	digested map[*llm.ToolSpec]string   // the tools so far
 	roots    int                        // agents bound outside of calls
@@ -83,7 +83,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*
 		seen:       int64(len(h.Records)),
 		renewed:    now,
 		stopped:    h.End != nil,
-		waiters:    map[llm.Key]*gate{},
+		steps:      map[llm.Key]*step{},
 		digested:   map[*llm.ToolSpec]string{},
 		stop:       make(chan struct{}),
 	}
@@ -97,7 +97,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*
 	}
 
 	// The loop of the run asks this session for models, executors, intents and messages.
-	s.core = &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Intend: s.intend}
+	s.core = &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Begin: s.begin, Intend: s.intend}
 	ctx = pawl.WithMessages(ctx, &inbox{s, pawl.MessageSourceFrom(ctx)})
 	ctx = store.WithRun(ctx, l.Run)
 	return s, pawl.WithEngine(ctx, s.core)

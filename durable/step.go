@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -17,179 +15,99 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// step is the open calls of one step, or of one Invocation.Do, during execution.
+// step is the open calls of one step, or of one Invocation.Do. Calls that start or end at the same
+// time share a commit.
 type step struct {
-	session *session
-	ctx     context.Context
-	tasks   []pawl.Task
-	byKey   map[llm.Key]*pawl.Task // nil means not filled in yet
-	open    int                    // calls that have not ended; together alone counts them
+	ctx     context.Context // of the run
+	intents *gate
+
+	mu      sync.Mutex
+	running int           // calls that are executing
+	idle    chan struct{} // closed when no call is executing any more; nil means that nothing waits
 }
 
-// expect opens a gate for the intents of tasks, and returns the function that removes it.
-func (s *session) expect(tasks []pawl.Task) (done func()) {
-	g := newGate(tasks)
+// expect makes a step of tasks, and returns the function that removes it.
+func (s *session) expect(ctx context.Context, tasks []pawl.Task) (done func()) {
+	st := &step{ctx: ctx, intents: newGate(tasks)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range tasks {
-		s.waiters[t.Key] = g
+		s.steps[t.Key] = st
 	}
 
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, t := range tasks {
-			delete(s.waiters, t.Key)
+			delete(s.steps, t.Key)
 		}
 	}
 }
 
-// task returns the task that e completes, or nil if e completes none.
-func (b *step) task(e pawl.Event) *pawl.Task {
-	x := e.Execution
-	if e.Kind != pawl.EventCallCompleted || x == nil {
-		return nil
-	}
-
-	if b.byKey == nil {
-		b.byKey = make(map[llm.Key]*pawl.Task, len(b.tasks))
-		for i := range b.tasks {
-			b.byKey[b.tasks[i].Key] = &b.tasks[i]
-		}
-	}
-	return b.byKey[x.Key]
-}
-
-// alone executes one call.
-func (b *step) alone(inner pawl.Executor, yield func(pawl.Event) bool) {
-	for e := range inner.Execute(b.ctx, b.tasks) {
-		if t := b.task(e); t != nil {
-			e = b.ended(t, e)
-			if err := b.session.flush(nil); err != nil {
-				e = notStored(t, e, err)
-			}
-			b.session.calls.settle(t.Key)
-		}
-		if !yield(e) {
-			return
-		}
-	}
-}
-
-// together executes several calls. Calls that end at the same time share one commit.
-func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
-	ctx, cancel := context.WithCancel(b.ctx)
-	events := make(chan pawl.Event)
-	over := make(chan struct{})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	defer close(over)
-
-	panicked := ""
-	wg.Go(func() {
-		defer close(events)
-		panicked = b.forward(ctx, inner, events, over)
-	})
-
-	b.open = len(b.tasks)
-	for e := range events {
-		more := false
-		if b.task(e) == nil {
-			more = yield(e)
-		} else {
-			more = b.commit(b.gatherEnds(e, events), yield)
-		}
-		if !more {
-			return
-		}
-	}
-	if panicked != "" {
-		panic(panicked) // the caller of this goroutine recovers it
-	}
-}
-
-// forward executes the calls and sends their events until over is closed. It returns the panic of
-// inner with its stack.
-func (b *step) forward(ctx context.Context, inner pawl.Executor, events chan<- pawl.Event,
-	over <-chan struct{}) (panicked string) {
-	defer func() {
-		if v := recover(); v != nil {
-			panicked = fmt.Sprintf("%v\n%s", v, debug.Stack())
-		}
-	}()
-	for e := range inner.Execute(ctx, b.tasks) {
-		select {
-		case events <- e:
-		case <-over:
-			return ""
-		}
-	}
-	return ""
-}
-
-// gatherEnds returns first, the end of a call, and the events of a short time after it, with which
-// other calls may end. It stores the ends in the next commit.
-func (b *step) gatherEnds(first pawl.Event, events <-chan pawl.Event) (held []pawl.Event) {
-	hold := func(e pawl.Event) {
-		if t := b.task(e); t != nil {
-			b.open--
-			e = b.ended(t, e)
-		}
-		held = append(held, e)
-	}
-
-	hold(first)
-	wait := time.After(gather)
-	for b.open > 0 {
-		select {
-		case e, ok := <-events:
-			if !ok {
-				b.open = 0
-				return held
-			}
-			hold(e)
-		case <-wait:
-			return held
-		}
-	}
-	return held
-}
-
-// commit stores the ends of calls in held, and yields held. It returns false if yield did.
-func (b *step) commit(held []pawl.Event, yield func(pawl.Event) bool) bool {
-	err := b.session.flush(nil)
-	for _, e := range held {
-		if t := b.task(e); t != nil {
-			if err != nil {
-				e = notStored(t, e, err)
-			}
-			b.session.calls.settle(t.Key)
-		}
-		if !yield(e) {
-			return false
-		}
-	}
-	return true
-}
-
-// ended stores the end of a call, or its pending question.
-func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
-	s := b.session
+// stepOf returns the step of the call at key.
+func (s *session) stepOf(key llm.Key) *step {
 	s.mu.Lock()
-	s.waiters[t.Key].withdraw(t.Key)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	return s.steps[key]
+}
 
-	x := *e.Execution
+// enter records that a call is executing.
+func (st *step) enter() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.running++
+}
+
+// leave records that a call is not executing any more. It waits a short time for the ends of the
+// others, which then share a commit with this one.
+func (st *step) leave() {
+	st.mu.Lock()
+	st.running--
+	if st.running == 0 {
+		if st.idle != nil {
+			close(st.idle)
+			st.idle = nil
+		}
+		st.mu.Unlock()
+		return
+	}
+	if st.idle == nil {
+		st.idle = make(chan struct{})
+	}
+	idle := st.idle
+	st.mu.Unlock()
+
+	wait := time.NewTimer(gather)
+	defer wait.Stop()
+	select {
+	case <-idle:
+	case <-wait.C:
+	}
+}
+
+// callEnded stores the end of the call t, or its pending question, and returns its execution when
+// it is on disk.
+func (s *session) callEnded(st *step, t pawl.Task, x pawl.Execution) pawl.Execution {
+	st.intents.withdraw(t.Key)
+	s.addEnd(st.ctx, t, &x)
+	st.leave()
+	if err := s.flush(nil); err != nil {
+		x = notStored(t, x, err)
+	}
+	s.calls.settle(t.Key)
+	return x
+}
+
+// addEnd puts the end of the call t, or its pending question, into the next commit. An error ends
+// the session, so that the commit returns it.
+func (s *session) addEnd(ctx context.Context, t pawl.Task, x *pawl.Execution) {
 	switch {
-	case b.interrupted(&x): // the call is still open
+	case leftOpen(ctx, x):
 	case x.Outcome.Settled():
-		if err := plain(&x); err != nil {
+		if err := plain(x); err != nil {
 			_ = s.fail(err)
 		}
-		if s.add(record.KindOutcome, string(t.Key), record.Outcome{Call: t.Call, Execution: x}) != nil {
-			return e
-		}
+		_ = s.add(record.KindOutcome, string(t.Key), record.Outcome{Call: t.Call, Execution: *x})
 	case len(x.Pending) > 0 && x.Pending[0].Key == t.Key:
 		w := x.Pending[0]
 		if s.asks(w) {
@@ -197,17 +115,19 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 			_ = s.add(record.KindQuestion, key, w)
 		}
 	}
-	e.Execution = &x
-	return e
 }
 
-// interrupted reports whether the call ended because the process ends, or because a record could
-// not be stored. Such a call is still open.
-func (b *step) interrupted(x *pawl.Execution) bool {
+// leftOpen reports whether the call ended without an outcome: the process ends, a record could not
+// be stored, or the agent's Executor broke its contract. Such a call is still open.
+func leftOpen(ctx context.Context, x *pawl.Execution) bool {
 	if x.Outcome != pawl.OutcomeCancelled && x.Outcome.Settled() {
 		return false
 	}
-	return b.ctx.Err() != nil && context.Cause(b.ctx) != pawl.ErrCancelled
+	var fault *pawl.ExecutorError
+	if errors.As(x.Err(), &fault) && x.Outcome.Settled() {
+		return true
+	}
+	return ctx.Err() != nil && context.Cause(ctx) != pawl.ErrCancelled
 }
 
 // asks reports whether w is a question that the journal does not have yet.
@@ -232,14 +152,13 @@ func plain(x *pawl.Execution) error {
 	return json.Unmarshal(b, &x.Result)
 }
 
-// notStored returns the event for a call whose records could not be stored. For the run, the call
-// has not ended.
-func notStored(t *pawl.Task, e pawl.Event, err error) pawl.Event {
+// notStored returns the execution of a call whose records could not be stored. For the run, the
+// call has not ended.
+func notStored(t pawl.Task, x pawl.Execution, err error) pawl.Execution {
 	if errors.Is(err, store.ErrUnavailable) {
 		err = store.ErrUnavailable // the rest of its text is for the operator: Engine.Report
 	}
 
-	x := *e.Execution
 	x.Outcome = pawl.OutcomeCancelled
 	x.Error = err.Error()
 	x.Result = llm.ErrorResult("Not recorded.")
@@ -248,6 +167,5 @@ func notStored(t *pawl.Task, e pawl.Event, err error) pawl.Event {
 	x.Ends = ""
 	x.Pending = nil
 	x.Values = nil
-	e.Execution = &x
-	return e
+	return x
 }

@@ -1,7 +1,7 @@
 // Package examples shows, as tests, how to supply your own part where pawl has a place for one:
 //
 //	model_test.go      a Model: anything that can continue a conversation
-//	executor_test.go   an Executor: where and when calls are executed
+//	executor_test.go   an Executor: where a call is executed, here in another process
 //	from_test.go       the snippets of docs/from
 //	toolset_test.go    a Toolset: one object that serves three functions
 //	calls_test.go      the snippets of docs/calls.md: repair, effects, approval, limits, observers

@@ -52,7 +52,7 @@ func cashier(w *world) *pawl.Agent {
 		return script.Say("It is paid.")
 	}
 	return &pawl.Agent{Name: "cashier", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(turn))}},
-		Tools: []pawl.Toolset{pay, wait}, Executor: pawl.Parallel{},
+		Tools: []pawl.Toolset{pay, wait}, Parallel: pawl.Parallel{},
 		Middleware: []pawl.Middleware{pawl.Approve(allow)}}
 }
 

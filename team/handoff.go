@@ -37,10 +37,10 @@ type HandoffOptions struct {
 // a resumed or replayed run continues with the same agent.
 //
 // Each agent has its own model, instructions, settings and tools. It cannot call the tools of
-// others. Its middleware applies to its own requests and calls. Name, Limits, Output, Executor and
-// Artifacts of first apply to all: the run has one budget. Tools with the same name must have the
-// same schema and effect. Reasoning before a handoff is not sent to the next model, which could not
-// verify it. o may be nil.
+// others. Its middleware applies to its own requests and calls. Name, Limits, Output, Parallel,
+// Executor and Artifacts of first apply to all: the run has one budget. Tools with the same name
+// must have the same schema and effect. Reasoning before a handoff is not sent to the next model,
+// which could not verify it. o may be nil.
 func Handoff(first *pawl.Agent, o *HandoffOptions, others ...Worker) (*pawl.Agent, error) {
 	if err := checked(first, others); err != nil {
 		return nil, err

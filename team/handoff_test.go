@@ -236,7 +236,7 @@ func TestHandoffsOfRandomCalls(t *testing.T) {
 		for _, n := range names {
 			agents[n] = &pawl.Agent{Name: n, Model: obeys(t, n), Tools: []pawl.Toolset{own(n)}}
 		}
-		agents["a"].Executor = pawl.Parallel{Limit: 1}
+		agents["a"].Parallel = pawl.Parallel{Limit: 1}
 		a := handoff(t, nil, agents["a"], team.Worker{Agent: agents["b"]}, team.Worker{Agent: agents["c"]})
 		at := "a"
 		var msgs []llm.Message

@@ -262,6 +262,7 @@ func asked(lead *pawl.Agent, prompt string, form json.RawMessage) *pawl.Agent {
 		Settings:   lead.Settings,
 		Output:     form,
 		Middleware: models(lead.Middleware),
+		Parallel:   lead.Parallel,
 		Executor:   lead.Executor,
 	}
 	a.Instructions = strings.TrimLeft(strings.TrimRight(lead.Instructions, "\n")+"\n\n"+prompt, "\n")

@@ -56,7 +56,7 @@ func TestEveryTeamEnds(t *testing.T) {
 				return script.Say("done by " + name)
 			}))))
 		}
-		a, err := team.Strategic(&pawl.Agent{Name: "desk", Model: boss, Executor: pawl.Parallel{Limit: 1}},
+		a, err := team.Strategic(&pawl.Agent{Name: "desk", Model: boss, Parallel: pawl.Parallel{Limit: 1}},
 			&team.Options{OnFailure: policy, Tries: tries}, work("a"), work("b"))
 		if err != nil {
 			t.Fatal(err)

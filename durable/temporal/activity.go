@@ -232,12 +232,8 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notStarted, err)
 	}
 
-	for e := range (pawl.Parallel{}).Execute(ctx, []pawl.Task{t}) {
-		if x := e.Execution; x != nil && x.Key == t.Key {
-			return *x, unfinished(ctx, back, t, x)
-		}
-	}
-	return pawl.Execution{}, errors.New("the call did not end")
+	x := t.Do(ctx, nil)
+	return x, unfinished(ctx, back, t, &x)
 }
 
 // unfinished returns why x is not the outcome of the call t, but the state in which this worker

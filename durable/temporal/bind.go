@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,14 @@ func noNode(a *pawl.Agent) error {
 // engine returns the engine of the workflow's runs. Since the second form of the state, nested
 // agents run as child workflows.
 func (f *flow) engine() *pawl.Engine {
-	e := &pawl.Engine{Run: f.run, Bind: f.bind, Replays: true, After: f.after, Wait: f.wait}
+	e := &pawl.Engine{
+		Run:      f.run,
+		Bind:     f.bind,
+		Replays:  true,
+		Schedule: f.schedule,
+		After:    f.after,
+		Wait:     f.wait,
+	}
 	if f.in.State > 1 {
 		e.Branch = f.startBranch
 	}
@@ -42,7 +50,7 @@ func (f *flow) engine() *pawl.Engine {
 
 // bind returns the agent that represents a in the workflow: the recorded definition, with a model
 // and an executor that use activities. The middleware runs in the activities.
-func (f *flow) bind(a *pawl.Agent, _ llm.Key) *pawl.Agent {
+func (f *flow) bind(a *pawl.Agent, run llm.Key) *pawl.Agent {
 	n := f.tree.byAgent[a]
 	if n == nil { // an agent passed to Run that is no tool of the agent
 		return &pawl.Agent{Name: a.Name, Model: &model{err: noNode(a)}}
@@ -53,6 +61,7 @@ func (f *flow) bind(a *pawl.Agent, _ llm.Key) *pawl.Agent {
 	f.roots++
 	m := &model{flow: f, node: n, root: outermost}
 	x := &executor{flow: f, node: n, remote: map[*pawl.Tool]*toolDef{}, inOrder: d.StopOnBlock, model: m}
+	f.executors[cmp.Or(run, "run")] = x
 	b := &pawl.Agent{
 		Name:         d.Name,
 		Instructions: d.Instructions,

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -59,40 +57,11 @@ func (c *callback) intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *
 // and the server accepts 10 for a run, answers included.
 const atOnce = 5
 
-// Execute sends tasks to the workflow, each when the calls that it waits for have ended, their
-// questions included.
-func (c *callback) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return func(yield func(pawl.Event) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		events := make(chan pawl.Event, len(tasks))
-		before := pawl.Parallel{}.Order(tasks)
-		ended := make([]chan struct{}, len(tasks))
-		for i := range ended {
-			ended[i] = make(chan struct{})
-		}
-
-		var wg sync.WaitGroup
-		defer wg.Wait()
-		defer cancel()
-		for i := range tasks {
-			wg.Go(func() {
-				defer close(ended[i])
-				if before != nil {
-					for _, j := range before[i] {
-						<-ended[j]
-					}
-				}
-				defer c.enter(ctx, tasks[i].Tool())()
-				events <- tasks[i].Completed(c.one(ctx, tasks[i]))
-			})
-		}
-
-		for range tasks {
-			if !yield(<-events) {
-				return
-			}
-		}
-	}
+// Do sends a call to the workflow, and waits until it has ended, its questions included.
+func (c *callback) Do(ctx context.Context, t pawl.Task, _ func(pawl.Event)) (pawl.Execution, error) {
+	leave := c.enter(ctx, t.Tool())
+	defer leave()
+	return c.one(ctx, t), nil
 }
 
 // enter takes a slot for a call of tool, unless ctx ends first. leave releases it. A composing tool

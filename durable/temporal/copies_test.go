@@ -58,7 +58,7 @@ func TestToolDefHasEveryField(t *testing.T) {
 // A recorded agent has every field of an agent except the fields that stay in the process.
 func TestAgentDefHasEveryField(t *testing.T) {
 	def := fieldNames(reflect.TypeFor[agentDef]())
-	// Executor is Parallel and StopOnBlock
+	// Parallel is Parallel and StopOnBlock
 	inProcess := []string{"Model", "Executor", "Middleware", "Artifacts", "OutputCheck"}
 	for _, name := range fieldNames(reflect.TypeFor[pawl.Agent]()) {
 		if slices.Contains(def, name) == slices.Contains(inProcess, name) {

@@ -74,7 +74,7 @@ func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error 
 	if a == nil || a.Model == nil {
 		return fmt.Errorf("agent %s has no model", where)
 	}
-	if _, err := parallel(a); err != nil {
+	if err := supported(a); err != nil {
 		return fmt.Errorf("agent %s: %w", where, err)
 	}
 	if t.byAgent[a] != nil {
@@ -107,18 +107,15 @@ func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error 
 	return nil
 }
 
-// parallel returns how a executes the calls of a step, if this package supports it.
-func parallel(a *pawl.Agent) (pawl.Parallel, error) {
-	switch p := a.Executor.(type) {
-	case nil:
-		return pawl.Parallel{}, nil
-	case pawl.Parallel:
-		if p.FailFast {
-			return p, errors.New("Parallel.FailFast is not there on Temporal")
-		}
-		return p, nil
+// supported returns an error if a executes its calls in a way that this package does not support.
+func supported(a *pawl.Agent) error {
+	switch {
+	case a.Executor != nil:
+		return fmt.Errorf("its executor %T is not there on Temporal: leave it nil", a.Executor)
+	case a.Parallel.FailFast:
+		return errors.New("Parallel.FailFast is not there on Temporal")
 	}
-	return pawl.Parallel{}, fmt.Errorf("its executor %T is not there on Temporal: leave it nil", a.Executor)
+	return nil
 }
 
 // describe returns the current definitions of the agents of a tree.
@@ -130,8 +127,7 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tools: %w", err)
 		}
-		p, err := parallel(a)
-		if err != nil {
+		if err := supported(a); err != nil {
 			return nil, err
 		}
 
@@ -143,8 +139,8 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 			Limits:       a.Limits,
 			Settings:     a.Settings,
 			Tools:        []toolDef{},
-			Parallel:     p.Limit,
-			StopOnBlock:  p.StopOnBlock,
+			Parallel:     a.Parallel.Limit,
+			StopOnBlock:  a.Parallel.StopOnBlock,
 		}
 		for _, tool := range tools {
 			d.Tools = append(d.Tools, define(tool))

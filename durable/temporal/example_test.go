@@ -22,7 +22,7 @@ func Example() {
 	agent := &pawl.Agent{Model: script.New(script.Say("Take it.")), Tools: []pawl.Toolset{weather}}
 	fmt.Println(w.Add(context.Background(), "weather", agent))
 
-	agent = &pawl.Agent{Model: agent.Model, Executor: pawl.Parallel{FailFast: true}}
+	agent = &pawl.Agent{Model: agent.Model, Parallel: pawl.Parallel{FailFast: true}}
 	fmt.Println(w.Add(context.Background(), "fast", agent))
 	// Output:
 	// <nil>

@@ -3,7 +3,6 @@ package temporal
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	sdk "go.temporal.io/sdk/temporal"
@@ -26,46 +25,45 @@ type executor struct {
 
 var _ pawl.Executor = (*executor)(nil)
 
-// Execute executes tasks, each on its own coroutine, and yields events on the coroutine that ranges
-// over the sequence.
-func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return func(yield func(pawl.Event) bool) {
-		if x.inOrder {
-			x.oneByOne(ctx, tasks, yield)
-			return
-		}
+// turnKey is the context key of the *turn of a call.
+type turnKey struct{}
 
-		wctx := within(ctx)
-		ended := workflow.NewBufferedChannel(wctx, len(tasks))
-		o := x.newOrder(tasks)
-		for i := range tasks {
-			workflow.Go(wctx, func(g workflow.Context) {
-				at := &turn{o, i, g}
-				at.begin()
-				e := x.one(context.WithValue(ctx, contextKey{}, g), tasks[i], at)
-				at.finish()
-				ended.SendAsync(&completion{tasks[i].Completed(e)})
-			})
-		}
+// Do executes a call until its end, including the wait for answers and for earlier calls.
+func (x *executor) Do(ctx context.Context, t pawl.Task, _ func(pawl.Event)) (pawl.Execution, error) {
+	at, _ := ctx.Value(turnKey{}).(*turn)
+	return x.one(ctx, t, at), nil
+}
 
-		more := true
-		for range tasks {
-			var e *completion
-			ended.Receive(wctx, &e)
-			more = more && yield(e.Event)
-		}
+// schedule executes tasks, each on its own coroutine: pawl.Engine.Schedule.
+func (f *flow) schedule(ctx context.Context, tasks []pawl.Task, do func(context.Context, pawl.Task) pawl.Execution) {
+	x := f.executors[tasks[0].Run]
+	if x.inOrder {
+		oneByOne(context.WithValue(ctx, turnKey{}, (*turn)(nil)), tasks, do)
+		return
+	}
+
+	wctx := within(ctx)
+	ended := workflow.NewBufferedChannel(wctx, len(tasks))
+	o := x.newOrder(tasks)
+	for i := range tasks {
+		workflow.Go(wctx, func(g workflow.Context) {
+			at := &turn{o, i, g}
+			at.begin()
+			own := context.WithValue(ctx, contextKey{}, g)
+			do(context.WithValue(own, turnKey{}, at), tasks[i])
+			at.finish()
+			ended.SendAsync(i)
+		})
+	}
+	for range tasks {
+		ended.Receive(wctx, nil)
 	}
 }
 
-type completion struct{ pawl.Event }
-
 // oneByOne implements Parallel.StopOnBlock.
-func (x *executor) oneByOne(ctx context.Context, tasks []pawl.Task, yield func(pawl.Event) bool) {
+func oneByOne(ctx context.Context, tasks []pawl.Task, do func(context.Context, pawl.Task) pawl.Execution) {
 	for i := range tasks {
-		e := x.one(ctx, tasks[i], nil)
-		if !yield(tasks[i].Completed(e)) {
-			return
-		}
+		e := do(ctx, tasks[i])
 		if e.Outcome != pawl.OutcomeBlocked {
 			continue
 		}
@@ -91,9 +89,10 @@ func (x *executor) one(ctx context.Context, t pawl.Task, at *turn) pawl.Executio
 	for {
 		redo := false
 		t.HeldBy = at.heldBy()
-		e := t.RunRemote(func(t pawl.Task) (e pawl.Execution) {
+		// activity describes the failures of transport itself: there is no error.
+		e, _ := t.RunRemote(func(t pawl.Task) (e pawl.Execution, err error) {
 			e, redo = x.activity(ctx, def, t, &lost)
-			return e
+			return e, nil
 		})
 
 		asks := len(e.Pending) > 0

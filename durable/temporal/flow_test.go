@@ -254,9 +254,9 @@ func TestAdd(t *testing.T) {
 		want  string
 	}{
 		{&pawl.Agent{}, "has no model"},
-		{&pawl.Agent{Model: m, Executor: pawl.Parallel{FailFast: true}}, "FailFast"},
+		{&pawl.Agent{Model: m, Parallel: pawl.Parallel{FailFast: true}}, "FailFast"},
 		{&pawl.Agent{Model: m,
-			Tools: []pawl.Toolset{(&pawl.Agent{Name: "in", Model: m, Executor: pawl.Parallel{FailFast: true}}).Tool("x")}}, "agent a/in: Parallel.FailFast"},
+			Tools: []pawl.Toolset{(&pawl.Agent{Name: "in", Model: m, Parallel: pawl.Parallel{FailFast: true}}).Tool("x")}}, "agent a/in: Parallel.FailFast"},
 		{&pawl.Agent{Model: m, Middleware: []pawl.Middleware{pawl.Approve(nil)}}, "no policy"},
 	} {
 		w := (&Engine{Blobs: new(memory)}).Worker(nil)

@@ -96,6 +96,8 @@ type flow struct {
 	roots  int
 	over   *Outcome
 
+	executors map[llm.Key]*executor // by the key of their run
+
 	branches []*branch // active nested runs
 }
 
@@ -182,7 +184,9 @@ func (w *Worker) newFlow(wctx workflow.Context, in input) (*flow, error) {
 		defs:   in.Agents,
 		said:   map[llm.Key]llm.Decision{},
 		live:   map[llm.Key]liveCall{},
-		inner:  map[llm.Key]int{},
+
+		executors: map[llm.Key]*executor{},
+		inner:     map[llm.Key]int{},
 	}
 	if p := in.Place; p != nil {
 		f.run = p.Run

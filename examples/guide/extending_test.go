@@ -36,29 +36,16 @@ func (Echo) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, err
 	}
 }
 
-// Logged is an executor: it executes the calls of a step one after another.
+// Logged is an executor: it executes each call in this process, and logs it.
 type Logged struct{}
 
 var _ pawl.Executor = Logged{}
 
-// Execute yields the events of the calls, among them one completed event for each.
-func (Logged) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return func(yield func(pawl.Event) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		more := true
-		emit := func(e pawl.Event) {
-			if more && !yield(e) {
-				more = false
-				cancel()
-			}
-		}
-		for _, t := range tasks {
-			x := t.Do(ctx, emit) // the whole pipeline; failures are in the Execution
-			fmt.Println("executed", x.Call.Name, x.Outcome)
-			emit(t.Completed(x))
-		}
-	}
+// Do executes one call. The run keeps the order of calls, and emits call_completed.
+func (Logged) Do(ctx context.Context, t pawl.Task, emit func(pawl.Event)) (pawl.Execution, error) {
+	x := t.Do(ctx, emit) // the whole pipeline; failures are in the Execution
+	fmt.Println("executed", x.Call.Name, x.Outcome)
+	return x, nil
 }
 
 func Example_extending() {

@@ -231,7 +231,7 @@ func (b *builder) configured(model agentModel) (out *pawl.Agent, err error) {
 		return nil, err
 	}
 	if n := a.Limits.Parallel; n != nil {
-		out.Executor = pawl.Parallel{Limit: *n}
+		out.Parallel.Limit = *n
 	}
 	out.Settings = a.settings()
 	return out, nil

@@ -156,8 +156,8 @@ func TestBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer built.Close()
-	if l := built.Agent.Limits; l.Rounds != 3 || built.Agent.Executor.(pawl.Parallel).Limit != 2 {
-		t.Errorf("got %+v, %+v", l, built.Agent.Executor)
+	if l := built.Agent.Limits; l.Rounds != 3 || built.Agent.Parallel.Limit != 2 {
+		t.Errorf("got %+v, %+v", l, built.Agent.Parallel)
 	}
 	res, err := built.Agent.Run(t.Context(), llm.User("Read."))
 	if err != nil || res.Stop != pawl.StopFinished || !strings.Contains(res.Text(), "It rains.") || len(res.Steps) != 1 {

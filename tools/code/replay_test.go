@@ -336,7 +336,7 @@ set_result(out)`)
 
 		w = newWorld()
 		a = agentOf(w, newTool(t, in, nil), `set_result(call_tools_parallel([("add", {"a": i, "b": 1}) for i in range(40)]))`)
-		a.Executor = pawl.Parallel{Limit: 1} // a program that held a slot would wait for ever
+		a.Parallel = pawl.Parallel{Limit: 1} // a program that held a slot would wait for ever
 		if res, err := a.Run(t.Context(), llm.User("go")); err != nil || len(w.calls) != 40 ||
 			!strings.HasPrefix(resultOf(t, res), "ok [1,2,3") {
 			t.Errorf("%s: got %v, %d calls", in.Name(), err, len(w.calls))

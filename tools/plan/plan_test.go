@@ -190,7 +190,7 @@ func TestPlansShareTheRunsSlots(t *testing.T) {
 					turns = append(turns, script.Call("execute_plan", json.RawMessage(steps)))
 				}
 				a := &pawl.Agent{Model: script.New(script.Together(turns...), script.Say("done")),
-					Tools: []pawl.Toolset{plan.New(opts), work}, Executor: pawl.Parallel{Limit: limit}}
+					Tools: []pawl.Toolset{plan.New(opts), work}, Parallel: pawl.Parallel{Limit: limit}}
 				began := time.Now()
 				res, err := a.Run(t.Context(), llm.User("go"))
 				if err != nil || res.Spent.Calls != 110 || all.Load() != 100 {

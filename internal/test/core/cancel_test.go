@@ -117,7 +117,7 @@ func TestShutdownDuringCalls(t *testing.T) {
 		a.Tools = append(a.Tools, tool)
 	}
 	a.Tools = append(a.Tools, passive("person"))
-	a.Executor = pawl.Parallel{Limit: 1}
+	a.Parallel = pawl.Parallel{Limit: 1}
 	ran = nil
 	again, err := runtest.Ended(a.Resume(t.Context(), roundTrip(t, res)))
 	if err != nil || again.Stop != pawl.StopPending || slices.Contains(ran, "write1") ||
@@ -173,7 +173,7 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 		return llm.TextResult("fine"), nil
 	})
 	res, err := step(t, ctx, &pawl.Agent{Model: m, Tools: []pawl.Toolset{passive("person"), last},
-		Executor: pawl.Parallel{Limit: 1}})
+		Parallel: pawl.Parallel{Limit: 1}})
 	if err != nil || res.Stop != pawl.StopCancelled || len(res.Pending) != 0 {
 		t.Errorf("got %v, %s, pending %v", err, res.Stop, res.Pending)
 	}
@@ -185,7 +185,7 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	read := last.Clone()
 	read.Name, read.Effect = "read", pawl.EffectRead
 	res, err = runtest.Ended((&pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{says("write", ""), read, says("quick", ""),
-		passive("person")}, Executor: pawl.Parallel{Limit: 1}}).Resume(ctx, first))
+		passive("person")}, Parallel: pawl.Parallel{Limit: 1}}).Resume(ctx, first))
 	if err != nil || len(res.Calls()) != 0 || len(res.Pending) != 0 {
 		t.Errorf("got %v, open %v, pending %v", err, res.Calls(), res.Pending)
 	}
@@ -231,7 +231,7 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 	// The same holds if another call of the step fails or is blocked.
 	a.Tools = append(a.Tools[:1:1], a.Tools[2:]...) // quick no longer exists: unknown tool
 	for _, ex := range []pawl.Parallel{{FailFast: true, StopOnBlock: true}, {StopOnBlock: true}} {
-		a.Executor = ex
+		a.Parallel = ex
 		a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 			if c.Name == "read" {
 				return c, pawl.BlockError("no")
@@ -395,7 +395,7 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 				return llm.TextResult(fmt.Sprint(len(xs))), err
 			})
 			a := &pawl.Agent{Model: model(slowly(replies(names)...)),
-				Tools: append(tools[:3:3], deaf, plan, child.Tool("")), Executor: pawl.Parallel{Limit: 1 + rnd.IntN(4)}}
+				Tools: append(tools[:3:3], deaf, plan, child.Tool("")), Parallel: pawl.Parallel{Limit: 1 + rnd.IntN(4)}}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Duration(rnd.IntN(200_000))*time.Microsecond,
 				func() { cancelled.Store(true); cancel(pawl.ErrCancelled) })

@@ -30,7 +30,7 @@ func TestFailFast(t *testing.T) {
 		})
 		bad.Concurrent, slow.Concurrent = true, true
 		a := &pawl.Agent{Model: together(named("slow", "bad", "slow", "slow", "slow")...), Tools: []pawl.Toolset{bad, slow},
-			Executor: pawl.Parallel{Limit: 3, FailFast: true}}
+			Parallel: pawl.Parallel{Limit: 3, FailFast: true}}
 		begin := time.Now()
 		res, err := step(t, t.Context(), a)
 		var te *pawl.ToolError
@@ -74,7 +74,7 @@ func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
 		})
 		bad.Concurrent = true
 		res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("late", "bad")...), Tools: []pawl.Toolset{bad, late},
-			Middleware: []pawl.Middleware{wait}, Executor: pawl.Parallel{FailFast: true}})
+			Middleware: []pawl.Middleware{wait}, Parallel: pawl.Parallel{FailFast: true}})
 		if err == nil || began || outcomes(res)[0] != pawl.OutcomeSkipped {
 			t.Fatalf("begun: %t, outcomes %v, error %v", began, outcomes(res), err)
 		}
@@ -84,7 +84,7 @@ func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
 func TestFailFastOfASingleCall(t *testing.T) {
 	bad := does("bad", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ErrorResult("no"), nil })
 	res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("bad")...), Tools: []pawl.Toolset{bad},
-		Executor: pawl.Parallel{FailFast: true}})
+		Parallel: pawl.Parallel{FailFast: true}})
 	var te *pawl.ToolError
 	if !errors.As(err, &te) || res.Stop != pawl.StopFailed || res.Steps[0].Executions[0].Ends != pawl.StopFailed {
 		t.Errorf("got %s, %v", res.Stop, err)
@@ -106,7 +106,7 @@ func TestStopOnBlock(t *testing.T) {
 		return c, nil
 	})
 	a := &pawl.Agent{Model: together(named("a", "b", "c", "a")...), Tools: []pawl.Toolset{tool("a"), tool("b"), tool("c")},
-		Middleware: []pawl.Middleware{guard}, Executor: pawl.Parallel{StopOnBlock: true}}
+		Middleware: []pawl.Middleware{guard}, Parallel: pawl.Parallel{StopOnBlock: true}}
 	res, err := step(t, t.Context(), a)
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Errorf("the run is to go on: got %s, %v", res.Stop, err)
@@ -119,9 +119,9 @@ func TestStopOnBlock(t *testing.T) {
 	if got := say(res.Messages[2:3]); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	a.Executor = pawl.Parallel{} // otherwise a block does not stop the other calls
+	a.Parallel = pawl.Parallel{} // otherwise a block does not stop the other calls
 	ran = nil
-	a.Executor = pawl.Parallel{Limit: 1}
+	a.Parallel = pawl.Parallel{Limit: 1}
 	if res, _ = step(t, t.Context(), a); !slices.Equal(ran, []string{"a", "c", "a"}) {
 		t.Errorf("ran %v, outcomes %v", ran, outcomes(res))
 	}

@@ -59,7 +59,7 @@ func TestConversations(t *testing.T) {
 				a := &pawl.Agent{Name: "ann", Model: script.New(test.turns...),
 					Tools: []pawl.Toolset{weather, remove}, Limits: test.limits,
 					Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
-					Executor:   pawl.Parallel{Limit: 1}}
+					Parallel:   pawl.Parallel{Limit: 1}}
 				var events bytes.Buffer
 				var res *pawl.Result
 				seen := func(e pawl.Event) {

@@ -39,7 +39,7 @@ func releaseAgent(did *[]string) *pawl.Agent {
 		Tools: []pawl.Toolset{act("post", pawl.EffectIdempotent)}, Middleware: ask}
 	inner := clerk.Tool("A clerk.").Clone()
 	inner.Input = json.RawMessage(`{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}`)
-	return &pawl.Agent{Name: "main", Instructions: "Do the task.", Middleware: ask, Executor: pawl.Parallel{Limit: 1, NoEarly: true},
+	return &pawl.Agent{Name: "main", Instructions: "Do the task.", Middleware: ask, Parallel: pawl.Parallel{Limit: 1, NoEarly: true},
 		Model: script.New(
 			script.Together(script.Call("look", map[string]any{"n": 1}), script.Call("pay", map[string]any{"n": 2}),
 				script.Call("form", map[string]any{}), script.Call("post", map[string]any{"n": 3})),

@@ -139,7 +139,7 @@ func TestOrderOfRandomBatches(t *testing.T) {
 			defer synctest.Wait()
 			defer close(release)
 			tools := make([]*pawl.Tool, 6)
-			a := &pawl.Agent{Executor: pawl.Parallel{Limit: 1 + rnd.IntN(4), FailFast: rnd.IntN(5) == 0,
+			a := &pawl.Agent{Parallel: pawl.Parallel{Limit: 1 + rnd.IntN(4), FailFast: rnd.IntN(5) == 0,
 				StopOnBlock: rnd.IntN(5) == 0}}
 			for i := range tools {
 				tools[i] = chaos(rnd, fmt.Sprint("t", i), release)

@@ -80,7 +80,7 @@ func TestEveryRunEndsWell(t *testing.T) {
 			"rounds"), Calls: rapid.IntRange(0, 9).Draw(t, "calls"),
 			CallsPerStep: rapid.IntRange(0, 3).Draw(t, "calls per step"),
 			AtLimit:      rapid.SampledFrom([]pawl.AtLimit{pawl.AtLimitAnswer, pawl.AtLimitReturn}).Draw(t, "at limit")},
-			Executor: pawl.Parallel{Limit: rapid.IntRange(0, 3).Draw(t, "limit"),
+			Parallel: pawl.Parallel{Limit: rapid.IntRange(0, 3).Draw(t, "limit"),
 				FailFast: rapid.IntRange(0, 4).Draw(t, "fail fast") == 0, StopOnBlock: rapid.IntRange(0, 4).Draw(t, "stop on block") == 0},
 			Tools: []pawl.Toolset{says("ok", "fine"), says("blocked", ""), says("denied", ""), says("ask", "yes"), passive("person"), slow,
 				&pawl.Tool{Name: "strict", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`), Run: says("", "fits").Run},
@@ -253,7 +253,7 @@ func TestNoWriteIsRepeatedInSilence(t *testing.T) {
 		}
 		a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...),
 			Tools:    []pawl.Toolset{write, read, plan, clerk.Tool("")},
-			Executor: pawl.Parallel{Limit: rapid.IntRange(1, 3).Draw(t, "limit")}}
+			Parallel: pawl.Parallel{Limit: rapid.IntRange(1, 3).Draw(t, "limit")}}
 		from := &pawl.Result{Messages: []llm.Message{llm.User("go")}}
 		for runs := 0; ; runs++ {
 			if runs > 200 {

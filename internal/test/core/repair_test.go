@@ -159,7 +159,7 @@ func TestSerialSeesRepairedArguments(t *testing.T) {
 	}
 	together := script.Together(script.Call("probe", `{"city":"Oslo","days":"3"}`), script.Call("probe", `{"city":"Oslo","days":4}`))
 	a := &pawl.Agent{Model: script.New(together, script.Say("ok")), Tools: []pawl.Toolset{tool},
-		Executor: pawl.Parallel{Limit: 1}}
+		Parallel: pawl.Parallel{Limit: 1}}
 	if _, err := a.Run(t.Context(), llm.User("go")); err != nil {
 		t.Fatal(err)
 	}

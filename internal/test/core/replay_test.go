@@ -220,7 +220,7 @@ func TestGivenUpWhileACallInsideWaits(t *testing.T) {
 		})
 		last.Effect = pawl.EffectRead // a Write would wait for the answer
 		a := &pawl.Agent{Model: script.New(script.Together(script.Call("outer", `{}`), script.Call("last", `{}`)),
-			script.Say("done")), Executor: &pawltest.Kept{Parallel: pawl.Parallel{StopOnBlock: true}},
+			script.Say("done")), Executor: new(pawltest.Kept), Parallel: pawl.Parallel{StopOnBlock: true},
 			Tools: []pawl.Toolset{outer, stop, says("pay", "paid"), last}, Middleware: []pawl.Middleware{asksFor("pay")}}
 		res, err := runtest.Ended(a.Run(storing(ctx, a), llm.User("go")))
 		if err != nil && cause == pawl.ErrCancelled {

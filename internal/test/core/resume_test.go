@@ -25,7 +25,7 @@ func mixed(ran *[]string) *pawl.Agent {
 		return llm.TextResult("did " + c.ID), nil
 	})
 	active.Effect = pawl.EffectWrite
-	return &pawl.Agent{Tools: []pawl.Toolset{active, passive("ask")}, Executor: pawl.Parallel{Limit: 1},
+	return &pawl.Agent{Tools: []pawl.Toolset{active, passive("ask")}, Parallel: pawl.Parallel{Limit: 1},
 		Model: script.New(script.Turn{Parts: []llm.Part{call("p1", "ask", `{"q":1}`), call("a1", "active", "{}"), call("p2", "ask", `{"q":2}`), call("a2", "active", "{}")}},
 			script.Func(func(req *llm.Request) script.Turn {
 				var all []string

@@ -212,7 +212,7 @@ func batches(t *testing.T, seed uint64, m mode) (diff string, sooner bool) {
 			told = append(told, serially(want, acts)...)
 		}
 		a := &pawl.Agent{Model: slowly(replies...), Tools: toyTools(s, m),
-			Limits: pawl.Limits{LoopThreshold: -1}, Executor: pawl.Parallel{Limit: 1 + rnd.IntN(5)}}
+			Limits: pawl.Limits{LoopThreshold: -1}, Parallel: pawl.Parallel{Limit: 1 + rnd.IntN(5)}}
 		var res *pawl.Result
 		var err error
 		if seed%2 == 0 { // streamed, with early start
