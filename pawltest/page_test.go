@@ -10,37 +10,47 @@ import (
 	"github.com/pawl-go/pawl/pawltest/mutant"
 )
 
-// The page lists the faults that TestModel finds. TestScoreOverAScript and TestScoreOverAWire prove
-// the list.
+// The page lists the faults that the suites find. Tests of the scores prove the lists:
+// TestScoreOverAScript and TestScoreOverAWire, TestScoreOfExecutors, TestScoreOfRunners.
 func TestPageHasTheScore(t *testing.T) {
-	const page, begins, ends = "../docs/testing.md", "<!-- faults of models -->\n", "<!-- end of faults -->"
-	b, err := os.ReadFile(page)
+	const page = "../docs/testing.md"
+	was, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, _ := strings.Cut(string(b), begins)
-	got, after, found := strings.Cut(rest, ends)
-	if !found {
-		t.Fatalf("%s has no place for the faults", page)
-	}
-	want := faultTable()
-	if got == want {
+
+	is := string(was)
+	is = withFaults(t, is, "models", faultTable("TestModel", "Model", mutant.Models()))
+	is = withFaults(t, is, "executors", faultTable("TestExecutor", "Executor", mutant.Executors()))
+	is = withFaults(t, is, "runners", faultTable("TestRunner", "Runner", mutant.Runners()))
+	if is == string(was) {
 		return
 	}
 	if f := flag.Lookup("update"); f == nil || f.Value.String() != "true" {
 		t.Fatalf("%s has another table; run go test ./pawltest -run Page -update", page)
 	}
-	if err := os.WriteFile(page, []byte(before+begins+want+ends+after), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(is), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// faultTable has a row for each part of the suite, with the number of its faults and their names.
-func faultTable() string {
+// withFaults returns page with table in the place for the faults of the implementations.
+func withFaults(t *testing.T, page, implementations, table string) string {
+	t.Helper()
+	begins := "<!-- faults of " + implementations + " -->\n"
+	before, rest, _ := strings.Cut(page, begins)
+	_, after, found := strings.Cut(rest, "<!-- end of faults -->")
+	if !found {
+		t.Fatalf("the page has no place for the faults of %s", implementations)
+	}
+	return before + begins + table + "<!-- end of faults -->" + after
+}
+
+// faultTable has a row for each part of a suite, with the number of its faults and their names.
+func faultTable[M any](suite, implementation string, mutants []mutant.Mutant[M]) string {
 	var parts []string
 	faults := map[string][]string{}
-	models := mutant.Models()
-	for _, m := range models {
+	for _, m := range mutants {
 		part, _, _ := strings.Cut(m.Part, "/")
 		if faults[part] == nil {
 			parts = append(parts, part)
@@ -49,9 +59,17 @@ func faultTable() string {
 	}
 
 	var b strings.Builder
-	fmt.Fprintf(&b, "`TestModel` finds %d of %d planted faults.\n\n| part | faults | a Model that … |\n|---|---|---|\n", len(models), len(models))
+	fmt.Fprintf(&b, "`%s` finds %d of %d planted faults.\n\n", suite, len(mutants), len(mutants))
+	fmt.Fprintf(&b, "| part | faults | %s %s that … |\n|---|---|---|\n", article(implementation), implementation)
 	for _, part := range parts {
 		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", part, len(faults[part]), strings.Join(faults[part], "; "))
 	}
 	return b.String()
+}
+
+func article(noun string) string {
+	if strings.Contains("AEIO", noun[:1]) {
+		return "an"
+	}
+	return "a"
 }

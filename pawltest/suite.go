@@ -71,7 +71,28 @@ func runParts[TT T[TT]](t TT, parts []part[TT], lacks []string) {
 			t.Logf("%s is left out", p.name)
 			continue
 		}
-		t.Run(p.name, p.test)
+		t.Run(p.name, func(t TT) { inTime(t, p.test) })
+	}
+}
+
+// inTime runs a part of a suite. A part that does not end in time is a failure, and its goroutine
+// is abandoned: what it tests hangs.
+func inTime[TT T[TT]](t TT, test func(t TT)) {
+	ended := make(chan any, 1) // the panic of the part; nil means none
+	go func() {
+		defer func() { ended <- recover() }()
+		test(t)
+	}()
+
+	limit := time.NewTimer(3 * patience(t))
+	defer limit.Stop()
+	select {
+	case v := <-ended:
+		if v != nil {
+			panic(v)
+		}
+	case <-limit.C:
+		t.Errorf("it does not end within %v", 3*patience(t))
 	}
 }
 

@@ -2,114 +2,221 @@ package pawltest
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest/internal/cases"
+	"github.com/pawl-go/pawl/pawltest/mutant"
 	"github.com/pawl-go/pawl/script"
 )
 
-// TestExecutor runs the suite that every Executor must pass: a step has one completed execution for
-// each call, results are in call order, failures of tools are results, a pending call has its
-// question, nested calls end before the call around them, and all calls have ended when a cancelled
-// run has. open returns the Executor of one run.
-func TestExecutor[TT T[TT]](t TT, open func(t TT) pawl.Executor) {
-	for name, c := range executorCases() {
-		t.Run(name, func(t TT) {
-			agent := clerk(nil, c.turn, script.Say("done"))
-			agent.Tools = append(agent.Tools, executorTools()...)
-			agent.Executor = open(t)
-			agent.Middleware = nil
-			if c.asks {
-				agent.Middleware = clerk(nil).Middleware
-			}
+// TestExecutor runs the suite that every Executor must pass. Each part executes the calls of an
+// agent by the Executor and again without it: the executions, the conversation, the events of each
+// call and the effects of the tools are the same. Calls are executed together where their order
+// allows it, their events arrive while they run, and all calls have ended when a cancelled run has.
+//
+// open returns the Executor of one run of the agent, whose tools count what they do. An Executor
+// that executes calls in another process attaches them to this agent. lacks names the parts that do
+// not apply. ScoreExecutor shows what the suite finds.
+func TestExecutor[TT T[TT]](t TT, open func(t TT, a *pawl.Agent) pawl.Executor, lacks ...string) {
+	t.Helper()
+	runParts(t, executorParts(open), lacks)
+}
 
-			completed := map[llm.Key]int{}
-			res, err := pawl.Collect(agent.Stream(t.Context(), llm.User("Go.")), func(e pawl.Event) {
-				if e.Execution != nil {
-					completed[e.Execution.Key]++
-				}
-			})
-			var fault *pawl.ExecutorError
-			if errors.As(err, &fault) {
-				t.Fatalf("the run refuses the executor: %v", fault)
-			}
-			if res == nil {
-				t.Fatalf("the run has no result: %v", err)
-			}
-			if got := outcomesOf(res); got != c.outcomes {
-				t.Errorf("the outcomes are %s, want %s", got, c.outcomes)
-			}
-			for key, n := range completed {
-				if n != 1 {
-					t.Errorf("call %s is completed %d times", key, n)
-				}
+// ScoreExecutor plants the faults of mutant.Executors, one at a time, in the Executor that open
+// returns. A fault that TestExecutor does not find is an error. So is a fault that it finds without
+// a planted fault. The arguments are the same as for TestExecutor.
+func ScoreExecutor[TT T[TT]](t TT, open func(t TT, a *pawl.Agent) pawl.Executor, lacks ...string) mutant.Score {
+	t.Helper()
+	suite := func(t TT, r *mutant.Recorder, plant func(pawl.Executor) pawl.Executor) {
+		TestExecutor(r, func(_ *mutant.Recorder, a *pawl.Agent) pawl.Executor { return plant(open(t, a)) }, lacks...)
+	}
+	return mutant.Try(t, mutant.Executors(), lacks, suite)
+}
+
+func executorParts[TT T[TT]](open func(t TT, a *pawl.Agent) pawl.Executor) []part[TT] {
+	var parts []part[TT]
+	runs := cases.ExecutorRuns()
+	for _, name := range slices.Sorted(maps.Keys(runs)) {
+		make := runs[name]
+		parts = append(parts, part[TT]{name, func(t TT) { testExecutions(t, open, make) }})
+	}
+	return append(parts,
+		part[TT]{"interrupted", func(t TT) { testInterrupted(t, open) }},
+		part[TT]{"together", func(t TT) { testCallsTogether(t, open) }},
+		part[TT]{"events/live", func(t TT) { testLiveEvents(t, open) }},
+		part[TT]{"cancelled", func(t TT) { testCallCancelled(t, open) }},
+	)
+}
+
+// testExecutions compares the run of an agent by the Executor with its run without one.
+func testExecutions[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Executor, make func(*cases.World) *pawl.Agent) {
+	var here, there cases.World
+	want := executed(t, InMemory(make(&here)), llm.User("Go."))
+	a := make(&there)
+	a.Executor = open(t, make(&there))
+	compareExecuted(t, executed(t, InMemory(a), llm.User("Go.")), want, &there, &here)
+}
+
+func compareExecuted[TT T[TT]](t TT, got, want string, there, here *cases.World) {
+	t.Helper()
+	if got != want {
+		t.Errorf("by the Executor:\n%s\nwithout it:\n%s", got, want)
+	}
+	if is, was := fmt.Sprint(there.Done()), fmt.Sprint(here.Done()); is != was {
+		t.Errorf("the tools did %s, want %s", is, was)
+	}
+}
+
+// testInterrupted compares how a write goes on that was interrupted, and whose execution a person
+// then approves again.
+func testInterrupted[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Executor) {
+	make := func(w *cases.World) *pawl.Agent {
+		return w.Agent(script.Together(script.Call("bill", `{"at":"7"}`), script.Call("look", `{"at":"a"}`)), script.Say("done"))
+	}
+	var here, there cases.World
+	again := func(w *cases.World, by func(*pawl.Agent) pawl.Executor) string {
+		a := make(w)
+		a.Executor = cases.Lost{}
+		first, _ := a.Run(t.Context(), llm.User("Go.")) // it asks whether the call took effect
+		a.Executor = by(make(w))
+		return executed(t, &inMemory{a, first}, llm.DecisionMessage(cases.Answers(first)...))
+	}
+	want := again(&here, func(*pawl.Agent) pawl.Executor { return nil })
+	got := again(&there, func(a *pawl.Agent) pawl.Executor { return open(t, a) })
+	compareExecuted(t, got, want, &there, &here)
+}
+
+// executed runs r, answers its questions until it ends, and returns its executions, results and
+// events in a form that does not depend on time.
+func executed[TT T[TT]](t TT, r pawl.Runner, msgs ...llm.Message) string {
+	t.Helper()
+	var b strings.Builder
+	for range 4 {
+		events := map[llm.Key][]string{}
+		ctx, cancel := context.WithTimeout(t.Context(), patience(t))
+		res, err := pawl.Collect(r.Stream(ctx, msgs...), func(e pawl.Event) {
+			if ofCall(&e) {
+				said := fmt.Sprintf("%s %s %d %d %s %s", e.Kind, e.Run, e.Step, e.Attempt, e.Text, e.Data)
+				events[e.Path] = append(events[e.Path], said)
 			}
 		})
-	}
-	t.Run("cancelled", func(t TT) { testExecutorCancelled(t, open(t)) })
-}
-
-type executorCase struct {
-	turn     script.Turn
-	outcomes string // of the calls, in call order
-	asks     bool   // payments need an approval
-}
-
-func executorCases() map[string]executorCase {
-	look, pay := script.Call("look", `{"at":"a"}`), script.Call("pay", `{"at":"7"}`)
-	return map[string]executorCase{
-		"one call":     {look, "ok", false},
-		"many reads":   {script.Together(look, look, look, look), "ok ok ok ok", false},
-		"writes":       {script.Together(pay, look, pay), "ok ok ok", false},
-		"failures":     {script.Together(script.Call("breaks", `{}`), look, script.Call("panics", `{}`)), "error ok panicked", false},
-		"wrong calls":  {script.Together(script.Call("nobody", `{}`), script.Call("look", `{"at":5}`), look), "unknown_tool invalid ok", false},
-		"questions":    {script.Together(look, pay), "ok pending", true},
-		"nested calls": {script.Together(script.Call("both", `{}`), look), "ok ok", false},
-	}
-}
-
-// executorTools are tools that fail, and a tool that calls two others.
-func executorTools() []pawl.Toolset {
-	breaks := pawl.Func("breaks", "Fails.", func(context.Context, struct{}) (string, error) { return "", errors.New("no") })
-	panics := pawl.Func("panics", "Panics.", func(context.Context, struct{}) (string, error) { panic("no") })
-	both := pawl.Func("both", "Looks twice.", func(ctx context.Context, _ struct{}) (string, error) {
-		look := llm.ToolCall{Name: "look", Args: []byte(`{"at":"a"}`)}
-		done, err := pawl.InvocationFrom(ctx).Do(ctx, look, look)
-		return fmt.Sprint(len(done)), err
-	})
-	both.Effect = pawl.EffectCompose
-	return []pawl.Toolset{breaks, panics, both}
-}
-
-func outcomesOf(res *pawl.Result) string {
-	var all []string
-	for _, s := range res.Steps {
-		for _, x := range s.Executions {
-			all = append(all, string(x.Outcome))
+		cancel()
+		if res == nil {
+			t.Fatalf("the run has no result: %v", err)
 		}
+		fmt.Fprintf(&b, "%s %v\n%s\n%s\n", res.Stop, err, marshal(res.Messages), marshal(res.Values))
+		for _, step := range res.Steps {
+			for _, x := range step.Executions {
+				x.Started, x.Ended = time.Time{}, time.Time{}
+				fmt.Fprintf(&b, "%s\n", marshal(x))
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(events)) {
+			fmt.Fprintf(&b, "%s: %s\n", key, strings.Join(events[key], "; "))
+		}
+		fmt.Fprintf(&b, "%d calls\n", res.Spent.Calls)
+		if res.Stop != pawl.StopPending {
+			return b.String()
+		}
+		msgs = []llm.Message{llm.DecisionMessage(cases.Answers(res)...)}
 	}
-	return strings.Join(all, " ")
+	return b.String()
 }
 
-// testExecutorCancelled cancels a run during a call. The run ends soon, and has a result for the
-// call.
-func testExecutorCancelled[TT T[TT]](t TT, executor pawl.Executor) {
+// ofCall reports whether e is an event of a call.
+func ofCall(e *pawl.Event) bool {
+	switch e.Kind {
+	case pawl.EventCallStarted, pawl.EventProgress, pawl.EventNotice, pawl.EventCallCompleted:
+		return e.Path != "" && e.Code != "effect_unstated"
+	}
+	return false
+}
+
+// testCallsTogether makes two calls that each wait for the other.
+func testCallsTogether[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Executor) {
+	var w cases.World
+	var meet sync.WaitGroup
+	meet.Add(2)
+	make := func() *pawl.Agent {
+		a := w.Agent(script.Together(script.Call("meet", `{}`), script.Call("meet", `{}`)), script.Say("done"))
+		a.Tools = append(a.Tools, cases.Meet(&meet))
+		return a
+	}
+	a := make()
+	a.Executor = open(t, make())
+	ctx, cancel := context.WithTimeout(t.Context(), patience(t))
+	defer cancel()
+	if res, err := a.Run(ctx, llm.User("Go.")); err != nil {
+		t.Errorf("two reads are not executed together: %v, %+v", err, res)
+	}
+}
+
+// testLiveEvents makes a call that waits until its event has arrived.
+func testLiveEvents[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Executor) {
+	var w cases.World
+	seen := make(chan struct{})
+	agent := func() *pawl.Agent {
+		a := w.Agent(script.Call("half", `{}`), script.Say("done"))
+		a.Tools = append(a.Tools, cases.Half(seen))
+		return a
+	}
+	a := agent()
+	a.Executor = open(t, agent())
+	ctx, cancel := context.WithTimeout(t.Context(), patience(t))
+	defer cancel()
+	res, err := pawl.Collect(a.Stream(ctx, llm.User("Go.")), func(e pawl.Event) {
+		if e.Kind == pawl.EventProgress {
+			close(seen)
+		}
+	})
+	if err != nil {
+		t.Errorf("an event of a call does not arrive before the call ends: %v, %+v", err, res)
+	}
+}
+
+// testCallCancelled cancels a run during a call. The run ends when the call has, and has a result
+// for each call.
+func testCallCancelled[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Executor) {
+	var w cases.World
+	agent := func() *pawl.Agent {
+		a := w.Agent(script.Together(script.Call("linger", `{}`), script.Call("look", `{"at":"a"}`)))
+		a.Tools = append(a.Tools, w.Linger(patience(t)))
+		return a
+	}
+	a := agent()
+	a.Executor = open(t, agent())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	ctx, stop := context.WithTimeout(ctx, time.Minute)
-	defer stop()
-	agent := clerk(make(chan struct{}), script.Together(script.Call("wait", `{}`), script.Call("look", `{"at":"a"}`)))
-	agent.Executor = executor
-	res, err := pawl.Collect(agent.Stream(ctx, llm.User("Go.")), func(e pawl.Event) {
-		if e.Kind == pawl.EventCallStarted && e.Call.Name == "wait" {
-			cancel(pawl.ErrCancelled)
+
+	type end struct {
+		res *pawl.Result
+		err error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		res, err := pawl.Collect(a.Stream(ctx, llm.User("Go.")), func(e pawl.Event) {
+			if e.Kind == pawl.EventCallStarted && e.Call.Name == "linger" {
+				cancel(pawl.ErrCancelled)
+			}
+		})
+		ended <- end{res, err}
+	}()
+	select {
+	case e := <-ended:
+		switch {
+		case e.res == nil || e.res.Stop != pawl.StopCancelled || len(e.res.Calls()) > 0:
+			t.Errorf("got %+v, %v; want a cancelled run without open calls", e.res, e.err)
+		case !slices.Contains(w.Done(), "ended"):
+			t.Errorf("the run has ended, and a call has not")
 		}
-	})
-	if res == nil || res.Stop != pawl.StopCancelled || len(res.Calls()) > 0 {
-		t.Errorf("got %+v, %v; want a cancelled run without open calls", res, err)
+	case <-time.After(patience(t)):
+		t.Errorf("a cancelled run does not end")
 	}
 }

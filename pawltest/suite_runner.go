@@ -2,17 +2,18 @@ package pawltest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/pawltest/internal/cases"
+	"github.com/pawl-go/pawl/pawltest/mutant"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -28,104 +29,34 @@ import (
 //
 // The suite tests the guarantees for observers: the order and number of events, the agent's own
 // Result, errors after the end that belong to it, and the effects of a cancellation and of a break.
-func TestRunner[TT T[TT]](t TT, open func(t TT, a *pawl.Agent) pawl.Runner) {
-	for name, c := range runs() {
-		t.Run("run/"+name, func(t TT) { testRun(t, open, c) })
+// lacks names the parts that do not apply. ScoreRunner shows what the suite finds.
+func TestRunner[TT T[TT]](t TT, open func(t TT, a *pawl.Agent) pawl.Runner, lacks ...string) {
+	t.Helper()
+	var parts []part[TT]
+	all := cases.Runs()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		parts = append(parts, part[TT]{"run/" + name, func(t TT) { testRun(t, open, all[name]) }})
 	}
-	t.Run("denied", func(t TT) { testDenied(t, open) })
-	t.Run("passive", func(t TT) { testPassive(t, open) })
-	t.Run("failed", func(t TT) { testFailed(t, open) })
-	t.Run("cancelled", func(t TT) { testCancelled(t, open) })
-	t.Run("left", func(t TT) { testLeft(t, open) })
-	t.Run("together", func(t TT) { testTogether(t, open) })
+	parts = append(parts,
+		part[TT]{"denied", func(t TT) { testDenied(t, open) }},
+		part[TT]{"passive", func(t TT) { testPassive(t, open) }},
+		part[TT]{"failed", func(t TT) { testFailed(t, open) }},
+		part[TT]{"cancelled", func(t TT) { testCancelled(t, open) }},
+		part[TT]{"left", func(t TT) { testLeft(t, open) }},
+		part[TT]{"together", func(t TT) { testTogether(t, open) }},
+	)
+	runParts(t, parts, lacks)
 }
 
-// runs are agents that need only an approval. They are made again for each run.
-func runs() map[string]func() *pawl.Agent {
-	limited := func(l pawl.Limits) func() *pawl.Agent {
-		return func() *pawl.Agent {
-			a := clerk(nil, script.Call("look", `{"at":"1"}`), script.Call("look", `{"at":"2"}`), script.Say("Enough."))
-			a.Limits = l
-			return a
-		}
+// ScoreRunner plants the faults of mutant.Runners, one at a time, in the Runner that open returns.
+// A fault that TestRunner does not find is an error. So is a fault that it finds without a planted
+// fault. The arguments are the same as for TestRunner.
+func ScoreRunner[TT T[TT]](t TT, open func(t TT, a *pawl.Agent) pawl.Runner, lacks ...string) mutant.Score {
+	t.Helper()
+	suite := func(t TT, r *mutant.Recorder, plant func(pawl.Runner) pawl.Runner) {
+		TestRunner(r, func(_ *mutant.Recorder, a *pawl.Agent) pawl.Runner { return plant(open(t, a)) }, lacks...)
 	}
-	return map[string]func() *pawl.Agent{
-		"text":   func() *pawl.Agent { return clerk(nil, script.Say("Grüße, 世界. A text that comes in pieces.")) },
-		"a call": func() *pawl.Agent { return clerk(nil, script.Call("look", `{"at":"the sky"}`), script.Say("Seen.")) },
-		"several calls": func() *pawl.Agent {
-			return clerk(nil, script.Together(script.Say("I look."), script.Call("look", `{"at":"a"}`), script.Call("look", `{"at":"b"}`), script.Call("look", `{"at":"c"}`)),
-				script.Say("Seen."))
-		},
-		"wrong calls": func() *pawl.Agent {
-			return clerk(nil, script.Together(script.Call("nobody", `{}`), script.Call("look", `{"at":5}`)), script.Say("Sorry."))
-		},
-		"a yes": func() *pawl.Agent { return clerk(nil, script.Call("pay", `{"at":"7"}`), script.Say("Paid.")) },
-		"yes and reads": func() *pawl.Agent {
-			return clerk(nil, script.Together(script.Call("look", `{"at":"a"}`), script.Call("pay", `{"at":"7"}`)), script.Call("pay", `{"at":"8"}`), script.Say("Paid."))
-		},
-		"an agent inside": func() *pawl.Agent {
-			a := clerk(nil, script.Call("inner", `{"task":"look"}`), script.Say("Done."))
-			in := clerk(nil, script.Call("look", `{"at":"inside"}`), script.Say("It is dark."))
-			in.Name = "inner"
-			a.Tools = append(a.Tools, in.Tool("Looks inside."))
-			return a
-		},
-		"stalled": func() *pawl.Agent {
-			return clerk(nil, script.Loop(script.Call("look", `{"at":"1"}`)))
-		},
-		"tokens passed": func() *pawl.Agent {
-			a := clerk(nil, script.Say("Too long."))
-			a.Limits.Tokens = 1
-			return a
-		},
-		"ended by a tool": func() *pawl.Agent { return clerk(nil, script.Call("submit", `{"at":"the desk"}`)) },
-		"ended by a tool after words": func() *pawl.Agent {
-			return clerk(nil, script.Together(script.Say("I submit."), script.Call("submit", `{"at":"the desk"}`)))
-		},
-		"ended by a tool over a limit": func() *pawl.Agent {
-			turn := script.Call("submit", `{"at":"the desk"}`)
-			turn.Usage = &llm.Usage{Input: 5, Output: 5}
-			a := clerk(nil, turn)
-			a.Limits.Tokens = 1
-			return a
-		},
-		"an answer with a schema": func() *pawl.Agent {
-			a := clerk(nil, script.Say(`{"at":"home"}`))
-			a.Tools = nil
-			a.Output = pawl.SchemaFor[place]()
-			return a
-		},
-		"no rounds left": limited(pawl.Limits{Rounds: 1}),
-		"handed back":    limited(pawl.Limits{Rounds: 1, AtLimit: pawl.AtLimitReturn}),
-	}
-}
-
-type place struct {
-	At string `json:"at"`
-}
-
-// clerk is an agent that looks, waits at gate, asks the caller, and pays after an approval. Its
-// tool submit ends the run.
-func clerk(gate <-chan struct{}, turns ...script.Turn) *pawl.Agent {
-	look := pawl.Func("look", "Looks.", func(_ context.Context, in place) (string, error) { return "saw " + in.At, nil })
-	look.Effect = pawl.EffectRead
-	pay := pawl.Func("pay", "Pays.", func(_ context.Context, in place) (string, error) { return "paid " + in.At, nil })
-	wait := pawl.Func("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
-		select {
-		case <-gate:
-			return "waited", nil
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	})
-	wait.Effect = pawl.EffectRead
-	ask := &pawl.Tool{Name: "ask", Description: "Asks.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
-	submit := pawl.Func("submit", "Submits.", func(_ context.Context, in place) (string, error) {
-		return "", pawl.FinishError(llm.TextResult("submitted at " + in.At))
-	})
-	submit.Effect = pawl.EffectRead
-	return &pawl.Agent{Name: "clerk", Model: script.New(turns...), Tools: []pawl.Toolset{look, pay, wait, ask, submit},
-		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
+	return mutant.Try(t, mutant.Runners(), lacks, suite)
 }
 
 // attempt is the events of one Stream.
@@ -243,56 +174,17 @@ func testRun[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner, make func()
 	if got.err != nil || got.result == nil {
 		t.Fatalf("got %+v, %v", got.result, got.err)
 	}
-	if is, was := sketch(got.result), sketch(want.result); is != was {
+	if is, was := cases.Sketch(got.result), cases.Sketch(want.result); is != was {
 		t.Errorf("the result is\n%s\nwant\n%s", is, was)
 	}
 	// Durable runs repeat all events, other runners yield the remaining ones.
-	if is, was := retold(got.events), retold(want.events); is != was && got.before == 0 {
+	if is, was := cases.Retold(got.events), cases.Retold(want.events); is != was && got.before == 0 {
 		t.Errorf("it emits\n%s\nwant\n%s", is, was)
 	}
 }
 
-// sketch is the part of a Result that is the same for all Runners.
-func sketch(res *pawl.Result) string {
-	msgs := marshal(res.Messages)
-	return fmt.Sprintf("%s: %s %s\nrequests %d, calls %d, rounds %d\n%s", res.Stop, res.Text(), marshal(res.Answer),
-		res.Spent.Requests, res.Spent.Calls, res.Spent.Rounds, msgs)
-}
-
-// retold formats the texts and steps of events, without details that depend on timing.
-func retold(events []pawl.Event) string {
-	var b strings.Builder
-	gaps := false
-	for _, e := range events {
-		switch e.Kind {
-		case pawl.EventGap:
-			gaps = true
-		case pawl.EventText:
-			if e.Run == "run" {
-				b.WriteString(e.Text)
-			}
-		}
-	}
-	if gaps { // fragments may be missing if that is reported
-		b.Reset()
-	}
-	for _, e := range events {
-		if e.Kind == pawl.EventResponseReceived && e.Run == "run" {
-			fmt.Fprintf(&b, "\n%d: %s", e.Step, e.Response.Message.Text())
-		}
-	}
-	steps := 0
-	for _, e := range events {
-		if e.Kind == pawl.EventStep && e.Run == "run" {
-			steps++
-		}
-	}
-	fmt.Fprintf(&b, "\n%d steps", steps)
-	return b.String()
-}
-
 func testDenied[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
-	r := open(t, clerk(nil, script.Call("pay", `{"at":"7"}`), script.Say("So be it.")))
+	r := open(t, cases.Clerk(nil, script.Call("pay", `{"at":"7"}`), script.Say("So be it.")))
 	first := follow(t, t.Context(), r, nil, llm.User("Pay."))
 	if first.err != nil || first.result == nil || len(first.result.Pending) != 1 {
 		t.Fatalf("got %+v, %v", first.result, first.err)
@@ -305,7 +197,7 @@ func testDenied[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 }
 
 func testPassive[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
-	r := open(t, clerk(nil, script.Call("ask", `{}`), script.Say("Thanks.")))
+	r := open(t, cases.Clerk(nil, script.Call("ask", `{}`), script.Say("Thanks.")))
 	first := follow(t, t.Context(), r, nil, llm.User("Ask."))
 	if first.err != nil || first.result == nil || len(first.result.Pending) != 1 || !first.result.Pending[0].Passive {
 		t.Fatalf("got %+v, %v", first.result, first.err)
@@ -320,7 +212,7 @@ func testPassive[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 
 func testFailed[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	out := follow(t, t.Context(),
-		open(t, clerk(nil, script.Call("look", `{"at":"a"}`),
+		open(t, cases.Clerk(nil, script.Call("look", `{"at":"a"}`),
 			script.Fail(&llm.ProviderError{Provider: "suite", Code: llm.CodeServer, Message: "no"}))), nil, llm.User("Go."))
 	if out.err == nil || out.result == nil || out.result.Stop != pawl.StopFailed {
 		t.Fatalf("got %+v, %v", out.result, out.err)
@@ -335,7 +227,9 @@ func testFailed[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 func testCancelled[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
-	r := open(t, clerk(make(chan struct{}), script.Call("wait", `{}`), script.Say("never")))
+	gate := make(chan struct{})
+	t.Cleanup(func() { close(gate) }) // a run that was not cancelled ends
+	r := open(t, cases.Clerk(gate, script.Call("wait", `{}`), script.Say("never")))
 	out := follow(t, ctx, r, func(e pawl.Event) {
 		if e.Kind == pawl.EventCallStarted {
 			stop(pawl.ErrCancelled)
@@ -357,18 +251,16 @@ func testCancelled[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 // testLeft breaks out of the range, which must not hang, and ends the context with another cause,
 // which must be the error.
 func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
-	within := time.AfterFunc(patience(t), func() { panic("pawltest: the caller that stops ranging over a run waits for it") })
-	for range open(t, clerk(nil, script.Say("A text."))).Stream(t.Context(), llm.User("Go.")) {
-		break
+	for range open(t, cases.Clerk(nil, script.Say("A text."))).Stream(t.Context(), llm.User("Go.")) {
+		break // it must not wait for the run: see inTime
 	}
-	within.Stop()
 	cause := errors.New("the program ends")
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	gate := make(chan struct{})
 	defer close(gate) // a run in progress ends
 	var last error
-	for e, err := range open(t, clerk(gate, script.Call("wait", `{}`), script.Say("done"))).Stream(ctx, llm.User("Wait.")) {
+	for e, err := range open(t, cases.Clerk(gate, script.Call("wait", `{}`), script.Say("done"))).Stream(ctx, llm.User("Wait.")) {
 		last = err
 		if e.Kind == pawl.EventCallStarted {
 			stop(cause)
@@ -385,7 +277,7 @@ func testTogether[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	var mu sync.Mutex
 	for i := range 8 {
 		at := fmt.Sprintf("place-%d", i)
-		r := open(t, clerk(nil, script.Call("look", `{"at":"`+at+`"}`), script.Say("Done at "+at)))
+		r := open(t, cases.Clerk(nil, script.Call("look", `{"at":"`+at+`"}`), script.Say("Done at "+at)))
 		wg.Go(func() {
 			var text string
 			for e, err := range r.Stream(t.Context(), llm.User("Go to "+at)) {

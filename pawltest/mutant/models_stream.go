@@ -95,6 +95,8 @@ func streamFaults() []Mutant[llm.Model] {
 				return false
 			}
 		}),
+		{"does not end a broken reply", "errors/ended early", func(m llm.Model) llm.Model { return model{m, hanging} }},
+		{"does not end concurrent replies", "concurrent", func(m llm.Model) llm.Model { return model{m, hanging} }},
 		ofDelta("never finishes", "reply/text", func(d *llm.Delta) { d.Finish = "" }),
 		ofReply("finishes twice", "reply/text", func(_ *llm.Request, next yield) yield {
 			return func(d llm.Delta, err error) bool { return (d.Finish == "" || next(d, err)) && next(d, err) }
@@ -163,6 +165,18 @@ func changingTools(ctx context.Context, m llm.Model, req *llm.Request) iter.Seq2
 
 func uncancelled(ctx context.Context, m llm.Model, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.Stream(context.WithoutCancel(ctx), req)
+}
+
+// hanging ends no reply before its context does.
+func hanging(ctx context.Context, m llm.Model, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range m.Stream(ctx, req) {
+			if !yield(d, err) {
+				return
+			}
+		}
+		<-ctx.Done()
+	}
 }
 
 func readsOn(ctx context.Context, m llm.Model, req *llm.Request) iter.Seq2[llm.Delta, error] {

@@ -203,10 +203,10 @@ var arrows = []arrow{
 	{from: "pawltest/hostilemcp/internal/plain", modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "pawltest/cmd/wire", to: []string{".", "llm", "provider", "internal/jsonform"}, modules: []string{jsonModule}},
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
-	{from: "pawltest/mutant", to: []string{"llm"}},
-	{from: "pawltest/internal/cases", to: []string{"llm", "script"}},
+	{from: "pawltest/mutant", to: []string{".", "llm"}},
+	{from: "pawltest/internal/cases", to: []string{".", "llm", "script", "policy", "delivery"}},
 	{from: "pawltest/internal/summaries", to: []string{"llm"}},
-	{from: "pawltest", to: []string{".", "llm", "policy", "script", "pawltest/mutant", "pawltest/internal/cases", "pawltest/internal/summaries", "internal/sse"}, modules: []string{jsonModule}},
+	{from: "pawltest", to: []string{".", "llm", "script", "pawltest/mutant", "pawltest/internal/cases", "pawltest/internal/summaries", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
 	{from: "internal/agentfile/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest", "internal/text"}, modules: []string{yamlModule}},
