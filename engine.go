@@ -33,8 +33,8 @@ type Engine struct {
 	// middleware, which may read clocks. nil means that a runs unchanged.
 	Bind func(a *Agent, run llm.Key) *Agent
 
-	// Replays means that the outcome of a call is stored under Task.Key, and that Begin or the bound
-	// Executor returns it (Task.Replayed) instead of executing the call again. It also means
+	// Replays means that the outcome of a call is stored under Task.Key, and that Begin or the
+	// bound Executor returns it (Task.Replayed) in place of executing the call again. It also means
 	// that nested calls (Invocation.Do, agents as tools) can wait for an answer: the call around
 	// them then becomes pending, and is executed again from its beginning when the run is resumed
 	// with a Decision. The usage of such a call is counted once, when it has ended.
@@ -42,8 +42,8 @@ type Engine struct {
 	// The executor sets Task.Since to the same time each time the call arrives.
 	Replays bool
 
-	// Begin is called before the calls of one step, or of one Invocation.Do, are executed. It returns
-	// their stored executions by index; a nil element, and a nil slice, mean that the call is
+	// Begin is called before the calls of one step, or of one Invocation.Do, are executed. It
+	// returns their stored executions by index; a nil element, and a nil slice, mean that the call is
 	// executed. done is called when all of them have ended. nil means that nothing is stored.
 	Begin func(ctx context.Context, tasks []Task) (stored []*Execution, done func())
 

@@ -16,8 +16,8 @@ import (
 // time (Agent.Parallel), and emits call_completed.
 //
 // Most programs need none. An Executor for other machines sends the Task there, calls Engine.Attach
-// and Task.Do in that process, and returns the Execution here. Task.RunRemote adds the limits of the
-// run. pawltest.TestExecutor tests an implementation.
+// and Task.Do in that process, and returns the Execution here. Task.RunRemote adds the limits of
+// the run. pawltest.TestExecutor tests an implementation.
 type Executor interface {
 	// Do executes the call of t and returns its Execution, when the call has ended. It is called
 	// from several goroutines at the same time, once for each call. When ctx ends, Do cancels the
@@ -33,7 +33,7 @@ type Executor interface {
 	// call of a tool with EffectWrite becomes a question, and any other call fails. If ctx has
 	// ended, a call that had no effect stays open.
 	//
-	// The run checks the Execution. Its Key and its Call.ID are those of t, its Outcome is on the
+	// The run checks the Execution. Its Key and its Call.ID are equal to t's, its Outcome is on the
 	// list, and the emitted events belong to the call; otherwise the run stops with StopFailed and
 	// an *ExecutorError. An execution with OutcomeUnknown, or with OutcomePending unless
 	// t.HeldBy is set, has its question in Pending. Where it is missing, the run asks whether the
@@ -106,7 +106,7 @@ func (s *scope) execute(ctx context.Context, tasks []Task, emit func(Event)) []E
 	return settle(ctx, tasks, execs)
 }
 
-// stored returns the executions of tasks that the engine has stored, by their index. nil means none.
+// stored returns the executions of tasks that the engine has stored, by index. nil means none.
 func (s *scope) stored(ctx context.Context, tasks []Task) (execs []*Execution, done func()) {
 	if begin := s.engine.Begin; begin != nil {
 		return begin(ctx, tasks)
@@ -114,8 +114,8 @@ func (s *scope) stored(ctx context.Context, tasks []Task) (execs []*Execution, d
 	return nil, func() {}
 }
 
-// isShort reports whether a goroutine of its own would cost more than most such calls: the call only
-// computes, and has no time limit after which it is abandoned.
+// isShort reports whether a goroutine of its own would cost more than most such calls: the call
+// only computes, and has no time limit after which it is abandoned.
 func (t *Task) isShort() bool {
 	if t.earlyCall != nil {
 		return false
@@ -428,8 +428,9 @@ func (t *Task) rank() rank {
 // Tool.Concurrent and Tool.Serial. Tasks that these wait for are not repeated. nil means that no
 // task waits. With StopOnBlock each task waits for the task before it.
 //
-// Engine.Schedule keeps the order: a task starts when the tasks that it waits for have ended. If one
-// of them has an open question instead, or is held itself, Task.HeldBy names the call in question.
+// Engine.Schedule keeps the order: a task starts when the tasks that it waits for have ended. If
+// one of them has an open question instead, or is held itself, Task.HeldBy names the call in
+// question.
 func (p Parallel) Order(tasks []Task) (before [][]int) {
 	add := func(i, j int) {
 		if before == nil {

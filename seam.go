@@ -119,8 +119,8 @@ func (t *Task) faulty(format string, args ...any) Execution {
 	return x
 }
 
-// notExecuted returns the execution of a call that was not sent, or of which no outcome arrived; see
-// Executor.
+// notExecuted returns the execution of a call that was not sent, or of which no outcome arrived;
+// see Executor.
 func (t *Task) notExecuted(ctx context.Context, err error) Execution {
 	w := &work{task: t, x: newExecution(t), tool: t.Tool()}
 	if w.tool != nil && w.tool.Passive {
