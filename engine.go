@@ -43,8 +43,8 @@ type Engine struct {
 	Replays bool
 
 	// Begin is called before the calls of one step, or of one Invocation.Do, are executed. It
-	// returns their stored executions by index; a nil element, and a nil slice, mean that the call is
-	// executed. done is called when all of them have ended. nil means that nothing is stored.
+	// returns their stored executions by index; a nil element, and a nil slice, mean that the call
+	// is executed. done is called when all of them have ended. nil means that nothing is stored.
 	Begin func(ctx context.Context, tasks []Task) (stored []*Execution, done func())
 
 	// Schedule executes tasks in place of goroutines of this process: it calls do for each, in the

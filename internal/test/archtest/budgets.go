@@ -95,7 +95,7 @@ var budgets = slices.Concat([]budget{
 	{"fields of run", "fields of the struct run", atMost(18), runFields},
 },
 	perPackage("tokens", "tokens of the product files of a package", atMost(24_000), tokens, []room{
-		{".", atMost(46_000)},
+		{".", atMost(47_000)},
 		{"internal/agentfile", atMost(40_000)},
 		{"mcp", atMost(32_000)},
 		{"internal/dialect", atMost(30_000)},
