@@ -55,7 +55,9 @@ func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 			return res, err
 		}
 		w.notice("retry", fmt.Sprintf("attempt %d failed: %v", w.x.Attempts, err))
-		w.retried(err)
+		if w.mayChange() && !w.certaintyOf(err).NoEffect() {
+			w.lost.Store(true)
+		}
 		if !wait(ctx, retryDelay<<try) {
 			return res, err
 		}
@@ -121,8 +123,7 @@ func (w *work) intend(ctx context.Context, call llm.ToolCall, attempt int) error
 	return s.engine.Intend(ctx, *w.task, call, w.tool, attempt)
 }
 
-// isRecorded reports whether an engine stores the intents of the call. A composing call has the
-// intents of its nested calls.
+// isRecorded reports whether an engine stores the intents of the call.
 func (w *work) isRecorded() bool {
 	s := w.task.scope
 	return s.engine.Intend != nil && w.tool.Effect != EffectCompose && w.tool != s.answer
@@ -188,7 +189,7 @@ func (w *work) interrupted(ctx context.Context, err error) error {
 		writes := w.tool.Effect.Assumed() == EffectWrite
 		composed := w.inv.wrote.Load() && !w.task.scope.engine.Replays
 		switch {
-		case (writes || composed) && !isCertain(c):
+		case (writes || composed) && !c.NoEffect():
 			f.outcome = OutcomeUnknown
 
 		// The intent is stored, so that an open call would be unknown to the next process. The

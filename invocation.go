@@ -83,16 +83,15 @@ func (v *Invocation) Since() time.Time {
 // immediately before the first byte of the call leaves the process. It returns nil when the engine
 // of the run has stored the intent of the call. After an error nothing may be sent.
 //
-// Further calls of Sending return what the first one returned. For other tools, the intent is
-// stored before Run, and Sending returns nil. v may be nil: a tool may be called without a run.
+// Further calls of Sending return what the first one returned. For other tools, and for a nil v, it
+// returns nil.
 func (v *Invocation) Sending(ctx context.Context) error {
 	if v == nil || v.work.late == nil {
 		return nil
 	}
-	w := v.work
-	return w.late.Begin(func() error {
-		x := w.started.Load()
-		return w.intend(ctx, x.Call, x.Attempts)
+	return v.work.late.Begin(func() error {
+		x := v.work.started.Load()
+		return v.work.intend(ctx, x.Call, x.Attempts)
 	})
 }
 

@@ -58,10 +58,9 @@ type Tool struct {
 	// Run.
 	Timeout time.Duration
 	// StatesSending means that Run calls Invocation.Sending immediately before the call can take
-	// effect, such as after a connection was made. A call that ends or is interrupted before that,
-	// also by a crash, was certainly not sent, and a durable run executes it again without a
-	// question. Nothing that Run does before Sending may have an effect, also not in a function
-	// around Run. false means that a call may have taken effect from its start on.
+	// effect. A call that is interrupted before that, also by a crash, was certainly not sent, and a
+	// durable run executes it again without a question. So nothing before Sending may have an effect,
+	// also not in a function around Run. false means that each started call may have taken effect.
 	StatesSending bool
 	// NoRepair rejects arguments that need a repair. Otherwise they are repaired if they have one
 	// reading.

@@ -7,8 +7,8 @@
 //	ctx = caller.With(ctx, caller.Caller{Name: "ann", Token: caller.Token(token)})
 //	res, err := agent.Run(ctx, llm.User("Close my ticket."))
 //
-// A tool reads it with From. In files, ${caller.token} in a header of an http, openapi or a2a tool
-// stands for Token.
+// A tool reads it with From. In files, ${caller.token} in a header of an http, openapi or a2a tool,
+// or of an MCP server, stands for Token.
 //
 // The token is in memory only. A run that another process resumes has no caller until a request of
 // its owner reaches it.
@@ -25,6 +25,22 @@ type Caller struct {
 	Tenant string // of the owner of the run; may be empty
 	User   string // of the owner of the run; may be empty
 	Token  Token  // for requests in the name of the client; empty means that it has none
+}
+
+// Field returns the field of c with a name in the form of files: name, tenant, user or token. The
+// token is revealed. ok is false for any other name.
+func (c Caller) Field(name string) (value string, ok bool) {
+	switch name {
+	case "name":
+		return c.Name, true
+	case "tenant":
+		return c.Tenant, true
+	case "user":
+		return c.User, true
+	case "token":
+		return c.Token.Reveal(), true
+	}
+	return "", false
 }
 
 // Token is a credential. All ways to print, log or marshal it give [redacted].

@@ -29,6 +29,9 @@ const (
 	Unknown Certainty = "unknown"
 )
 
+// NoEffect reports whether the call has certainly had no effect: c is NotSent or Refused.
+func (c Certainty) NoEffect() bool { return c == NotSent || c == Refused }
+
 // Error is the error of a tool that got no outcome of its call.
 type Error struct {
 	// How far the call came.

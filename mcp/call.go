@@ -264,7 +264,7 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 	}
 	c.drop(s)
 	if words := s.proc.waitWords(ctx); words != "" {
-		c.notice(Ended, "", words)
+		c.notice(Disconnected, "", words)
 	}
 	// The pipeline retries the call if its effect permits, and otherwise shows this text to the
 	// model.

@@ -390,7 +390,7 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 		}
 		c.live = nil
 		s.close()
-		c.notice(Ended, "", "the connection was lost; it is opened again")
+		c.notice(Disconnected, "", "the connection was lost; it is opened again")
 	}
 
 	s, err := c.dial(ctx)

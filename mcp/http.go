@@ -46,6 +46,11 @@ func (s *Server) web(o *Options) (*web, error) {
 	if _, err := netip.ParseAddr(home.Hostname()); err == nil || home.Hostname() == "localhost" {
 		allow = append(append([]string{}, allow...), home.Host)
 	}
+	for name, value := range s.Headers {
+		if strings.Contains(value, "${caller.") {
+			return nil, fmt.Errorf("mcp server %q: headers: %s: a caller stands in files of agents; in Go use Options.Header", s.Name, name)
+		}
+	}
 	w := &web{server: s, home: home, header: o.Header}
 	w.guard, err = netguard.New(netguard.Options{Allow: allow})
 	if err != nil {
@@ -137,7 +142,7 @@ func (c *carrier) send(r *http.Request) (*http.Response, error) {
 
 	token, err := t.Current(r.Context())
 	if err != nil {
-		return nil, &wire.NotDone{Err: err, Own: true}
+		return nil, &wire.NotDone{Err: err}
 	}
 	res, err := c.sendOnce(authorized(r, token))
 	if err != nil || res.StatusCode != http.StatusUnauthorized && res.StatusCode != http.StatusForbidden {
@@ -146,7 +151,7 @@ func (c *carrier) send(r *http.Request) (*http.Response, error) {
 
 	token, err = t.Renew(r, res, token)
 	if err != nil {
-		return nil, &wire.NotDone{Err: err, Own: true}
+		return nil, &wire.NotDone{Err: err}
 	}
 	again := authorized(r, token)
 	if r.GetBody != nil {

@@ -33,7 +33,8 @@ const (
 	// Dropped: part of a result is not trusted and left out; the rest is accepted.
 	Dropped Verdict = "dropped"
 	Ignored Verdict = "ignored" // it is not read
-	Ended   Verdict = "ended"   // the connection is closed
+	// the connection was lost, or the server is away
+	Disconnected Verdict = "disconnected"
 )
 
 // Limits for a definition.

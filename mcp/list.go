@@ -218,7 +218,7 @@ func (c *Client) without(ctx context.Context, err error) error {
 	switch {
 	case !c.missed(err.Error()):
 	case wasUp:
-		c.notice(Ended, "", "it cannot be reached, and its tools are missing until it can: "+err.Error())
+		c.notice(Disconnected, "", "it cannot be reached, and its tools are missing until it can: "+err.Error())
 	default:
 		c.notice(Ignored, "", "it cannot be reached and is left out: "+err.Error())
 	}

@@ -395,7 +395,7 @@ func behaviours() []behaviour {
 		{"a result gives orders, and the model obeys", "the call that it orders is asked about", "answered",
 			stops(pawl.StopPending, script.Call("evil_do", `{}`), script.Call("bank_pay", `{}`)),
 			stops(pawl.StopAnswer, script.Call("evil_do", `{}`), script.Say("ok"))},
-		{"a result of 20 MB", "ended", "cut for the model", long(20<<20, pawl.OutcomeError), long(1<<20, pawl.OutcomeOK)},
+		{"a result of 20 MB", "disconnected", "cut for the model", long(20<<20, pawl.OutcomeError), long(1<<20, pawl.OutcomeOK)},
 		{"bytes that are no text", "dropped", "dropped", blob(3000, "[3000 bytes that are not text]"), blob(3, "[3 bytes that are not text]")},
 	}
 }

@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/caller"
+	"github.com/pawl-go/pawl/internal/callermcp"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server/api"
@@ -104,5 +109,94 @@ func TestToolsActForTheUser(t *testing.T) {
 	}
 	if !strings.Contains(all.String(), "act") || strings.Contains(all.String(), "upstream-of") {
 		t.Errorf("the journal has a credential, or nothing: %s", all.String())
+	}
+}
+
+// A run whose MCP server acts for its caller, and which another process resumes, waits for a
+// request of its owner: it neither fails nor acts for the person who approves, and then acts as its
+// owner.
+func TestResumedRunWaitsForItsOwner(t *testing.T) {
+	var mu sync.Mutex
+	var acted []string
+	began := map[string]bool{}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&q)
+		answers := map[string]string{
+			"initialize": `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`,
+			"tools/list": `{"tools":[{"name":"act","description":"Acts.","inputSchema":{"type":"object"}}]}`,
+			"tools/call": `{"content":[{"type":"text","text":"acted"}]}`,
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case q.Method == "tools/call":
+			acted = append(acted, r.Header.Get("Authorization"))
+		case q.Method == "initialize":
+			began[r.Header.Get("Authorization")] = true
+		}
+		switch {
+		case answers[q.Method] != "":
+		case len(q.ID) == 0:
+			w.WriteHeader(http.StatusAccepted)
+			return
+		default:
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, answers[q.Method])
+	}))
+	defer web.Close()
+
+	scopes := []api.Scope{api.ScopeRun, api.ScopeRead, api.ScopeDecide}
+	users := map[string]api.Token{
+		"ann":  {Name: "ann", Tenant: "acme", User: "ann", Scopes: scopes, Upstream: "upstream-of-ann"},
+		"boss": {Name: "boss", Tenant: "acme", User: "boss", Scopes: scopes, Approves: []string{"*"}, Upstream: "upstream-of-boss"},
+	}
+	journal := new(store.MemoryJournal)
+	change := func(o *options) {
+		far := mcp.Server{Name: "far", URL: web.URL, Headers: map[string]string{"Authorization": "Bearer ${caller.token}"}}
+		tools, err := callermcp.New(far, mcp.Options{}, callermcp.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tools.Close() })
+		o.Agents = []*pawl.Agent{{Name: "a", Tools: []pawl.Toolset{tools},
+			Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *llm.Request) script.Turn {
+				if script.Results(req) != nil {
+					return script.Say("Done.")
+				}
+				return script.Call("far_act", `{}`)
+			}))}},
+			Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}}
+		o.Journal = journal
+		o.Access.Authenticate = func(r *http.Request) (api.Token, error) {
+			return users[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")], nil
+		}
+	}
+	v := serve(t, change)
+	v.token = "ann"
+	var run api.Run
+	v.do("POST", "/v1/runs", `{"id":"r1","input":"go","wait":true}`, 201, &run)
+	if len(run.Pending) != 1 {
+		t.Fatalf("%+v", run)
+	}
+
+	v2 := serve(t, change)
+	v2.token = "boss"
+	v2.do("POST", "/v1/runs/r1/approve?user=ann", `{"key":"run/1/0","digest":"`+run.Pending[0].Digest+`"}`, 200, nil)
+	v2.token = "ann"
+	v2.do("POST", "/v1/runs", `{"id":"r1","wait":true}`, 200, &run)
+	if run.State != "over" || run.Answer != "Done." {
+		t.Errorf("%+v", run)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(acted) != 1 || acted[0] != "Bearer upstream-of-ann" || began["Bearer upstream-of-boss"] {
+		t.Errorf("acted %q, began %v", acted, began)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/serve"
 	"github.com/pawl-go/pawl/internal/agentfile"
+	"github.com/pawl-go/pawl/internal/callermcp"
 	"github.com/pawl-go/pawl/mcp"
 )
 
@@ -61,6 +62,10 @@ func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.L
 	}
 	list := a.MCP()
 	for _, s := range list {
+		if callermcp.Uses(s) {
+			fmt.Fprintf(sys.Err, "pawl: mcp %s: left out: it acts in the name of the caller of a run, and here is none\n", s.Name)
+			continue
+		}
 		others := slices.DeleteFunc(slices.Clone(list), func(other mcp.Server) bool { return other.Name == s.Name })
 		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, OtherServers: others, Getenv: sys.Env})
 		if err != nil {

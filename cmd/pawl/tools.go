@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/agentfile"
+	"github.com/pawl-go/pawl/internal/callermcp"
 	"github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
@@ -71,7 +72,7 @@ func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o 
 	all := []shownTool{} // a list in JSON, too
 	registry := new(pawl.Registry)
 	for _, s := range sets {
-		tools, err := s.Tools.Tools(ctx)
+		tools, err := s.Tools.Tools(callermcp.OutsideRuns(ctx))
 		if err == nil {
 			err = registry.Add(tools...)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/internal/agentfile/agentframework"
+	"github.com/pawl-go/pawl/internal/callermcp"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
@@ -147,7 +148,7 @@ func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 		b.opts.Warned = map[string]bool{}
 	}
 
-	built, err := b.build(ctx)
+	built, err := b.build(callermcp.OutsideRuns(ctx))
 	if err != nil {
 		all := FindingsOf(err)
 		for _, f := range all {

@@ -3,6 +3,7 @@ package agentfile
 import (
 	"cmp"
 	"context"
+	"io"
 	"maps"
 	"os"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/callermcp"
 	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/mcp"
@@ -104,7 +106,7 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 	ready.closers = append(ready.closers, &clients)
 	for _, s := range list {
 		b.private(s)
-		c, err := mcp.New(s, &mcp.Options{
+		set, tools, err := b.server(ctx, s, &clients, mcp.Options{
 			Lock:         lock,
 			OtherTools:   taken,
 			OtherServers: without(list, s.Name),
@@ -112,12 +114,6 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 			Ask:          b.opts.Ask,
 			Notice:       func(n mcp.Notice) { b.notice(n.String()) },
 		})
-		if err != nil {
-			return nil, finding(CodeBadServer, "mcp_servers."+s.Name, serverHint, "%v", err)
-		}
-		clients = append(clients, c)
-
-		set, tools, err := b.serverTools(ctx, s, c)
 		if err != nil {
 			return nil, err
 		}
@@ -128,6 +124,36 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 		sets = append(sets, Set{"mcp:" + s.Name, served{set}})
 	}
 	return sets, nil
+}
+
+// server returns the tools of a server, and what they are now. It adds what is to be closed to open.
+func (b *builder) server(ctx context.Context, s mcp.Server, open *clients, o mcp.Options) (pawl.Toolset, []*pawl.Tool, error) {
+	bad := func(err error) error { return finding(CodeBadServer, "mcp_servers."+s.Name, serverHint, "%v", err) }
+	if callermcp.Uses(s) {
+		set, err := callermcp.New(s, o, callermcp.Limits{})
+		if err != nil {
+			return nil, nil, bad(err)
+		}
+		*open = append(*open, set)
+		return set, b.toolsOfCallers(s, set), nil
+	}
+
+	c, err := mcp.New(s, &o)
+	if err != nil {
+		return nil, nil, bad(err)
+	}
+	*open = append(*open, c)
+	return b.serverTools(ctx, s, c)
+}
+
+// toolsOfCallers returns the tools in the lock of a server that acts for the callers of runs.
+// Outside of a run there is no caller, so that no others are known.
+func (b *builder) toolsOfCallers(s mcp.Server, set *callermcp.Sessions) []*pawl.Tool {
+	tools, known := set.Locked()
+	if !known {
+		b.unseen = append(b.unseen, s.NamePrefix())
+	}
+	return tools
 }
 
 // readLock reads the accepted tools of MCP servers.
@@ -275,13 +301,13 @@ type toolList []*pawl.Tool
 func (l toolList) Tools(context.Context) ([]*pawl.Tool, error) { return l, nil }
 
 // clients are closed together: each may take its time to end.
-type clients []*mcp.Client
+type clients []io.Closer
 
 // Close closes them all.
 func (c *clients) Close() error {
 	var all sync.WaitGroup
 	for _, one := range *c {
-		all.Go(func() { _ = guard.Call(func() { one.Close() }) })
+		all.Go(func() { _ = guard.Call(func() { _ = one.Close() }) })
 	}
 	all.Wait()
 	return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/mcp"
 )
@@ -138,5 +139,42 @@ func TestRulesOfServersThatAreAway(t *testing.T) {
 		if code == "" && err != nil || code != "" && (len(f) != 1 || f[0].Code != code) {
 			t.Errorf("%s: got %v, want %q", rule, err, code)
 		}
+	}
+}
+
+// A server that acts for callers is not asked before a run, and then has the tools of the caller of
+// the run. Elsewhere than in a header, a caller is a mistake.
+func TestServerForCallers(t *testing.T) {
+	url, asked := mcpServer(t, 1, "token-of-ann")
+	file := "agent: a\nmodel: openai:gpt-6.1-terra\ntools: [{mcp: far}]\nmcp_servers:\n  far:\n    url: " + url +
+		"\n    headers: {Authorization: \"Bearer ${caller.token}\"}\napprove: {ask: [far_tool_0]}\n"
+	a := loaded(t, file)
+	if _, err := a.Explain(t.Context(), &agentfile.Options{Getenv: environment}, "Do it."); err != nil {
+		t.Errorf("a dry build: %v", err)
+	}
+	built, err := a.Build(t.Context(), &agentfile.Options{Getenv: environment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer built.Close()
+	if asked.Load() != 0 {
+		t.Errorf("the server was asked %d times without a caller", asked.Load())
+	}
+
+	ann := caller.With(t.Context(), caller.Caller{Name: "ann", User: "ann", Token: "token-of-ann"})
+	tools, err := pawl.Toolsets(built.Agent.Tools).Tools(ann)
+	if names := mcp.Names(tools); err != nil || !slices.Equal(names, []string{"far_tool_0"}) {
+		t.Errorf("ann has %v, %v", names, err)
+	}
+	before := asked.Load()
+	if _, err := pawl.Toolsets(built.Agent.Tools).Tools(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "there is no caller with a token") || asked.Load() != before {
+		t.Errorf("without a caller: %v", err)
+	}
+
+	_, err = agentfile.Parse("agent.yaml", []byte(strings.Replace(file, "url: "+url, "url: "+url+"/${caller.user}", 1)),
+		&agentfile.LoadOptions{Getenv: environment, Dir: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "cannot stand here") {
+		t.Errorf("a caller in an address: %v", err)
 	}
 }

@@ -259,8 +259,10 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 	}
 	r.expanded[n] = e
 
-	for _, field := range e.callers {
-		r.report(CodeBadVariable, n, path, callerHint(path), "%s cannot stand here", cut(field))
+	if !isServerHeader(path) {
+		for _, field := range e.callers {
+			r.report(CodeBadVariable, n, path, callerHint, "%s cannot stand here", cut(field))
+		}
 	}
 	for i, name := range e.names {
 		if keyLike(name) && modelReads(path) {
@@ -275,11 +277,12 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 }
 
 // callerHint says where a field of the caller, such as ${caller.token}, can stand instead.
-func callerHint(path string) string {
-	if strings.HasPrefix(path, "mcp_servers.") {
-		return "an MCP server is asked outside of runs, too; in Go: mcp.Options.Header"
-	}
-	return "in a header of an http, openapi or a2a tool it stands for the caller of the run; $${ writes ${ itself"
+const callerHint = "in a header of an http, openapi or a2a tool or an MCP server it stands for the caller of the " +
+	"run; $${ writes ${ itself"
+
+// isServerHeader reports whether the value at path is a header of an MCP server.
+func isServerHeader(path string) bool {
+	return strings.HasPrefix(path, "mcp_servers.") && strings.Contains(path, ".headers.")
 }
 
 // scalar reads a text, a number or a truth value. It reports whether it could.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/callermcp"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/sandbox"
@@ -27,7 +28,7 @@ func (a *Agent) Toolsets(ctx context.Context, o *Options) (sets []Set, hidden []
 	if b.env == nil {
 		b.env = os.Getenv
 	}
-	sets, _, closeSets, err = b.sets(ctx)
+	sets, _, closeSets, err = b.sets(callermcp.OutsideRuns(ctx))
 	return sets, b.hidden, closeSets, err
 }
 

@@ -13,7 +13,7 @@ var errEnded = errors.New("the call has ended, so that nothing of it may be sent
 type Late struct {
 	mu     sync.Mutex
 	stored chan struct{} // closed when store has returned; nil means not called
-	err    error         // why nothing may be sent; set before stored is closed
+	err    error         // why nothing may be sent; set before stored closes
 }
 
 // Begin stores the intent with store, once, and returns the error of store. After End, it returns

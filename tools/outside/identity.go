@@ -20,14 +20,6 @@ import (
 // callerPlace matches ${caller.token} and ${caller.name}.
 var callerPlace = regexp.MustCompile(`\$\{caller\.([^}]*)\}`)
 
-// callerFields are the fields of a caller that headers can have.
-var callerFields = map[string]func(caller.Caller) string{
-	"name":   func(c caller.Caller) string { return c.Name },
-	"tenant": func(c caller.Caller) string { return c.Tenant },
-	"user":   func(c caller.Caller) string { return c.User },
-	"token":  func(c caller.Caller) string { return c.Token.Reveal() },
-}
-
 // callerArgument is the argument that stands for a field of the caller in a template. No argument
 // of a model has such a name.
 func callerArgument(field string) string { return "${caller." + field + "}" }
@@ -54,7 +46,7 @@ func (i identity) values(ctx context.Context) (map[string]any, error) {
 	c, _ := caller.From(ctx)
 	values := map[string]any{}
 	for _, field := range i.fields {
-		value := callerFields[field](c)
+		value, _ := c.Field(field)
 		if strings.TrimSpace(value) == "" {
 			return nil, errNoCaller(field)
 		}

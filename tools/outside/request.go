@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/internal/netguard"
@@ -348,7 +349,7 @@ func (m *maker) fields(headers map[string]string, use func(name string) error) (
 			t = append(t, before...)
 			at = v[1]
 			if field := callerPlace.FindStringSubmatch(value[v[0]:v[1]]); field != nil {
-				if callerFields[field[1]] == nil {
+				if _, known := (caller.Caller{}).Field(field[1]); !known {
 					return nil, fmt.Errorf("headers: %s: %s: a caller has name, tenant, user and token", name, field[0])
 				}
 				t = append(t, piece{arg: callerArgument(field[1])})

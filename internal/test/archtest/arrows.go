@@ -65,6 +65,7 @@ var arrows = []arrow{
 	{from: "internal/mediatype"},
 	{from: "internal/netguard", to: []string{"internal/text"}},
 	{from: "internal/outgoing"},
+	{from: "internal/callermcp", to: []string{".", "caller", "delivery", "llm", "mcp", "redact"}},
 	{from: "internal/intent"},
 	{from: "internal/slots"},
 	{from: "internal/protect"},
@@ -211,7 +212,7 @@ var arrows = []arrow{
 	// joins things
 	{from: "internal/agentfile/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest", "internal/text"}, modules: []string{yamlModule}},
 	{from: "config", to: []string{".", "llm", "policy", "mcp", "internal/agentfile"}},
-	{from: "internal/agentfile", to: []string{".", "llm", "artifact", "internal/agentfile/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest", "internal/protect", "internal/guard", "internal/text"},
+	{from: "internal/agentfile", to: []string{".", "llm", "artifact", "internal/agentfile/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/callermcp", "internal/nearest", "internal/protect", "internal/guard", "internal/text"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// the program: main → serve, runs, doctor → tui → assemble, show → cli → term, and demo → show
 	{from: "cmd/pawl/internal/term", modules: []string{"github.com/rivo/uniseg", "golang.org/x/term", "golang.org/x/sys"}},
@@ -230,7 +231,7 @@ var arrows = []arrow{
 		"tools/schedule", "viewer"}, toAssemble...)},
 	// at most 300 packages
 	{from: "cmd/pawl/demo", to: []string{"cmd/pawl/internal/cli", "cmd/pawl/internal/demo"}, modules: []string{"github.com/alecthomas/kong"}},
-	{from: "cmd/pawl", to: append([]string{".", "llm", "team", "internal/agentfile", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect", "internal/nearest",
+	{from: "cmd/pawl", to: append([]string{".", "llm", "team", "internal/agentfile", "internal/callermcp", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect", "internal/nearest",
 		"tools/knowledge", "tools/outside", "cmd/pawl/internal/demo", "cmd/pawl/internal/doctor", "cmd/pawl/internal/runs", "cmd/pawl/internal/serve"}, toTUI...),
 		modules: []string{"github.com/alecthomas/kong"}},
 	{from: "examples/...", to: []string{".", "llm", "provider/...", "policy", "server", "server/api", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest",
