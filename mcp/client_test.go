@@ -199,7 +199,7 @@ func TestKilledBetweenCallAndReply(t *testing.T) {
 				t.Errorf("the result does not say so: %q", x.Result.Text())
 			}
 			mu.Lock()
-			if want := "mcp test: ended: its last words: out of memory"; len(told) == 0 || told[0] != want {
+			if want := "mcp test: disconnected: its last words: out of memory"; len(told) == 0 || told[0] != want {
 				t.Errorf("got %q, want %q first", told, want)
 			}
 			mu.Unlock()
