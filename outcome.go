@@ -198,26 +198,14 @@ func (w *work) isUnsent() bool {
 	return unsent
 }
 
-// isCertain reports whether a call with c has had no effect.
-func isCertain(c delivery.Certainty) bool {
-	return c == delivery.NotSent || c == delivery.Refused
-}
-
 // overall returns what is known about the whole call, if c is known about its last attempt: an
 // earlier attempt may have taken effect.
 func (w *work) overall(c delivery.Certainty) delivery.Certainty {
 	earlier := w.task.Attempt > 0 && !w.isReconciled
-	if isCertain(c) && (earlier || w.lost.Load()) {
+	if c.NoEffect() && (earlier || w.lost.Load()) {
 		return delivery.Unknown
 	}
 	return c
-}
-
-// retried records that an attempt with the error err is followed by another one.
-func (w *work) retried(err error) {
-	if w.mayChange() && !isCertain(w.certaintyOf(err)) {
-		w.lost.Store(true)
-	}
 }
 
 // sentence returns the words of a certainty for the model, to follow a text without a full stop.
