@@ -243,7 +243,7 @@ func TestWrappersAreComposed(t *testing.T) {
 	// Their packages compose these.
 	elsewhere := []string{"cmd/pawl/internal/demo.paced", "internal/agentfile.overheard", "internal/agentfile.announcing",
 		"durable.model", "durable/durabletest.seen",
-		"internal/test/wiretest.credulous", "pawltest.meeting", "pawltest.watched",
+		"internal/test/obey.model", "internal/test/wiretest.credulous", "pawltest.meeting", "pawltest.watched",
 		"pawltest/mutant.model"}
 	for line := range strings.Lines(string(list)) {
 		if name := strings.TrimSpace(line); !composed[name] && !slices.Contains(elsewhere, name) {

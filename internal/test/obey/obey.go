@@ -17,6 +17,9 @@ func Model(m llm.Model) llm.Model { return &model{m} }
 
 type model struct{ inner llm.Model }
 
+// Unwrap returns the inner model.
+func (o *model) Unwrap() llm.Model { return o.inner }
+
 // Stream yields the reply of the inner model, or the reply that obeys the request.
 func (o *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
