@@ -37,7 +37,7 @@ type group struct {
 
 // A tally is the state of one metric for one group.
 type tally struct {
-	n       int // number of numeric values
+	count   int // number of numeric values
 	sum     sum
 	best    decimal // the least or the most
 	written string  // best as written in the input
@@ -48,11 +48,14 @@ func (t *tally) add(op string, d decimal, written string) {
 	case "sum", "avg":
 		t.sum.add(d, written)
 	case "min", "max":
-		if order := d.cmp(t.best); t.n == 0 || op == "min" && order < 0 || op == "max" && order > 0 {
-			t.best, t.written = d, written
+		order := d.cmp(t.best)
+		better := op == "min" && order < 0 || op == "max" && order > 0
+		if t.count == 0 || better {
+			t.best = d
+			t.written = written
 		}
 	}
-	t.n++
+	t.count++
 }
 
 // append appends the result for a group of rows records. A sum of no values is 0; every other
@@ -63,10 +66,10 @@ func (t *tally) append(b []byte, op string, rows int) []byte {
 		return strconv.AppendInt(b, int64(rows), 10)
 	case op == "sum":
 		return append(b, t.sum.over(1)...)
-	case t.n == 0:
+	case t.count == 0:
 		return append(b, "null"...)
 	case op == "avg":
-		return append(b, t.sum.over(t.n)...)
+		return append(b, t.sum.over(t.count)...)
 	}
 	return append(b, t.written...)
 }

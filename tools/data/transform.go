@@ -197,7 +197,8 @@ func newCondition(t *table, where, column, op string, raw json.RawMessage) (cond
 		return condition{}, toolrun.Refuse("%s: value is required", where)
 	}
 	c := condition{column: i, op: op, value: valueOf(raw)}
-	switch kind := c.value.kind; op {
+	kind := c.value.kind
+	switch op {
 	case "in":
 		var all []json.RawMessage
 		if json.Unmarshal(raw, &all) != nil || kind != list {

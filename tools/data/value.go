@@ -119,28 +119,31 @@ const (
 
 // A sortKey is a value prepared for sorting, with its row.
 type sortKey struct {
-	rank int
-	row  int
-	n    decimal // for rankNumeric
-	s    string
+	rank   int
+	row    int
+	number decimal // for rankNumeric
+	text   string  // for other ranks
 }
 
 func (v value) sortKey(row int) sortKey {
-	k := sortKey{row: row, s: v.s}
+	k := sortKey{row: row, text: v.s}
 	if v.empty() {
 		k.rank = rankEmpty
 		return k
 	}
 	if d, ok := v.decimal(); ok {
-		k.n = d
-		k.s = ""
+		k.number = d
+		k.text = ""
 		return k
 	}
-	switch k.rank = rankOther; v.kind {
+
+	switch v.kind {
 	case text:
 		k.rank = rankText
 	case boolean:
 		k.rank = rankBoolean
+	default:
+		k.rank = rankOther
 	}
 	return k
 }
@@ -153,9 +156,9 @@ func (k *sortKey) order(o *sortKey, down bool) int {
 	}
 	n := 0
 	if k.rank == rankNumeric {
-		n = k.n.cmp(o.n)
+		n = k.number.cmp(o.number)
 	} else if k.rank != rankEmpty {
-		n = strings.Compare(k.s, o.s)
+		n = strings.Compare(k.text, o.text)
 	}
 	if down {
 		return -n
@@ -194,10 +197,14 @@ const maxExp = 308
 
 // parseDecimal parses exactly the numbers that JSON allows.
 func parseDecimal(s string) (d decimal, ok bool) {
-	if s == "" || s[0] != '-' && (s[0] < '0' || s[0] > '9') || s[len(s)-1] < '0' || s[len(s)-1] > '9' ||
-		!json.Valid([]byte(s)) {
+	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
+	if s == "" || !isDigit(s[len(s)-1]) {
 		return d, false
 	}
+	if s[0] != '-' && !isDigit(s[0]) || !json.Valid([]byte(s)) {
+		return d, false
+	}
+
 	mantissa, power, _ := strings.Cut(strings.ToLower(s), "e")
 	mantissa, d.neg = strings.CutPrefix(mantissa, "-")
 	whole, fraction, _ := strings.Cut(mantissa, ".")

@@ -143,7 +143,9 @@ func FileSource(path string) (Source, error) {
 		return Source{}, err
 	}
 	defer f.Close()
-	switch info, err := f.Stat(); {
+
+	info, err := f.Stat()
+	switch {
 	case err != nil:
 		return Source{}, err
 	case !info.Mode().IsRegular():

@@ -47,8 +47,9 @@ func (p *flow) order() (faults []string) {
 	}
 	for _, n := range p.steps {
 		for _, r := range n.allRefs() {
+			isEach := n.Each != nil && n.Each.ref.text == r.text && n.Each.ref.step == r.step
 			switch {
-			case r.step < 0 && (n.Each == nil || n.Each.ref.text == r.text && n.Each.ref.step == r.step):
+			case r.step < 0 && (n.Each == nil || isEach):
 				add(n, `$from %q: there is an item only where the step has "each", and in args and when`, r.text)
 			case r.step < 0:
 			case r.step == n.number:
@@ -160,7 +161,9 @@ func (c *checker) step(n *node, input schema) {
 		item = s.items()
 	}
 	if n.When != nil {
-		if s, ok := c.source(n, n.When.ref, item); ok && n.When.Equals == nil && !s.may("boolean") && !s.may("null") {
+		s, ok := c.source(n, n.When.ref, item)
+		truth := s.may("boolean") || s.may("null")
+		if ok && n.When.Equals == nil && !truth {
 			c.add(n, `when: %s is %s, neither true nor false; say with "equals" what it must be`, n.When.From, s.kinds())
 		}
 	}
@@ -256,8 +259,16 @@ func (s schema) types() (out []string) {
 // may reports whether a value that matches s can have the type kind.
 func (s schema) may(kind string) bool {
 	types := s.types()
-	return types == nil || slices.Contains(types, kind) || kind == "number" && slices.Contains(types, "integer") ||
-		kind == "integer" && slices.Contains(types, "number")
+	if types == nil || slices.Contains(types, kind) {
+		return true
+	}
+	switch kind {
+	case "number":
+		return slices.Contains(types, "integer")
+	case "integer":
+		return slices.Contains(types, "number")
+	}
+	return false
 }
 
 // takes reports whether a value that matches given can match s.

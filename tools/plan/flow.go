@@ -97,10 +97,12 @@ func (p *flow) expand(n *node) {
 		src := p.steps[d]
 		switch {
 		case src.settled() == statusSkipped:
-			n.status, n.reason = statusSkipped, fmt.Sprintf("Not run: it takes from step %d, which was skipped.", d)
+			n.status = statusSkipped
+			n.reason = fmt.Sprintf("Not run: it takes from step %d, which was skipped.", d)
 			return
 		case src.settled() == statusError && src.Each == nil:
-			n.status, n.reason = statusError, fmt.Sprintf("Not run: it takes from step %d, which failed.", d)
+			n.status = statusError
+			n.reason = fmt.Sprintf("Not run: it takes from step %d, which failed.", d)
 			return
 		}
 	}
@@ -110,8 +112,8 @@ func (p *flow) expand(n *node) {
 	}
 	list, fault := p.list(n)
 	if left := p.left(n); fault == "" && len(list) > left {
-		fault = fmt.Sprintf("Not run: each: %s has %d items, and the plan can make %d more calls (%d in all). Take fewer, or send the rest in another plan.",
-			n.Each.From, len(list), left, maxCalls)
+		fault = fmt.Sprintf("Not run: each: %s has %d items, and the plan can make %d more calls (%d in all). "+
+			"Take fewer, or send the rest in another plan.", n.Each.From, len(list), left, maxCalls)
 	}
 	if fault != "" {
 		n.status = statusError

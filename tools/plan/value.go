@@ -171,7 +171,11 @@ func child(v any, name string) (any, bool) {
 		sub, ok := v[name]
 		return sub, ok
 	case []any:
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v) && strconv.Itoa(i) == name {
+		i, err := strconv.Atoi(name)
+		if err != nil || strconv.Itoa(i) != name {
+			return nil, false
+		}
+		if 0 <= i && i < len(v) {
 			return v[i], true
 		}
 	}

@@ -86,21 +86,15 @@ func (c *client) ask(ctx context.Context, own, path string, complete func(*http.
 	}
 	within, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
+
 	req, err := http.NewRequestWithContext(within, "GET", strings.TrimRight(cmp.Or(c.BaseURL, own), "/")+path, nil)
-	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+	if err != nil || !isHTTP(req.URL) {
 		return c.fault(nil, "its address is not valid: want https://HOST, as in %s", c.variable)
 	}
 	req.Header.Set("Accept", "application/json")
 	complete(req)
-	hc := &http.Client{Transport: c.HTTP, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // the key is for the service only, not for a redirect target
-	}}
-	res, err := hc.Do(req)
-	var body []byte
-	if err == nil {
-		defer res.Body.Close()
-		body, err = io.ReadAll(io.LimitReader(res.Body, engineBytes+1))
-	}
+
+	status, body, err := c.send(req)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -108,8 +102,8 @@ func (c *client) ask(ctx context.Context, own, path string, complete func(*http.
 		return pawl.RetryableError(c.fault(err, "it did not answer within %v", engineTimeout))
 	case err != nil:
 		return pawl.RetryableError(c.fault(err, "it cannot be reached"))
-	case res.StatusCode != http.StatusOK:
-		return c.refusal(res.StatusCode, body)
+	case status != http.StatusOK:
+		return c.refusal(status, body)
 	case len(body) > engineBytes:
 		return c.fault(nil, "its answer has more than %d bytes", engineBytes)
 	}
@@ -117,6 +111,26 @@ func (c *client) ask(ctx context.Context, own, path string, complete func(*http.
 		return c.fault(err, "its answer is not the expected JSON")
 	}
 	return nil
+}
+
+// isHTTP reports whether u is an address of HTTP or HTTPS with a host.
+func isHTTP(u *url.URL) bool {
+	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// send sends a request and reads the beginning of its response. It follows no redirect, because the
+// key is for the service only.
+func (c *client) send(req *http.Request) (status int, body []byte, err error) {
+	hc := &http.Client{Transport: c.HTTP, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	res, err := hc.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(res.Body, engineBytes+1))
+	return res.StatusCode, body, err
 }
 
 // refusal explains an HTTP status.
@@ -135,7 +149,8 @@ func (c *client) refusal(status int, body []byte) error {
 	case status >= 500:
 		return pawl.RetryableError(c.fault(nil, "it failed (status %d%s)", status, said))
 	case status >= 300 && status < 400:
-		return c.fault(nil, "it redirects to another address (status %d), which is not followed; set %s to the final address", status, c.variable)
+		return c.fault(nil, "it redirects to another address (status %d), which is not followed; "+
+			"set %s to the final address", status, c.variable)
 	}
 	return c.fault(nil, "it refuses the search (status %d%s)", status, said)
 }
@@ -245,7 +260,9 @@ func (t *tavily) Search(ctx context.Context, query string, n int) ([]Hit, error)
 	body, _ := json.Marshal(map[string]any{"query": query, "max_results": min(n, mostHits)})
 	var answer results
 	err := t.ask(ctx, "https://api.tavily.com", "/search", func(r *http.Request) {
-		r.Method, r.Body, r.ContentLength = "POST", io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		r.Method = "POST"
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.ContentLength = int64(len(body))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer "+t.Key)
 	}, &answer)

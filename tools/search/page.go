@@ -36,10 +36,13 @@ func unseen(seen []page, hits []Hit, n int) []page {
 	var out []page
 	for _, h := range hits {
 		u, err := url.Parse(h.URL)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil ||
-			len(h.URL) > mostURL || len(out) == n {
+		if err != nil || !isHTTP(u) || u.User != nil {
 			continue
 		}
+		if len(h.URL) > mostURL || len(out) == n {
+			continue
+		}
+
 		// spaces and other special characters are escaped, so the URL is one word
 		h.URL = u.String()
 		if key := sameAs(h.URL); !known[key] {

@@ -98,19 +98,15 @@ func (s *searcher) search(ctx context.Context, query string, limit int) (*answer
 	if err != nil {
 		return nil, err
 	}
+
 	if !r.fits && limit < mostHits {
-		more, err := s.engine.Search(ctx, query, min(limit+moreHits, mostHits))
-		fresh := unseen(pages, more, moreHits)
-		switch {
-		case err != nil && ctx.Err() != nil:
+		fresh, note, err := s.searchMore(ctx, query, pages, min(limit+moreHits, mostHits))
+		if err != nil {
 			return nil, err
-		case err != nil:
-			out.Degraded = append(out.Degraded, "nothing fits the query well, and a second search failed")
-		case len(fresh) == 0:
-			out.Degraded = append(out.Degraded, "nothing fits the query well; a second search found no other pages")
-		default:
-			out.Degraded = append(out.Degraded, fmt.Sprintf("nothing of the first search fitted the query well; a second one added %s", count(len(fresh), "page")))
-			pages = append(pages, s.read(ctx, fresh)...)
+		}
+		out.Degraded = append(out.Degraded, note)
+		if len(fresh) > 0 {
+			pages = append(pages, fresh...)
 			r, err = s.rank(ctx, query, pages)
 			if err != nil {
 				return nil, err
@@ -120,21 +116,51 @@ func (s *searcher) search(ctx context.Context, query string, limit int) (*answer
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+
 	out.Ranking = r.how
 	if r.degraded != "" {
 		out.Degraded = append(out.Degraded, r.degraded)
 	}
+	if note := unreadNote(pages); note != "" {
+		out.Degraded = append(out.Degraded, note)
+	}
 	out.Sources = cite(pages, r.best(max(limit, defaultLimit)))
+	return out, nil
+}
+
+// searchMore searches again, for n results, and returns the pages that are new. note says what came
+// of it. A second search that fails is no error, unless ctx has ended.
+func (s *searcher) searchMore(ctx context.Context, query string, pages []page, n int) (fresh []page, note string,
+	err error) {
+	more, err := s.engine.Search(ctx, query, n)
+	if err != nil && ctx.Err() != nil {
+		return nil, "", err
+	}
+	if err != nil {
+		return nil, "nothing fits the query well, and a second search failed", nil
+	}
+
+	found := unseen(pages, more, moreHits)
+	if len(found) == 0 {
+		return nil, "nothing fits the query well; a second search found no other pages", nil
+	}
+	note = "nothing of the first search fitted the query well; a second one added " + count(len(found), "page")
+	return s.read(ctx, found), note, nil
+}
+
+// unreadNote says how many pages could not be read. "" means none.
+func unreadNote(pages []page) string {
 	unread := 0
 	for _, p := range pages {
 		if p.problem != "" {
 			unread++
 		}
 	}
-	if unread > 0 {
-		out.Degraded = append(out.Degraded, fmt.Sprintf("%d of %s could not be read; of those there is only the engine's summary", unread, count(len(pages), "page")))
+	if unread == 0 {
+		return ""
 	}
-	return out, nil
+	return fmt.Sprintf("%d of %s could not be read; of those there is only the engine's summary",
+		unread, count(len(pages), "page"))
 }
 
 // cite groups the chosen passages by page: pages in the order of their best passage, passages in

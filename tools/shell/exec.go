@@ -74,7 +74,8 @@ func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 		return llm.ErrorResult("the command has a zero byte in it; leave it out"), nil
 	}
 	spec := s.spec
-	spec.Args, spec.Protect = []string{"/bin/sh", "-c", a.Command}, s.places.Paths()
+	spec.Args = []string{"/bin/sh", "-c", a.Command}
+	spec.Protect = s.places.Paths()
 	if a.Timeout > 0 {
 		spec.Limits.Time = min(time.Duration(a.Timeout*float64(time.Second)), mostTime)
 	}
@@ -83,9 +84,11 @@ func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 	case ctx.Err() != nil:
 		return llm.ToolResult{}, context.Cause(ctx)
 	case errors.Is(err, sandbox.ErrUnenforced):
-		return llm.ErrorResult(fmt.Sprintf("The command was not run. %v. The level asked for is %s. Calling again will not help.", err, s.opts.Level)), nil
+		return llm.ErrorResult(fmt.Sprintf("The command was not run. %v. The level asked for is %s. "+
+			"Calling again will not help.", err, s.opts.Level)), nil
 	case err != nil:
-		return llm.ErrorResult("The command was not run: the workspace cannot be used in its current state. Calling again will not help."), nil
+		return llm.ErrorResult("The command was not run: the workspace cannot be used in its current state. " +
+			"Calling again will not help."), nil
 	}
 	return result(res, spec.Limits)
 }

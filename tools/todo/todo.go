@@ -42,7 +42,7 @@ const rounds = 10 // without a call of todo, until the list is recited
 
 // Item is a task.
 type Item struct {
-	Text  string `json:"text"`
+	Text  string `json:"text"`  // what to do
 	State string `json:"state"` // open, doing, done or dropped; at most one is doing
 }
 
@@ -140,12 +140,16 @@ func recite(next pawl.ToolFunc) pawl.ToolFunc {
 		_, wrong := v.Get(Value, &list)
 		_, other := v.Get(recited, &last)
 		_, left := list.summary()
+
+		readable := wrong == nil && other == nil
+		due := len(left) > 0 && now-last >= rounds
 		switch {
 		case call.Name == "todo":
 			err = v.Set(recited, now)
-		case wrong == nil && other == nil && len(left) > 0 && now-last >= rounds && isLast(v):
+		case readable && due && isLast(v):
 			recital := "\n\nOpen: " + text.Clip(strings.Join(left, "; "), maxRecital)
-			res.Parts, err = append(slices.Clip(res.Parts), llm.Text{Text: recital}), v.Set(recited, now)
+			res.Parts = append(slices.Clip(res.Parts), llm.Text{Text: recital})
+			err = v.Set(recited, now)
 		}
 		return res, err
 	}
@@ -208,8 +212,11 @@ func lastOf(msgs []llm.Message) (list List) {
 			}
 		}
 		for _, c := range slices.Backward(m.Calls()) {
+			if c.Name != "todo" || failed[c.ID] {
+				continue
+			}
 			var l List
-			if c.Name == "todo" && !failed[c.ID] && json.Unmarshal(c.Args, &l) == nil && l.Items != nil {
+			if json.Unmarshal(c.Args, &l) == nil && l.Items != nil {
 				return l
 			}
 		}

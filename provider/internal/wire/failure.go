@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -31,7 +32,9 @@ func ReadFailure(body []byte, own func(name string, c *jsonscan.Cursor) bool) Fa
 	r := failureReader{own: own}
 	c := jsonscan.New(body)
 	r.read(&c)
-	if r.Message == "" && (c.Err() != nil || r.Failure == (Failure{}) && !r.found) {
+
+	empty := r.Failure == (Failure{}) && !r.found
+	if r.Message == "" && (c.Err() != nil || empty) {
 		r.Message = page(body)
 	}
 	return r.Failure
@@ -43,6 +46,7 @@ type failureReader struct {
 	found bool // own has read a member
 }
 
+// read reads an error in any of the forms of Failure.
 func (r *failureReader) read(c *jsonscan.Cursor) {
 	switch c.Kind() {
 	case jsonscan.String:
@@ -54,60 +58,79 @@ func (r *failureReader) read(c *jsonscan.Cursor) {
 		}
 		return
 	}
-	for k := range c.Members() {
-		switch name := string(k); name {
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				r.read(c)
-			}
-		case "errors":
-			if c.Kind() == jsonscan.Array {
-				r.read(c)
-			}
-		case "message", "Message", "detail":
-			if c.Kind() == jsonscan.String {
-				if s := c.String(); s != "" {
-					r.Message = s
-				}
-			} else if c.Kind() == jsonscan.Array || c.Kind() == jsonscan.Object {
-				raw := c.Raw()
-				if r.Message == "" {
-					r.Message = Excerpt(raw)
-				}
-			}
-		case "type", "error_type":
-			if s := c.String(); s != "" && s != "error" && s != "message" {
-				r.Type = s
-			}
-		case "status":
-			if s := c.String(); s != "" {
-				r.Name = s
-			}
-		case "code":
-			if c.Kind() == jsonscan.Number {
-				n, _ := c.Int()
-				r.Status = int(n)
-			} else {
-				r.Code = c.String()
-			}
-		default:
-			r.found = r.own != nil && r.own(name, c) || r.found
+	for name := range c.Members() {
+		r.member(string(name), c)
+	}
+}
+
+// member reads a member of an error. The members that a server leaves empty do not replace others.
+func (r *failureReader) member(name string, c *jsonscan.Cursor) {
+	switch name {
+	case "error":
+		if c.Kind() != jsonscan.Null {
+			r.read(c)
+		}
+	case "errors":
+		if c.Kind() == jsonscan.Array {
+			r.read(c)
+		}
+
+	case "message", "Message", "detail":
+		r.message(c)
+	case "type", "error_type":
+		// "error" and "message" say only that this is an error.
+		if s := c.String(); s != "" && s != "error" && s != "message" {
+			r.Type = s
+		}
+	case "status":
+		r.Name = cmp.Or(c.String(), r.Name)
+	case "code":
+		r.code(c)
+
+	default:
+		if r.own != nil && r.own(name, c) {
+			r.found = true
 		}
 	}
+}
+
+// message reads the text for people. Some servers send a list of faults in its place.
+func (r *failureReader) message(c *jsonscan.Cursor) {
+	switch c.Kind() {
+	case jsonscan.String:
+		r.Message = cmp.Or(c.String(), r.Message)
+	case jsonscan.Array, jsonscan.Object:
+		r.Message = cmp.Or(r.Message, Excerpt(c.Raw()))
+	}
+}
+
+// code reads a code, which is a number or a word.
+func (r *failureReader) code(c *jsonscan.Cursor) {
+	if c.Kind() != jsonscan.Number {
+		r.Code = c.String()
+		return
+	}
+	n, _ := c.Int()
+	r.Status = int(n)
 }
 
 // page describes a body that is not JSON: the title of the page, or the beginning of the text.
 func page(body []byte) string {
 	s := string(body[:min(len(body), 4096)])
-	if lower := strings.ToLower(s); strings.Contains(lower, "<html") || strings.HasPrefix(strings.TrimSpace(lower), "<!doctype") {
-		if _, after, ok := strings.Cut(lower, "<title>"); ok && len(lower) == len(s) {
-			from := len(s) - len(after)
-			if to := strings.Index(after, "</title>"); to > 0 {
-				return "an HTML page: " + strings.TrimSpace(s[from:from+to])
-			}
-		}
+	lower := strings.ToLower(s)
+	isPage := strings.Contains(lower, "<html") || strings.HasPrefix(strings.TrimSpace(lower), "<!doctype")
+	_, after, titled := strings.Cut(lower, "<title>")
+	if !isPage || !titled || len(lower) != len(s) {
+		return Excerpt(body)
 	}
-	return Excerpt(body)
+
+	// The title has the same place in s, which has its capitals.
+	from := len(s) - len(after)
+	to := strings.Index(after, "</title>")
+	if to <= 0 {
+		return Excerpt(body)
+	}
+	return "an HTML page: " + strings.TrimSpace(s[from:from+to])
 }
 
 // Excerpt shortens text of unknown size for a message.
@@ -158,6 +181,7 @@ func RetryIn(message string) time.Duration {
 		}
 		n, unit, _ := strings.Cut(strings.TrimSpace(lower[i+len(words):]), " ")
 		n = strings.TrimRight(n, ".,;)")
+
 		if d, err := time.ParseDuration(n); err == nil && d > 0 && d < 1000*time.Hour {
 			return d
 		}
@@ -177,10 +201,21 @@ func RetryIn(message string) time.Duration {
 
 // StatusCode has the code for a status with one meaning at all providers. With 409 and 425, another
 // request holds a resource that this one needs.
-var StatusCode = map[int]llm.Code{401: llm.CodeAuthentication, 402: llm.CodeQuota, 403: llm.CodePermission,
-	404: llm.CodeNotFound, 410: llm.CodeNotFound, 408: llm.CodeTimeout, 504: llm.CodeTimeout, 409: llm.CodeServer,
-	425: llm.CodeServer, 413: llm.CodeContextLength, 429: llm.CodeRateLimit, 503: llm.CodeOverloaded,
-	529: llm.CodeOverloaded}
+var StatusCode = map[int]llm.Code{
+	401: llm.CodeAuthentication,
+	402: llm.CodeQuota,
+	403: llm.CodePermission,
+	404: llm.CodeNotFound,
+	408: llm.CodeTimeout,
+	409: llm.CodeServer,
+	410: llm.CodeNotFound,
+	413: llm.CodeContextLength,
+	425: llm.CodeServer,
+	429: llm.CodeRateLimit,
+	503: llm.CodeOverloaded,
+	504: llm.CodeTimeout,
+	529: llm.CodeOverloaded,
+}
 
 // StatusRange returns the code for any other status. An error in a stream has the status 0.
 func StatusRange(status int) llm.Code {
