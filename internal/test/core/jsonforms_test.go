@@ -300,7 +300,7 @@ func TestTheComparisonOfFormsReportsAChange(t *testing.T) {
 var zeroFields = map[reflect.Type][]string{
 	reflect.TypeFor[llm.Media](): {"URL", "Data"},
 	reflect.TypeFor[pawl.Tool](): {"Run", "Deferred", "Passive", "Effect", "Inline", "Timeout", "NoRepair", "MaxResult", "Serial", "Reconcile",
-		"Concurrent", "Repair", "Address", "Pin"},
+		"Concurrent", "Repair", "Address", "Pin", "StatesSending"},
 }
 
 // Every exported field of the values above is set, so that a new field must get a value and a place
