@@ -104,11 +104,12 @@ var _ pawl.Toolset = (*Set)(nil)
 
 // Options are the options of New. Nil and the zero value give tools without access to files.
 type Options struct {
-	// Open opens the file whose path data_parse gets. Create creates or replaces the file that
-	// data_export writes, whole or not at all. Open and Create of the file tools' Set are
-	// implementations. The model sees their errors. A nil Open means that data_parse has no path
-	// argument, and a nil Create that there is no data_export.
-	Open   func(ctx context.Context, path string) (io.ReadCloser, error)
+	// Open opens the file whose path data_parse gets. The model sees its errors. The file tools'
+	// Set.Open is an implementation. nil means that data_parse has no path argument.
+	Open func(ctx context.Context, path string) (io.ReadCloser, error)
+	// Create creates or replaces the file that data_export writes, whole or not at all. The model
+	// sees its errors. The file tools' Set.Create is an implementation. nil means that there is no
+	// data_export.
 	Create func(ctx context.Context, path string, content func(io.Writer) error) error
 	// Limit is the maximum size, in bytes, of the stored tables of all runs together, and of one
 	// table that is read. 0 means 256 MiB.

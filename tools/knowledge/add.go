@@ -31,8 +31,8 @@ type Source struct {
 	// ID under which the document is stored; empty means Name; an existing document with this ID is
 	// replaced
 	ID    string
-	Title string // empty means the title in the document, or else a title derived from Name
-	Meta  json.RawMessage
+	Title string          // empty means the title in the document, or else a title derived from Name
+	Meta  json.RawMessage // stored with the document and returned with its chunks; nil means none
 
 	// Progress receives the number of chunks that have vectors. Nil means no reports. It is not
 	// called without an Embedder.

@@ -21,7 +21,7 @@ const (
 // Runner executes schedules at their times. Several runners, in several processes, may share one
 // store: each occurrence is executed by one of them and never a second time.
 type Runner struct {
-	DB store.Schedules
+	DB store.Schedules // where schedules, claims and occurrences are stored
 	// Do executes one occurrence. ctx carries the schedule's scope and ends when the claim to the
 	// occurrence is lost. The result is stored with the occurrence. An error is stored as well and
 	// marks the occurrence as failed. Work.Do is an implementation.

@@ -50,8 +50,8 @@ type Engine interface {
 
 // Hit is a page found by an engine.
 type Hit struct {
-	URL     string
-	Title   string
+	URL     string // of the page; results that are not HTTP or HTTPS are left out
+	Title   string // as plain text; may be empty
 	Snippet string // the engine's summary as plain text
 	// Text is the whole page as text, if the engine provides it. The page is then not fetched.
 	Text string
@@ -95,8 +95,8 @@ func New(e Engine, opts *Options) (*pawl.Tool, error) {
 
 // Error is a failed search, described for the reader of the result. Its text contains no key.
 type Error struct {
-	Text string
-	Err  error // the cause; may be nil
+	Text string // what failed, and what would be right
+	Err  error  // the cause; may be nil
 }
 
 // Error returns the text.
