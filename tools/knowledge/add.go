@@ -32,7 +32,7 @@ type Source struct {
 	// replaced
 	ID    string
 	Title string          // empty means the title in the document, or else a title derived from Name
-	Meta  json.RawMessage // stored with the document; nil means none
+	Meta  json.RawMessage // a JSON value of the program; nil means none
 
 	// Progress receives the number of chunks that have vectors. Nil means no reports. It is not
 	// called without an Embedder.
