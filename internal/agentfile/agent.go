@@ -6,6 +6,7 @@ package agentfile
 
 import (
 	"bytes"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -312,4 +313,16 @@ func (a *Agent) hidden() []string {
 		values = append(values, s.value)
 	}
 	return values
+}
+
+// relative returns the path of a file that is named at path. Names in the agent's file are relative
+// to that file, names in flags to the current directory.
+func (a *Agent) relative(path, name string) string {
+	if name == "" || filepath.IsAbs(name) || a.dir == "" {
+		return name
+	}
+	if p, ok := a.said(path); ok && p.line == 0 { // a flag
+		return name
+	}
+	return filepath.Join(a.dir, name)
 }

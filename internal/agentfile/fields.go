@@ -122,3 +122,11 @@ func meaning(t reflect.Type, f reflect.StructField) string {
 	text, _, _ = strings.Cut(text, "\n")
 	return text
 }
+
+// value returns what n points to; 0 for nil.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

@@ -13,14 +13,6 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// value returns what n points to; 0 for nil.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
 // limits returns the limits of the agent. The runtime takes 0 as no limit; in a file 0 is an error,
 // except for the limits that have a value for none.
 func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
