@@ -104,7 +104,7 @@ var budgets = slices.Concat([]budget{
 	perPackage("cycle", "files of a package that all reach each other", atMost(14), cycle, []room{
 		{".", atMost(28)},
 		{"sandbox", atMost(18)},
-		{"internal/agentfile", atMost(20)},
+		{"internal/agentfile", atMost(15)},
 		{"pawltest", atMost(14).until(22)},
 	}),
 	perPackage("names", "exported package-level names of a public package", atMost(45), exportedNames, []room{
