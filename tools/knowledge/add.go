@@ -30,8 +30,9 @@ type Source struct {
 	Data []byte // at most 32 MiB
 	// ID under which the document is stored; empty means Name; an existing document with this ID is
 	// replaced
-	ID    string
-	Title string          // empty means the title in the document, or else a title derived from Name
+	ID string
+	// Title is empty for the title in the document, or else a title derived from Name.
+	Title string
 	Meta  json.RawMessage // a JSON value of the program; nil means none
 
 	// Progress receives the number of chunks that have vectors. Nil means no reports. It is not
