@@ -58,9 +58,10 @@ type Tool struct {
 	// Run.
 	Timeout time.Duration
 	// StatesSending means that Run calls Invocation.Sending immediately before the call can take
-	// effect. A call that is interrupted before that, also by a crash, was certainly not sent, and a
-	// durable run executes it again without a question. So nothing before Sending may have an effect,
-	// also not in a function around Run. false means that each started call may have taken effect.
+	// effect. A call that is interrupted before that, also by a crash, was certainly not sent, and
+	// a durable run executes it again without a question. So nothing before Sending may have an
+	// effect, also not in a function around Run. false means that each started call may have taken
+	// effect.
 	StatesSending bool
 	// NoRepair rejects arguments that need a repair. Otherwise they are repaired if they have one
 	// reading.

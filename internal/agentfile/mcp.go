@@ -126,8 +126,10 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 	return sets, nil
 }
 
-// server returns the tools of a server, and what they are now. It adds what is to be closed to open.
-func (b *builder) server(ctx context.Context, s mcp.Server, open *clients, o mcp.Options) (pawl.Toolset, []*pawl.Tool, error) {
+// server returns the tools of a server, and what they are now. It adds what must be closed to open.
+func (b *builder) server(
+	ctx context.Context, s mcp.Server, open *clients, o mcp.Options,
+) (pawl.Toolset, []*pawl.Tool, error) {
 	bad := func(err error) error { return finding(CodeBadServer, "mcp_servers."+s.Name, serverHint, "%v", err) }
 	if callermcp.Uses(s) {
 		set, err := callermcp.New(s, o, callermcp.Limits{})
