@@ -15,7 +15,8 @@ import (
 
 // Agent is a model with instructions, tools and limits. Fill in a literal; only Model is required.
 //
-// An Agent may serve any number of concurrent runs. Do not change it after the first one.
+// An Agent may serve any number of concurrent runs. A run has the agent as it was at its start; do not
+// change it while a run starts.
 type Agent struct {
 	// Name of the agent in events and records. "" means "agent".
 	Name string
@@ -104,6 +105,10 @@ func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event
 //
 // A Result that stopped at a limit needs no message once the limit is raised. An answer that only
 // passed Tokens or Cost is then the answer; in place of any other, the model is asked again.
+//
+// A Result whose open calls may write is resumed once: a second Resume of it is an error. That does
+// not hold for copies, such as those that were stored as JSON. Of several requests that read the same
+// stored Result, only thread.Runner and durable runs let one execute its calls.
 func (a *Agent) Resume(ctx context.Context, from *Result, msgs ...llm.Message) (*Result, error) {
 	return a.run(ctx, from, msgs, runOptions{whole: true})
 }

@@ -145,7 +145,12 @@ func (w *work) decided(
 	ctx context.Context, q PendingCall, d llm.Decision,
 ) (res llm.ToolResult, done, used bool, err error) {
 	refuse := func(code, why string) (llm.ToolResult, bool, bool, error) {
-		w.notice(code, "the decision by "+d.By+" "+why)
+		by := ""
+		if d.By != "" {
+			by = " by " + d.By
+		}
+		w.x.Error = "the decision" + by + " " + why
+		w.notice(code, w.x.Error)
 		return res, false, false, nil
 	}
 	switch {
@@ -260,8 +265,7 @@ func digest(q PendingCall, t *Tool) string {
 // form (sorted names, no spaces, numbers as written). Calls with the same digest request the same
 // work. Digest does not validate args.
 func (t *Tool) Digest(args json.RawMessage) string {
-	t.canonical.once.Do(func() { t.canonical.text = jsonform.Canonical(t.Input) })
-	return sum("%s\x00%s\x00%s", t.Name, t.canonical.text, jsonform.Canonical(args))
+	return sum("%s\x00%s\x00%s", t.Name, t.formed().canonical(), jsonform.Canonical(args))
 }
 
 func sum(format string, args ...any) string {

@@ -43,7 +43,8 @@ func TestApproval(t *testing.T) {
 	settle := func(d llm.Decision) (*pawl.Result, []pawl.Event) {
 		t.Helper()
 		ran = 0
-		events, res, err := collect(a.ResumeStream(t.Context(), pending, llm.DecisionMessage(d)))
+		from := *pending // a Result is resumed once
+		events, res, err := collect(a.ResumeStream(t.Context(), &from, llm.DecisionMessage(d)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -316,11 +316,15 @@ func waitFor(ctx context.Context, ready <-chan struct{}) bool {
 }
 
 // InnerModel returns the model of a wrapped in its middleware, and the Pricer that knows its price.
-// Engines call it in place of Agent.Model. The Pricer is nil if the price is unknown. The result is
-// the same for each Engine.
+// Engines call it in place of Agent.Model. A panic of the model is an error of its stream. The model
+// is nil if the agent has none, and the Pricer is nil if the price is unknown. The result is the same
+// for each Engine.
 func (e *Engine) InnerModel(a *Agent) (llm.Model, llm.Pricer) {
 	m, _, p, _ := wrapped(a.Model, a.Middleware)
-	return m, p
+	if m == nil {
+		return nil, p
+	}
+	return guarded{m}, p
 }
 
 // AllTools returns the tools of the runs of a: Agent.Tools, and with Artifacts their tools. The

@@ -138,14 +138,14 @@ func TestASingleCallRunsOnTheCallersGoroutine(t *testing.T) {
 	})
 	tool.Effect = pawl.EffectPure
 	if _, err := (&pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(),
-		llm.User("")); err != nil {
+		llm.User("go")); err != nil {
 		t.Fatal(err)
 	}
 	if ran[0] != goroutine() {
 		t.Error("a single call ran on another goroutine")
 	}
 	if _, err := (&pawl.Agent{Model: together(named("f", "f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(),
-		llm.User("")); err != nil {
+		llm.User("go")); err != nil {
 		t.Fatal(err)
 	}
 	if slices.Contains(ran[1:], goroutine()) {
@@ -259,7 +259,7 @@ func TestEventsOfACallStandInOrder(t *testing.T) {
 		got := map[llm.Key]string{}
 		seq := int64(0)
 		for e, err := range (&pawl.Agent{Model: together(named(slices.Repeat([]string{"talks"}, n)...)...),
-			Tools: []pawl.Toolset{talks}}).Stream(t.Context(), llm.User("")) {
+			Tools: []pawl.Toolset{talks}}).Stream(t.Context(), llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -212,6 +212,9 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 	recorded := len(in.msgs)
 
 	for i, m := range added {
+		if emptyMessage(m) {
+			return &TranscriptError{Index: len(stored) + i, Text: "the message of the user is empty; it needs a text or media"}
+		}
 		if err := in.add(len(stored)+i, m); err != nil {
 			return err
 		}
@@ -308,6 +311,16 @@ func (r *run) unanswered(in *intake, stored, added []llm.Message) error {
 		last = len(stored) + i
 	}
 	return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to continue"}
+}
+
+// emptyMessage reports whether m is a message of the user with nothing but empty texts. A message
+// without parts is one of no decisions.
+func emptyMessage(m llm.Message) bool {
+	filled := func(p llm.Part) bool {
+		t, ok := p.(llm.Text)
+		return !ok || strings.TrimSpace(t.Text) != ""
+	}
+	return m.Role == llm.RoleUser && len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, filled)
 }
 
 // raised continues from, which stopped at a limit, without a message: see Agent.Resume.

@@ -37,6 +37,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 
 			// Observe: append the results to the conversation.
 			ended := r.observe(ctx, execs)
+			r.disclaim(execs)
 			r.record(Step{Response: resp, Executions: execs})
 			if x := ending(execs); x != nil {
 				return r.finished(x)
@@ -180,6 +181,9 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 			x.giveUp()
 		case !x.Outcome.Settled():
 			r.res.Pending = append(r.res.Pending, x.Pending...)
+			if x.Error != "" {
+				r.resumed.refused = append(r.resumed.refused, x.Error)
+			}
 			continue
 		case x.Outcome == OutcomeCancelled && ended && !givenUp:
 			r.stillWaits(x.Key)

@@ -110,7 +110,7 @@ func wrapped(m llm.Model, ws []Middleware) (_ llm.Model, l layers, pricer llm.Pr
 		if i < len(ws) {
 			w := ws[i]
 			if w.Model != nil && err == nil {
-				m = w.Model(m)
+				m, err = w.around(m, i)
 			}
 			l.tool = around(w.Tool, l.tool)
 			l.approved = around(w.Approved, l.approved)
@@ -130,6 +130,25 @@ func wrapped(m llm.Model, ws []Middleware) (_ llm.Model, l layers, pricer llm.Pr
 		}
 	}
 	return m, l, pricer, err
+}
+
+// around returns m in the middleware, which is Middleware[i] of an agent. A panic is an error.
+func (w *Middleware) around(m llm.Model, i int) (_ llm.Model, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &FieldError{fmt.Sprintf("Middleware[%d]", i), panicError("its Model", v)}
+		}
+	}()
+	return w.Model(m), nil
+}
+
+// check returns the error of Check. nil means that there is none, or no Check.
+func (w *Middleware) check(tools []*Tool) (err error) {
+	if w.Check == nil {
+		return nil
+	}
+	defer recovered("its Check", &err)
+	return w.Check(tools)
 }
 
 // absent reports whether m is nil, holds a nil pointer, or wraps such a model.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/plantext"
@@ -31,8 +32,16 @@ type runOptions struct {
 
 // newRun returns a run that is ready for its first step.
 func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*run, error) {
-	r := &run{agent: a, name: cmp.Or(a.Name, "agent"), key: cmp.Or(o.key, "run"), res: &Result{},
-		inbox: MessageSourceFrom(ctx), stall: stall{limit: a.Limits.LoopThreshold}, parent: parent{o.inside, o.branch}}
+	r := &run{
+		started: *a,
+		name:    cmp.Or(a.Name, "agent"),
+		key:     cmp.Or(o.key, "run"),
+		res:     &Result{},
+		inbox:   MessageSourceFrom(ctx),
+		stall:   stall{limit: a.Limits.LoopThreshold},
+		parent:  parent{o.inside, o.branch},
+	}
+	r.agent = &r.started
 	r.out.sink = o.emit
 	r.setup.rounds = defaultRounds
 	if n := a.Limits.Rounds; n != 0 {
@@ -57,7 +66,52 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 	if err != nil {
 		return nil, err
 	}
+	if o.engine.Bind == nil { // an engine guards the model that it asks: see InnerModel
+		r.setup.model = guarded{r.setup.model}
+	}
+	if err := r.claim(from); err != nil {
+		return nil, err
+	}
 	return r, nil
+}
+
+// errResumedTwice is the error of a Resume whose Result has calls that another Resume executes.
+var errResumedTwice = errors.New("the open calls of this Result belong to an earlier Resume; continue with the Result " +
+	"that it returned. thread.Runner and durable runs execute a decision once, also for copies of a Result")
+
+// claim marks from if this run may execute a write among its open calls. It returns an error if
+// another run has marked it: a decision would count twice.
+func (r *run) claim(from *Result) error {
+	if from == nil {
+		return nil
+	}
+	open, _ := openCalls(r.res.Messages)
+	writes := slices.ContainsFunc(open, func(c llm.ToolCall) bool {
+		t := find(r.scope.tools, c.Name)
+		return t != nil && !t.Passive && (t.Effect.Assumed() == EffectWrite || t.Effect == EffectCompose)
+	})
+	if !writes {
+		return nil
+	}
+	if !atomic.CompareAndSwapUint32(&from.claimed, 0, 1) {
+		return errResumedTwice
+	}
+	r.resumed.claimed = from
+	return nil
+}
+
+// disclaim releases the Result that the run has marked, if the calls of its first step still wait as
+// they did before: their decisions were not used.
+func (r *run) disclaim(execs []Execution) {
+	from := r.resumed.claimed
+	if from == nil {
+		return
+	}
+	r.resumed.claimed = nil
+	done := func(x Execution) bool { return x.Outcome.Settled() || newCalls(&x, from.Pending) > 0 }
+	if !slices.ContainsFunc(execs, done) {
+		atomic.StoreUint32(&from.claimed, 0)
+	}
 }
 
 // Check returns the faults of the agent, one in a line, or nil. Each names its field, such as
@@ -207,8 +261,8 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faul
 		}
 	}
 	for i, w := range a.Middleware {
-		if w.Check != nil && (o.check == nil || !o.check.inner) {
-			f.add(fmt.Sprintf("Middleware[%d]", i), w.Check(tools))
+		if o.check == nil || !o.check.inner {
+			f.add(fmt.Sprintf("Middleware[%d]", i), w.check(tools))
 		}
 	}
 	if len(a.Output) > 0 {

@@ -42,6 +42,8 @@ type Result struct {
 	Output json.RawMessage `json:"output,omitzero"`
 	// Repairs of the answer that Output needed, such as a removed code fence.
 	Repairs []string `json:"repairs,omitzero"`
+
+	claimed uint32 // 1 after a Resume has begun to execute the open calls; accessed atomically
 }
 
 // Answer is how a run answered. It is set when the run stops, and never derived from Steps, which
@@ -301,6 +303,9 @@ func (r *run) pending() (StopReason, error) {
 		names[i] = w.Call.Name
 	}
 	r.res.Cause = "calls wait for an answer: " + strings.Join(names, ", ")
+	for _, why := range r.resumed.refused {
+		r.res.Cause += "; " + why
+	}
 	return StopPending, nil
 }
 

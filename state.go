@@ -13,7 +13,7 @@ import (
 
 // run is one run of an agent: the state that loop works on.
 type run struct {
-	agent *Agent
+	agent *Agent  // started
 	name  string  // of the agent
 	key   llm.Key // "run", or the key of the call around it and the name of the agent
 	res   *Result
@@ -31,7 +31,8 @@ type run struct {
 	stall   stall
 	out     out
 
-	warned bool // noticeUnstated has looked at the calls of this run
+	started Agent // the agent as it was when the run started
+	warned  bool  // noticeUnstated has looked at the calls of this run
 }
 
 // parent is the call that a run is nested in. At most one field is set.
@@ -46,6 +47,8 @@ type resumed struct {
 	pending   []PendingCall  // of the Result that is resumed
 	repairs   []llm.Repaired // of the stored messages
 	answer    *Answer        // of the Result, whose limit was raised; nil means none
+	refused   []string       // why decisions were not used
+	claimed   *Result        // whose open calls the first step executes; nil means none
 }
 
 // setup is what all requests of a run have in common.

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/schema"
@@ -19,12 +19,14 @@ import (
 
 // Tool is a function that the model may call. Fill in a literal, or use Func.
 //
-// A Tool is a Toolset of one. It may serve any number of concurrent runs. Do not change or copy it
-// after its first use; Clone returns a copy that may be changed.
+// A Tool is a Toolset of one. It may serve any number of concurrent runs. Do not change it during a
+// run. A change between runs, and a change of a copy, is a new tool: the next run sends and checks it
+// as it is then.
 type Tool struct {
 	// Letters, digits and underscores reach every provider unchanged.
 	Name string
-	// What the tool does and when to use it, for the model.
+	// What the tool does and when to use it, for the model. "" means that the model has only the name
+	// and Input.
 	Description string
 	// JSON Schema of the arguments (2020-12, or the draft in its $schema). nil means an object
 	// without properties.
@@ -98,20 +100,7 @@ type Tool struct {
 	// nil means that Input says all.
 	fits func(args json.RawMessage) error
 
-	spec struct {
-		once sync.Once
-		is   *llm.ToolSpec
-	}
-
-	compiled struct {
-		once   sync.Once
-		schema *schema.Schema
-		err    error
-	}
-	canonical struct { // Input
-		once sync.Once
-		text []byte
-	}
+	form atomic.Pointer[toolForm] // nil before the first use; see formed
 }
 
 // ToolFunc executes a call. Middleware.Tool wraps it.
@@ -239,6 +228,10 @@ func NewFunc[In, Out any](name, description string, fn func(context.Context, In)
 		t.fits = in.Fits
 	}
 	out := reflect.TypeFor[Out]()
+	if out.Implements(reflect.TypeFor[error]()) {
+		return nil, fmt.Errorf("tool %s: output: %v is an error, whose JSON has no text: return it as the second result, "+
+			"and a value, such as a string, as the first", name, out)
+	}
 	data := out != reflect.TypeFor[string]() && out != reflect.TypeFor[llm.ToolResult]()
 	if data && out.Kind() != reflect.Interface {
 		of, err := gotype.Of(out, gotype.Output)
@@ -301,7 +294,7 @@ func misfit(tool string, err error) string {
 // Tools returns t alone, which makes a Tool a Toolset.
 func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil }
 
-// Clone returns a copy that may be changed until its first use.
+// Clone returns a copy.
 func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run,
 		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
@@ -340,15 +333,7 @@ func (t *Tool) Check() error {
 	return err
 }
 
-func (t *Tool) schema() (*schema.Schema, error) {
-	t.compiled.once.Do(func() {
-		t.compiled.schema, t.compiled.err = schema.Compile(t.Input)
-		if t.compiled.err != nil {
-			t.compiled.err = fmt.Errorf("tool %s: input schema: %w", t.Name, t.compiled.err)
-		}
-	})
-	return t.compiled.schema, t.compiled.err
-}
+func (t *Tool) schema() (*schema.Schema, error) { return t.formed().schema() }
 
 // meant returns the arguments that a call of t with args has after repair.
 func (t *Tool) meant(args json.RawMessage) json.RawMessage {
@@ -391,28 +376,6 @@ func (t *Tool) read(
 		return args, nil, misfit(t.Name, err)
 	}
 	return fixed, repairs, ""
-}
-
-// Spec returns the description of t for a model, with t as its Source. Every call returns the same
-// pointer, so that adapters can cache its encoding. Do not change t afterwards.
-func (t *Tool) Spec() *llm.ToolSpec {
-	t.spec.once.Do(func() {
-		t.spec.is = &llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output,
-			Deferred: t.Deferred, NoRepair: t.NoRepair, Source: t}
-	})
-	return t.spec.is
-}
-
-// specs returns the descriptions of tools.
-func specs(tools []*Tool) []*llm.ToolSpec {
-	if len(tools) == 0 {
-		return nil
-	}
-	all := make([]*llm.ToolSpec, len(tools))
-	for i, t := range tools {
-		all[i] = t.Spec()
-	}
-	return all
 }
 
 // Validate returns nil if a call of t with args would be executed; see ToolSpec.Validate.

@@ -46,12 +46,14 @@ func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
 	return all, nil
 }
 
-// toolsOf returns the tools of a set. A nil set, and a nil tool in it, are errors.
-func toolsOf(ctx context.Context, set Toolset) ([]*Tool, error) {
+// toolsOf returns the tools of a set. A nil set, a nil tool in it, and a panic are errors.
+func toolsOf(ctx context.Context, set Toolset) (tools []*Tool, err error) {
 	if v := reflect.ValueOf(set); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("the entry is nil; remove it, or put a tool or a toolset there")
 	}
-	tools, err := set.Tools(ctx)
+	defer recovered(fmt.Sprintf("%T.Tools", set), &err)
+
+	tools, err = set.Tools(ctx)
 	if err == nil && slices.Contains(tools, nil) {
 		return nil, fmt.Errorf("%T returned a nil tool", set)
 	}

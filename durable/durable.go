@@ -39,7 +39,6 @@ package durable
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -93,10 +92,10 @@ type Engine struct {
 }
 
 // Runner returns the run of r with the given ID. r is an Agent, or a Runner made of agents. The
-// first Run or Stream with messages starts the run, and each later one resumes it. If id is empty,
-// the run gets an ID of its own.
+// first Run or Stream with messages starts the run, and each later one resumes it. A run needs an
+// ID: without one it could not be resumed.
 func (e *Engine) Runner(id string, r pawl.Runner) *Runner {
-	return &Runner{ID: cmp.Or(id, rand.Text()), engine: e, runner: r}
+	return &Runner{ID: id, engine: e, runner: r}
 }
 
 // lease returns Lease or its default.

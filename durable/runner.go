@@ -171,8 +171,8 @@ func (s *session) attempt() pawl.Event {
 // open starts or resumes the run, and returns its input.
 func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, context.Context, input, error) {
 	e := r.engine
-	if e.Journal == nil {
-		return nil, nil, input{}, errors.New("durable.Engine has no Journal")
+	if err := r.startable(ctx); err != nil {
+		return nil, nil, input{}, err
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, nil, input{}, interrupted(cause, msgs)
@@ -254,6 +254,9 @@ func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message
 	if err != nil {
 		return nil, input{}, err
 	}
+	if err := r.begunBy(h); err != nil {
+		return nil, input{}, err
+	}
 	if err := r.answer(ctx, who, h, msgs); err != nil {
 		return nil, input{}, err
 	}
@@ -267,6 +270,24 @@ func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message
 	return h, in, err
 }
 
+// begunBy returns ErrChanged if another agent has begun the run. NAME@1 and NAME@2 are one agent. A
+// run that was begun by another Runner than an Agent has no name.
+func (r *Runner) begunBy(h *record.History) error {
+	a, ok := r.runner.(*pawl.Agent)
+	known := h.Begin.Agent != "" || h.Begin.Unnamed
+	if !ok || !known || r.engine.AcceptChanges {
+		return nil
+	}
+
+	was, _, _ := strings.Cut(h.Begin.Agent, "@")
+	now, _, _ := strings.Cut(a.Name, "@")
+	if was == now {
+		return nil
+	}
+	return fmt.Errorf("run %s: %w: the agent %q has begun it, and this is %q; resume it with that agent, or take another ID",
+		r.ID, ErrChanged, h.Begin.Agent, a.Name)
+}
+
 // history reads the records of a run.
 func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*record.History, error) {
 	return record.Load(ctx, e.Journal, who, id, e.clock())
@@ -276,8 +297,26 @@ func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*reco
 // lease. It is then the first run of Recover, and a Stream without messages executes it. It returns
 // store.ErrConflict if the run exists.
 func (r *Runner) Enqueue(ctx context.Context, msgs ...llm.Message) error {
+	if err := r.startable(ctx); err != nil {
+		return err
+	}
 	_, _, _, err := r.create(ctx, scope(ctx), "", msgs)
 	return err
+}
+
+// startable returns the error of a program that starts a run without what it needs.
+func (r *Runner) startable(ctx context.Context) error {
+	switch {
+	case ctx == nil:
+		return errors.New("the context is nil; use context.Background() or the context of the request")
+	case r.engine.Journal == nil:
+		return errors.New("durable.Engine has no Journal; set one, such as a store of store/sqlite")
+	case r.ID == "":
+		return errors.New(`durable: the run has no ID; name it, such as "invoice-7", so that it can be resumed`)
+	case r.runner == nil:
+		return errors.New("durable: the Runner of the run is nil; pass an agent")
+	}
+	return nil
 }
 
 // begin stores the start of the run, and returns its session and input.
@@ -338,6 +377,7 @@ func (r *Runner) beginning(msgs []llm.Message) (body record.Begin, err error) {
 	body = record.Begin{State: record.FormVersion, Meta: r.Meta}
 	if a, ok := r.runner.(*pawl.Agent); ok {
 		body.Agent = a.Name
+		body.Unnamed = a.Name == ""
 	} else if r.From != nil {
 		return body, errors.New("durable: only an Agent can continue a Result (Runner.From)")
 	}

@@ -206,7 +206,8 @@ func TestApproval(t *testing.T) {
 		t.Fatalf("got %v, %s", err, res.Stop)
 	}
 	yes, no := res.Pending[0].Approve("ann"), res.Pending[0].Deny("ann", "too dear")
-	denied, err := a.Resume(t.Context(), res, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{no}})
+	fresh := *res // a Result is resumed once
+	denied, err := a.Resume(t.Context(), &fresh, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{no}})
 	if err == nil || denied.Stop != pawl.StopFailed || !strings.Contains(err.Error(), "too dear") {
 		t.Errorf("denied: got %v", err)
 	}

@@ -40,6 +40,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -96,6 +97,9 @@ type Options struct {
 // running any more.
 func New(dir string, opts *Options) (*Set, error) {
 	o := cmp.Or(opts, new(Options))
+	if dir == "" {
+		return nil, errors.New("file tools: the root is empty; name a folder, such as the current one: \".\"")
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("file tools: %w", err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -56,13 +57,17 @@ type searchArgs struct {
 	Limit float64
 }
 
+// errNoScope ends a run: only its program can say whose documents are searched.
+var errNoScope = pawl.AbortError(errors.New("nothing is searched here: the program did not say whose documents these are; " +
+	"set store.WithScope in the context of the run, or Options.Scope"))
+
 func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return llm.ErrorResult("query is empty. Write what to look for: a question, or words."), nil
 	}
 	scope, ok := store.ActingScope(ctx, s.opts.Scope)
 	if !ok {
-		return llm.ToolResult{}, errors.New("nothing is searched here: the program did not say whose documents these are")
+		return llm.ToolResult{}, errNoScope
 	}
 	scope.Thread = cmp.Or(store.ThreadFrom(ctx), scope.Thread)
 	found, err := s.Find(ctx, scope, a.Query, int(min(a.Limit, mostHits)))

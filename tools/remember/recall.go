@@ -56,6 +56,10 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		}
 
 		ids, err := m.set.recall(ctx, req)
+		if err == errNoScope {
+			yield(llm.Delta{}, err)
+			return
+		}
 		args, _ := json.Marshal(map[string][]string{"ids": ids})
 		switch {
 		case !notice(NoticeUsed, ids, err):

@@ -186,11 +186,15 @@ type place struct {
 	scope store.Scope
 }
 
+// errNoScope ends a run: only its program can say whose memory it is.
+var errNoScope = pawl.AbortError(errors.New("nothing is remembered here: the program did not say whose memory this is; " +
+	"set store.WithScope in the context of the run, or Options.Scope"))
+
 func (s *Set) place(ctx context.Context) (p place, err error) {
 	var ok bool
 	p.scope, ok = store.ActingScope(ctx, s.opts.Scope)
 	if !ok {
-		return p, errors.New("nothing is remembered here: the program did not say whose memory this is")
+		return p, errNoScope
 	}
 	p.Memories, err = s.opts.Open()
 	return p, err

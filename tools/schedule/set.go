@@ -95,12 +95,16 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 	return []*pawl.Tool{s.Create, s.List, s.Update, s.Delete}, nil
 }
 
+// errNoScope ends a run: only its program can say whose schedules they are.
+var errNoScope = pawl.AbortError(errors.New("nothing is scheduled here: the program did not say whose schedules they are; " +
+	"set store.WithScope in the context of the run, or Options.Scope"))
+
 // scoped returns a tool function that calls fn with the owner of the schedules.
 func scoped[A any](s *Set, fn func(context.Context, store.Scope, A) (llm.ToolResult, error)) pawl.ToolFunc {
 	return toolrun.Func(func(ctx context.Context, a A) (llm.ToolResult, error) {
 		scope, ok := store.ActingScope(ctx, s.opts.Scope)
 		if !ok {
-			return llm.ToolResult{}, errors.New("nothing is scheduled here: the program did not say whose schedules they are")
+			return llm.ToolResult{}, errNoScope
 		}
 		return fn(ctx, scope, a)
 	})

@@ -94,7 +94,9 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 // Close closes the folders.
 func (s *Set) Close() error { return s.folders.close() }
 
-var errNoScope = errors.New("there are no stored skills here: the program did not say whose they are")
+// errNoScope ends a run: only its program can say whose skills are stored.
+var errNoScope = pawl.AbortError(errors.New("there are no stored skills here: the program did not say whose they are; " +
+	"set store.WithScope in the context of the run, or Options.Scope"))
 
 // whose returns the scope that a call uses.
 func (s *Set) whose(ctx context.Context) (store.Scope, error) {

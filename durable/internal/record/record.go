@@ -44,6 +44,7 @@ const FormVersion = 1
 type Begin struct {
 	State    int             `json:"state"`
 	Agent    string          `json:"agent,omitzero"`
+	Unnamed  bool            `json:"unnamed,omitzero"` // an Agent without a name has begun the run
 	Messages json.RawMessage `json:"messages"`
 	// The Result that the run resumes from; nil means none.
 	From json.RawMessage `json:"from,omitzero"`

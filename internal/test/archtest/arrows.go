@@ -109,6 +109,7 @@ var arrows = []arrow{
 		modules: []string{"github.com/google/go-cmp"}},
 	{from: "internal/test/core"},
 	{from: "internal/test/obey", to: []string{"llm", "script"}},
+	{from: "internal/test/misuse"},
 	{from: "internal/test/gotypes", to: []string{".", "llm", "internal/schema/gotype"}},
 	{from: "internal/test/buildcache"},
 	{from: "internal/test/answertest", to: []string{".", "llm", "store", "durable", "durable/journal", "script"}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -48,14 +49,14 @@ func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
 		for _, o := range outcomes(res) {
 			count[o]++
 		}
-		if count[pawl.OutcomePanicked] != 1 || count[pawl.OutcomeOK] != 2 {
+		if count[pawl.OutcomeError] != 1 || count[pawl.OutcomeOK] != 2 {
 			t.Errorf("got %v", count)
 		}
 	})
 }
 
-// When a model or an observer panics, the panic reaches the caller, calls that started early have
-// ended, and the run accepts no more messages.
+// When a model panics, the run ends with an error. When an observer panics, the panic reaches the
+// caller. In both cases calls that started early have ended, and the run accepts no more messages.
 func TestARunThatPanicsLeavesNothing(t *testing.T) {
 	for _, who := range []string{"model", "watcher"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -78,16 +79,23 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 			})
 			var s pawl.Steering
 			heard := func() (v any) {
-				defer func() { v = recover() }()
-				for e := range (&pawl.Agent{Model: m,
+				defer func() {
+					if p := recover(); p != nil {
+						v = p
+					}
+				}()
+				for e, err := range (&pawl.Agent{Model: m,
 					Tools: []pawl.Toolset{look}}).Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")) {
 					if e.Kind == pawl.EventText {
 						panic(who)
 					}
+					v = err
 				}
-				return nil
+				return v
 			}()
-			if heard != who || !ended {
+			err, failed := heard.(error)
+			reported := failed && strings.Contains(err.Error(), "the model panicked: model")
+			if heard != who && !reported || reported != (who == "model") || !ended {
 				t.Errorf("%s: heard %v, the call ended: %t", who, heard, ended)
 			}
 			if err := s.Steer(t.Context(), llm.User("hello?")); !errors.Is(err, pawl.ErrRunEnded) {

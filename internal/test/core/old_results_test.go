@@ -84,7 +84,8 @@ func TestResultsOfRelease0AreResumed(t *testing.T) {
 			t.Fatalf("stop %s with %d pending calls, want 2", res.Stop, len(res.Pending))
 		}
 		did = nil
-		end, err := releaseAgent(&did).Resume(t.Context(), &res, answersOf(&res)...)
+		fresh := res // a Result is resumed once
+		end, err := releaseAgent(&did).Resume(t.Context(), &fresh, answersOf(&res)...)
 		if err != nil {
 			t.Fatal(err)
 		}
