@@ -32,12 +32,13 @@ type Call struct{ *web.Call }
 // is made from the rest.
 type Request struct {
 	runs.Request
-	Prefix  string           // of the IDs of the runs of the conversation
-	Key     string           // the client's ID of the run, which decides about ours; "" means none
-	Again   bool             // a new run, even if an equal request had one
-	Stream  uistream.Options // of the answer
-	Run     string           // the run to continue; "" means a new one
-	Answers []llm.Decision   // for calls of that run
+	Prefix   string           // of the IDs of the runs of the conversation
+	Numbered bool             // the runs of the conversation have numbers: see NewestNumbered
+	Key      string           // the client's ID of the run, which decides about ours; "" means none
+	Again    bool             // a new run, even if an equal request had one; for a numbered conversation
+	Stream   uistream.Options // of the answer
+	Run      string           // the run to continue; "" means a new one
+	Answers  []llm.Decision   // for calls of that run
 }
 
 // Hash returns a hash of texts that an ID can contain.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -59,31 +58,25 @@ func (c *Call) create(in *Request, id string, before []llm.Message) (*runs.Live,
 }
 
 // runOf returns the ID of the run of a request, which an equal request finds again, and whether the
-// run exists. A request that asks for a new run gets the first ID that is free.
+// run exists.
 func (c *Call) runOf(in *Request) (id string, exists bool, err error) {
+	if in.Numbered {
+		return c.numbered(in)
+	}
 	said, err := json.Marshal(in.Messages)
 	if err != nil {
 		return "", false, err
 	}
-	first := in.Prefix + Hash(20, in.Extras.Before, "", string(said))
+	id = in.Prefix + Hash(20, in.Extras.Before, "", string(said))
 	if in.Key != "" {
-		first = in.Prefix + Hash(20, in.Key)
+		id = in.Prefix + Hash(20, in.Key)
 	}
 
-	id = first
-	for n := 2; ; n++ {
-		_, err := c.Runs.Head(c.Context(), c.Caller(), id)
-		free := errors.Is(err, store.ErrNotFound)
-		switch {
-		case err != nil && !free:
-			return "", false, err
-		case !in.Again:
-			return id, !free, nil
-		case free && id != first:
-			return id, false, nil
-		}
-		id = first + "-r" + strconv.Itoa(n)
+	_, err = c.Runs.Head(c.Context(), c.Caller(), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return id, false, nil
 	}
+	return id, err == nil, err
 }
 
 // attachTo returns the existing run of a request. A run that the client names by its own ID must

@@ -4,7 +4,6 @@ package ui
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 
@@ -43,7 +42,7 @@ func (c *call) chat() error {
 	}
 
 	last := &r.Messages[n-1]
-	in := &conversation.Request{Again: r.Trigger == "regenerate-message"}
+	in := &conversation.Request{Numbered: true, Again: r.Trigger == "regenerate-message"}
 	in.Extras.Message = last.ID
 	var err error
 	in.Stream, err = c.streamOptions()
@@ -70,40 +69,12 @@ func (c *call) chat() error {
 	if err := c.AddHistory(in, items); err != nil {
 		return err
 	}
-	if err := c.followNewest(in, n); err != nil {
-		return err
-	}
-	return c.Respond(in)
-}
-
-// followNewest lets a request of which the page sends only the newest message follow the newest run
-// of its chat. A message that the chat has, because it is repeated, edited or answered again,
-// follows the run that it followed before.
-func (c *call) followNewest(in *conversation.Request, sent int) error {
-	if sent != 1 || in.Extras.Before != "" {
-		return nil
-	}
-	head, err := c.Newest(in.Prefix, "")
-	if err != nil || head == nil {
-		return err
-	}
-
-	in.Extras.Before = head.ID
-	for id := head.ID; id != ""; {
-		_, extras, err := c.Runs.Stored(c.Context(), c.Caller(), id)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil // an earlier part of the chat was deleted
-		}
-		if err != nil {
+	if n == 1 && in.Extras.Before == "" {
+		if err := c.Follow(in); err != nil {
 			return err
 		}
-		if extras.Message == in.Extras.Message {
-			in.Extras.Before = extras.Before
-			return nil
-		}
-		id = extras.Before
 	}
-	return nil
+	return c.Respond(in)
 }
 
 // newestRun returns the newest run of the conversation in the path. Nil means that there is none.
@@ -116,7 +87,7 @@ func (c *call) newestRun() (*store.JournalRun, uistream.Options, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	head, err := c.Newest(prefix, "")
+	head, err := c.NewestNumbered(prefix)
 	return head, o, err
 }
 
