@@ -19,16 +19,50 @@ import (
 type Clients struct {
 	list []*Client
 
+	listed map[store.Scope][]string // the groups of the users of list
+
 	mu     sync.Mutex
-	known  map[string]*Client       // clients of SignedIn, by the JSON of the token
-	groups map[store.Scope][]string // the groups of users, for Approves of others
+	known  map[string]*Client // clients of SignedIn, by the JSON of the token
+	groups groups             // of the users of SignedIn
+}
+
+// groups are the groups of users that have signed in, for Approves of others. It forgets the users who
+// have not signed in for the longest time, beyond mostSignedIn: the members of a group may then not
+// decide their calls, until they sign in again. Each process has its own.
+type groups struct {
+	recent map[store.Scope][]string
+	older  map[store.Scope][]string // the recent ones of before; nil means none
+}
+
+// set replaces the groups of a user.
+func (g *groups) set(user store.Scope, names []string) {
+	delete(g.recent, user)
+	delete(g.older, user)
+	if len(names) == 0 {
+		return
+	}
+	if len(g.recent) >= mostSignedIn/2 {
+		g.older = g.recent
+		g.recent = map[store.Scope][]string{}
+	}
+	g.recent[user] = slices.Clone(names)
+}
+
+// of returns the groups of a user. ok is false if the user is unknown.
+func (g *groups) of(user store.Scope) (names []string, ok bool) {
+	names, ok = g.recent[user]
+	if !ok {
+		names, ok = g.older[user]
+	}
+	return names, ok
 }
 
 // New returns the clients of tokens. The error names the token that is not valid.
 func New(tokens []api.Token) (*Clients, error) {
 	c := &Clients{
+		listed: map[store.Scope][]string{},
 		known:  map[string]*Client{},
-		groups: map[store.Scope][]string{},
+		groups: groups{recent: map[store.Scope][]string{}},
 	}
 	for i := range tokens {
 		if err := tokens[i].Check(); err != nil {
@@ -37,17 +71,20 @@ func New(tokens []api.Token) (*Clients, error) {
 		one := NewClient(tokens[i])
 		one.clients = c
 		c.list = append(c.list, one)
-		c.groups[one.Scope] = append(c.groups[one.Scope], tokens[i].Groups...)
+		c.listed[one.Scope] = append(c.listed[one.Scope], tokens[i].Groups...)
 	}
 	return c, nil
 }
 
 // groupsOf returns the groups of a user. ok is false if the user is unknown.
 func (c *Clients) groupsOf(user store.Scope) (groups []string, ok bool) {
+	groups, ok = c.listed[user]
+	if ok {
+		return groups, true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	groups, ok = c.groups[user]
-	return groups, ok
+	return c.groups.of(user)
 }
 
 // users returns the known users of a tenant.
@@ -56,9 +93,11 @@ func (c *Clients) users(tenant string) []string {
 	defer c.mu.Unlock()
 
 	var users []string
-	for scope := range c.groups {
-		if scope.Tenant == tenant {
-			users = append(users, scope.User)
+	for _, some := range []map[store.Scope][]string{c.listed, c.groups.recent, c.groups.older} {
+		for scope := range some {
+			if scope.Tenant == tenant {
+				users = append(users, scope.User)
+			}
 		}
 	}
 	return users
@@ -105,12 +144,7 @@ func (c *Clients) SignedIn(t api.Token) (*Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	user := store.Scope{Tenant: t.Tenant, User: t.User}
-	if len(t.Groups) > 0 {
-		c.groups[user] = slices.Clone(t.Groups)
-	} else {
-		delete(c.groups, user)
-	}
+	c.groups.set(store.Scope{Tenant: t.Tenant, User: t.User}, t.Groups)
 
 	if one := c.known[string(id)]; one != nil {
 		return one, nil
