@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -153,6 +155,18 @@ func (e Effect) Assumed() Effect {
 
 func (e Effect) stated() bool { return e > EffectUnstated && e <= EffectCompose }
 
+// effectNames has the name of each effect, in the order of the constants.
+var effectNames = [...]string{"unstated", "write", "idempotent", "read", "pure", "compose"}
+
+// Effects returns all effects, in the order of the constants.
+func Effects() []Effect {
+	all := make([]Effect, len(effectNames))
+	for i := range all {
+		all[i] = Effect(i)
+	}
+	return all
+}
+
 // unstated reports whether pawl executes the calls of t, and does not know their effect.
 func (t *Tool) unstated() bool {
 	return t != nil && !t.Passive && !t.Effect.stated()
@@ -163,7 +177,7 @@ func (e Effect) String() string {
 	if e < EffectUnstated || e > EffectCompose {
 		return fmt.Sprintf("Effect(%d)", int(e))
 	}
-	return [...]string{"unstated", "write", "idempotent", "read", "pure", "compose"}[e]
+	return effectNames[e]
 }
 
 // MarshalText writes what String returns.
@@ -171,13 +185,12 @@ func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (e *Effect) UnmarshalText(b []byte) error {
-	for f := EffectUnstated; f <= EffectCompose; f++ {
-		if f.String() == string(b) {
-			*e = f
-			return nil
-		}
+	i := slices.Index(effectNames[:], string(b))
+	if i < 0 {
+		return fmt.Errorf("unknown effect %q; known: %s", b, strings.Join(effectNames[:], ", "))
 	}
-	return fmt.Errorf("unknown effect %q; known: unstated, write, idempotent, read, pure, compose", b)
+	*e = Effect(i)
+	return nil
 }
 
 // Func is NewFunc for programs whose types are known to have a schema. It panics with the error of

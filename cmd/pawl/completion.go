@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/runs"
@@ -321,7 +322,9 @@ func (c *completer) tools(kind string) {
 	case kind == "CHOICE":
 		c.offerAll("auto", "none", "required")
 	case c.node.Parent == nil || c.node.Parent.Name != "tools":
-		c.offerAll("effect:write", "effect:idempotent", "effect:read", "effect:pure", "effect:compose")
+		for _, e := range pawl.Effects() {
+			c.offerAll("effect:" + e.String())
+		}
 	}
 	quiet := *c.sys
 	quiet.Err = io.Discard

@@ -37,6 +37,7 @@ var completions = []struct {
 	{"run agent.yaml --agent ", []string{"first", "second"}},
 	{"tools show file_st", []string{"file_stat"}},
 	{"run --deny-tool effect:w", []string{"effect:write"}},
+	{"run --deny-tool effect:u", []string{"effect:unstated"}},
 	{"runs show inv", []string{"invoice-7"}},
 	{"runs diff invoice-7 ", []string{"invoice-7", "last"}},
 	{"inbox approve invoice-7 ", []string{"run/1/0", "all"}},

@@ -21,8 +21,13 @@ var (
 	effectType   = reflect.TypeFor[pawl.Effect]()
 )
 
-// effectWords are the words for effects of tools.
-var effectWords = []string{"unstated", "write", "idempotent", "read", "pure", "compose"}
+// effectWords returns the words for effects of tools.
+func effectWords() (words []string) {
+	for e := pawl.EffectUnstated; e <= pawl.EffectCompose; e++ {
+		words = append(words, e.String())
+	}
+	return words
+}
 
 // fieldsOf are the fields of a struct that have a key.
 func fieldsOf(t reflect.Type) []reflect.StructField {
@@ -91,7 +96,7 @@ func wanted(t reflect.Type) string {
 	case jsonType:
 		return "any value"
 	case effectType:
-		return "one of " + strings.Join(effectWords, ", ")
+		return "one of " + strings.Join(effectWords(), ", ")
 	}
 	if word := kindWords[t.Kind()]; word != "" {
 		return word

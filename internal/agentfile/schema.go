@@ -65,7 +65,7 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	case t == durationType:
 		return object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$|\$\{`}
 	case t == effectType:
-		return object{"enum": effectWords}
+		return object{"enum": effectWords()}
 	}
 
 	switch t.Kind() {
