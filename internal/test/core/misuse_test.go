@@ -50,9 +50,9 @@ func TestNilArguments(t *testing.T) {
 		"Stream, nil agent":         {events(noAgent.Stream(t.Context(), ask)), "the *pawl.Agent is nil"},
 		"Check, nil agent":          {noAgent.Check(t.Context()), "the *pawl.Agent is nil"},
 		"Collect, nil stream":       {events(nil), "the stream is nil"},
-		"thread, no agent":          {chat(t.Context(), thread.Runner{DB: db, ID: "t"}), "the Agent of the thread.Runner is nil"},
-		"thread, no store":          {chat(t.Context(), thread.Runner{Agent: agent, ID: "t"}), "needs a store (DB)"},
-		"thread, nil context":       {chat(noContext, thread.Runner{Agent: agent, DB: db, ID: "t"}), "the context is nil"},
+		"thread, no agent":          {chat(t.Context(), thread.Runner{DB: db, ID: "t"}), "set Runner to an agent"},
+		"thread, no store":          {chat(t.Context(), thread.Runner{Runner: agent, ID: "t"}), "needs a store (DB)"},
+		"thread, nil context":       {chat(noContext, thread.Runner{Runner: agent, DB: db, ID: "t"}), "the context is nil"},
 	} {
 		if tt.got == nil || !strings.Contains(tt.got.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", name, tt.got, tt.want)
