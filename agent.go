@@ -58,8 +58,8 @@ type Agent struct {
 //
 // The sequence ends with run_ended, which carries the Result, or with an error. A run that ends
 // without a plain answer yields both, first the event: the error is the error of the failure or a
-// *StopError, as in Agent.Run. Collect reads a sequence to its end. If the caller breaks out of the
-// range, the run ends and its open calls stay open.
+// *StopError, as in Agent.Run. Run returns that result without the events. If the caller breaks out of
+// the range, the run ends and its open calls stay open.
 type Runner interface {
 	Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error]
 }
@@ -177,6 +177,24 @@ func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) it
 			yield(Event{}, err)
 		}
 	}
+}
+
+// wholeRunner is a Runner that can execute a task without events.
+type wholeRunner interface {
+	Run(ctx context.Context, msgs ...llm.Message) (*Result, error)
+}
+
+// Run executes the task in msgs by r, which may be any Runner: an agent, a team, a conversation, a
+// durable or a remote run. It returns the result and the error that Agent.Run describes. It calls the
+// method Run of r, or reads the events of Stream to their end if r has no such method.
+func Run(ctx context.Context, r Runner, msgs ...llm.Message) (*Result, error) {
+	switch r := r.(type) {
+	case nil:
+		return nil, errors.New("the Runner is nil; pass an agent, or another Runner")
+	case wholeRunner:
+		return r.Run(ctx, msgs...)
+	}
+	return Collect(r.Stream(ctx, msgs...), nil)
 }
 
 // Collect reads the events of a run to its end, and returns its Result and its error as Agent.Run

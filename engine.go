@@ -78,21 +78,6 @@ type Engine struct {
 	Conversation func() []llm.Message
 }
 
-type engineKey struct{}
-
-// WithEngine returns a context whose runs e makes durable.
-func WithEngine(ctx context.Context, e *Engine) context.Context {
-	return context.WithValue(ctx, engineKey{}, e)
-}
-
-// engineIn returns the engine of ctx, or a zero Engine.
-func engineIn(ctx context.Context) Engine {
-	if e, _ := ctx.Value(engineKey{}).(*Engine); e != nil {
-		return *e
-	}
-	return Engine{}
-}
-
 // ErrDiverged is the error of Invocation.Do if a tool that is executed again makes another call
 // than it made under that key before. The new call is not executed.
 var ErrDiverged = errors.New("diverged: another call was made here before")
@@ -231,7 +216,7 @@ func (e *Engine) RunBranch(ctx context.Context, a *Agent, from *Result, b *Branc
 	if from != nil {
 		msgs = nil
 	}
-	return a.run(WithEngine(ctx, e), from, msgs, runOptions{whole: true, key: b.Key, branch: b})
+	return a.run(WithRunOptions(ctx, RunOptions{Engine: e}), from, msgs, runOptions{whole: true, key: b.Key, branch: b})
 }
 
 // branch executes the run of a nested agent by Engine.Branch, and counts its usage.

@@ -60,7 +60,7 @@ func TestEngine(t *testing.T) {
 	a := &pawl.Agent{Name: "main", Model: script.New(script.Call("clerk", `{"task":"go"}`),
 		script.Call("alone", `{}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("x"), alone}}
 	e := new(noting)
-	if res, err := a.Run(pawl.WithEngine(t.Context(), e.engine("r")), llm.User("go")); err != nil || res.Text() != "done" {
+	if res, err := a.Run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Engine: e.engine("r")}), llm.User("go")); err != nil || res.Text() != "done" {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if got := strings.Join(e.bound, " "); got != "main clerk" {
@@ -82,7 +82,7 @@ func TestEngineThatCannotKeep(t *testing.T) {
 	full := errors.New("the disk is full")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	res, err := runtest.Ended(a.Run(pawl.WithEngine(ctx, (&noting{refuse: full, cancel: cancel}).engine("r")), llm.User("go")))
+	res, err := runtest.Ended(a.Run(pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: (&noting{refuse: full, cancel: cancel}).engine("r")}), llm.User("go")))
 	if !errors.Is(err, full) || ran != 0 || len(res.Calls()) != 1 || res.Spent.Calls != 0 {
 		t.Errorf("%+v, %v; ran %d times", res, err, ran)
 	}
@@ -100,7 +100,7 @@ func TestIdempotencyKeysOfRuns(t *testing.T) {
 	for _, id := range []string{"", "", "a", "a", "b"} {
 		ctx := t.Context()
 		if id != "" {
-			ctx = pawl.WithEngine(ctx, new(noting).engine(id))
+			ctx = pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: new(noting).engine(id)})
 		}
 		if _, err := a.Run(ctx, llm.User("go")); err != nil {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ func TestAttach(t *testing.T) {
 	remotely := agent()
 	remotely.Executor = &remote{agent: agent(), engine: &pawl.Engine{Run: "r1", Conversation: known}}
 
-	ctx := pawl.WithEngine(t.Context(), &pawl.Engine{Run: "r1"})
+	ctx := pawl.WithRunOptions(t.Context(), pawl.RunOptions{Engine: &pawl.Engine{Run: "r1"}})
 	events, res, err := collect(remotely.Stream(ctx, llm.User("go")))
 	if err != nil {
 		t.Fatal(err)

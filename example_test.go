@@ -206,7 +206,8 @@ func ExampleSteering() {
 		script.Func(func(req *llm.Request) script.Turn {
 			return script.Say("I was told: " + req.Messages[len(req.Messages)-1].Text())
 		}))}
-	res, err := agent.Run(pawl.WithMessages(context.Background(), &steering), llm.User("Summarise the report."))
+	ctx := pawl.WithRunOptions(context.Background(), pawl.RunOptions{Messages: &steering})
+	res, err := agent.Run(ctx, llm.User("Summarise the report."))
 	fmt.Println(res.Text(), err)
 	// Output: I was told: The first page is enough. <nil>
 }

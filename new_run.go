@@ -37,7 +37,7 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 		name:    cmp.Or(a.Name, "agent"),
 		key:     cmp.Or(o.key, "run"),
 		res:     &Result{},
-		inbox:   MessageSourceFrom(ctx),
+		inbox:   RunOptionsFrom(ctx).Messages,
 		stall:   stall{limit: a.Limits.LoopThreshold},
 		parent:  parent{o.inside, o.branch},
 	}

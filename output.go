@@ -356,7 +356,7 @@ func (a *Agent) WithCheck(check func(answer json.RawMessage) error) (Runner, boo
 // Into executes the task in msgs and returns the answer as a T. The schema of the answer is
 // inferred from T, as NewFunc does for arguments. An answer that does not fit the schema or T, or
 // that a method Validate() error of T or of a type inside it refuses, is sent back to the model
-// (Limits.Corrections). Replies are requested whole if r is an *Agent.
+// (Limits.Corrections). The task is executed as Run does it.
 //
 // The error is the error of the run, as in Agent.Run, or an *OutputError: the answer does not fit.
 // A run of a journal that ended with an *OutputError asks the model again when it is resumed. If a
@@ -404,7 +404,7 @@ type typed struct {
 // ask runs the task. It asks again about an answer that the run has accepted and that does not fit
 // the type, because the run could not check it.
 func (t *typed) ask(ctx context.Context, msgs []llm.Message) (*Result, error) {
-	res, err := t.result(ctx, msgs)
+	res, err := Run(ctx, t.run, msgs...)
 	for n := 0; !t.checks && err == nil && res.Output != nil; {
 		wrong := t.of.Fits(res.Output)
 		if wrong == nil {
@@ -421,7 +421,7 @@ func (t *typed) ask(ctx context.Context, msgs []llm.Message) (*Result, error) {
 		if !stored { // a stored correction costs no request
 			n++
 		}
-		res, err = t.result(ctx, next)
+		res, err = Run(ctx, t.run, next...)
 	}
 	return res, err
 }
@@ -448,14 +448,6 @@ func (t *typed) correction(ctx context.Context, res *Result, wrong error) (msgs 
 		return nil, true, nil
 	}
 	return []llm.Message{words}, false, nil
-}
-
-// result runs the task once.
-func (t *typed) result(ctx context.Context, msgs []llm.Message) (*Result, error) {
-	if a, ok := t.run.(*Agent); ok {
-		return a.Run(ctx, msgs...)
-	}
-	return Collect(t.run.Stream(ctx, msgs...), nil)
 }
 
 // unusable returns the error for an answer that fits the schema and not the type.

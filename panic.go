@@ -7,12 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path"
-	"runtime"
-	"strings"
+	"runtime/debug"
 
 	"github.com/pawl-go/pawl/llm"
 )
+
+// PanicError is the error of a run whose model, toolset or middleware panicked. A panic of a tool is the
+// outcome of its call instead, and a panic of a receiver of events reaches the caller of the run.
+type PanicError struct {
+	What  string // the code that panicked, such as "the model"
+	Value any    // of the panic
+	Stack []byte // of the goroutine, as debug.Stack returns it
+}
+
+// Error returns the code and the value.
+func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.What, e.Value) }
+
+func panicError(what string, v any) error {
+	return &PanicError{What: what, Value: v, Stack: debug.Stack()}
+}
 
 // recovered turns a panic of the function that deferred it into an error. what is the code that was
 // called.
@@ -20,31 +33,6 @@ func recovered(what string, err *error) {
 	if v := recover(); v != nil {
 		*err = panicError(what, v)
 	}
-}
-
-// panicError returns the error for the panic value v of what. It names the line that panicked, if
-// that is known. It must be called by the deferred function that recovered v.
-func panicError(what string, v any) error {
-	return fmt.Errorf("%s panicked: %v%s", what, v, panicSite())
-}
-
-// panicSite returns the file and the line of a panic, in parentheses. "" means unknown.
-func panicSite() string {
-	callers := make([]uintptr, 64)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
-	inPanic := false
-	for more := true; more; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		ofRuntime := strings.HasPrefix(f.Function, "runtime.")
-		switch {
-		case ofRuntime:
-			inPanic = inPanic || f.Function == "runtime.gopanic"
-		case inPanic:
-			return fmt.Sprintf(" (%s:%d)", path.Base(f.File), f.Line)
-		}
-	}
-	return ""
 }
 
 // guarded is a model whose panics are errors of its stream. A panic of the reader stays a panic.

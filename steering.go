@@ -15,7 +15,8 @@ import (
 //
 //	var steering pawl.Steering
 //	go func() { … steering.Steer(ctx, llm.User("Only the first page, please.")) }()
-//	res, err := agent.Run(pawl.WithMessages(ctx, &steering), llm.User("Summarise the report."))
+//	ctx = pawl.WithRunOptions(ctx, pawl.RunOptions{Messages: &steering})
+//	res, err := agent.Run(ctx, llm.User("Summarise the report."))
 //
 // A message is placed after the next results, never between a call and its result. If the model has
 // answered in the meantime, the run continues with the message; this counts as a round, so that a
@@ -83,23 +84,6 @@ type MessageSource interface {
 	Take(ctx context.Context, at llm.Key) []llm.Message
 	// Close is called once, when the run ends. It returns the remaining messages.
 	Close(ctx context.Context) []llm.Message
-}
-
-type inboxKey struct{}
-
-// WithMessages returns a context for a run that takes messages from in. Nested runs do not: a
-// message is for the outermost run.
-func WithMessages(ctx context.Context, in MessageSource) context.Context {
-	return context.WithValue(ctx, inboxKey{}, in)
-}
-
-// MessageSourceFrom returns the MessageSource of a run with ctx. nil means none. Engines wrap it.
-func MessageSourceFrom(ctx context.Context) MessageSource {
-	if InvocationFrom(ctx) != nil {
-		return nil
-	}
-	in, _ := ctx.Value(inboxKey{}).(MessageSource)
-	return in
 }
 
 // takeMessages adds the sent messages to the next request. It reports whether there are any.

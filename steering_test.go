@@ -40,7 +40,7 @@ func TestSteering(t *testing.T) {
 				}
 				return script.Say("Voilà.")
 			}), script.Say("There."))
-		res, err := run(pawl.WithMessages(t.Context(), &s), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}},
+		res, err := run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s}), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}},
 			llm.User("go"))
 		if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Rounds != 2 || len(res.Unread) > 0 {
 			t.Errorf("%s: got %v, %+v", way, err, res)
@@ -71,7 +71,7 @@ func TestSteeringEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &pawl.Agent{Model: script.New(script.Say("hi"))}
-	events, res, err := collect(a.Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")))
+	events, res, err := collect(a.Stream(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s}), llm.User("go")))
 	if err != nil || say(res.Messages) != "user: go\nuser: before it begins\nassistant: hi\n" {
 		t.Errorf("got %v\n%s", err, say(res.Messages))
 	}
@@ -116,7 +116,7 @@ func TestUnreadMessages(t *testing.T) {
 			return script.New(test.turns...).Stream(ctx, req)
 		})
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("work", "x"), passive("person")}, Limits: test.limits}
-		res, _ := runtest.Ended(a.Run(pawl.WithMessages(t.Context(), &s), llm.User("go")))
+		res, _ := runtest.Ended(a.Run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s}), llm.User("go")))
 		if res.Stop != test.stop || len(res.Unread) != 1 || res.Unread[0].Text() != "wait" ||
 			strings.Contains(say(res.Messages), "wait") {
 			t.Errorf("%s: got %s, unread %v\n%s", test.name, res.Stop, res.Unread, say(res.Messages))
@@ -141,7 +141,7 @@ func TestInnerRunsAreNotSteered(t *testing.T) {
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("by_hand", nil), script.Call("child", `{"task":"x"}`),
 		script.Say("done")), Tools: []pawl.Toolset{byHand, child.Tool("")}}
-	res, err := a.Run(pawl.WithMessages(t.Context(), &s), llm.User("go"))
+	res, err := a.Run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s}), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer || res.Messages[3].Text() != "for the whole" {
 		t.Errorf("got %v, %s\n%s", err, res.Stop, say(res.Messages))
 	}
@@ -204,7 +204,7 @@ func TestNoMessageIsLost(t *testing.T) {
 					}
 				}
 			})
-			_, res, err := collect(a.Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")))
+			_, res, err := collect(a.Stream(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s}), llm.User("go")))
 			wg.Wait()
 			if err != nil || res.Spent.Requests > rounds+1 {
 				t.Fatalf("seed %d: %v, %d requests with %d rounds", seed, err, res.Spent.Requests, rounds)

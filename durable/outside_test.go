@@ -286,7 +286,7 @@ func TestSteer(t *testing.T) {
 	if err := mine.Steer(t.Context(), llm.User("today")); err != nil {
 		t.Fatal(err)
 	}
-	res, err := eng.Runner("r", a).Run(pawl.WithMessages(t.Context(), &mine))
+	res, err := eng.Runner("r", a).Run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &mine}))
 	if err != nil || len(res.Messages) != 6 || res.Messages[3].Text() != "in euros" || res.Messages[4].Text() != "today" {
 		t.Fatalf("%+v, %v", res, err)
 	}

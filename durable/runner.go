@@ -304,13 +304,15 @@ func (r *Runner) Enqueue(ctx context.Context, msgs ...llm.Message) error {
 	return err
 }
 
+var errNoJournal = errors.New("durable.Engine has no Journal; set one, such as a store of store/sqlite")
+
 // startable returns the error of a program that starts a run without what it needs.
 func (r *Runner) startable(ctx context.Context) error {
 	switch {
 	case ctx == nil:
 		return errors.New("the context is nil; use context.Background() or the context of the request")
 	case r.engine.Journal == nil:
-		return errors.New("durable.Engine has no Journal; set one, such as a store of store/sqlite")
+		return errNoJournal
 	case r.ID == "":
 		return errors.New(`durable: the run has no ID; name it, such as "invoice-7", so that it can be resumed`)
 	case r.runner == nil:

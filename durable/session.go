@@ -98,9 +98,8 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*
 
 	// The loop of the run asks this session for models, executors, intents and messages.
 	s.core = &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Begin: s.begin, Intend: s.intend}
-	ctx = pawl.WithMessages(ctx, &inbox{s, pawl.MessageSourceFrom(ctx)})
-	ctx = store.WithRun(ctx, l.Run)
-	return s, pawl.WithEngine(ctx, s.core)
+	in := &inbox{s, pawl.RunOptionsFrom(ctx).Messages}
+	return s, pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: s.core, Messages: in})
 }
 
 // recordTrace adds the position of the attempt in a trace to the next commit.

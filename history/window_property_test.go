@@ -191,7 +191,7 @@ func TestWindowProperties(t *testing.T) {
 		for i := range w.turns {
 			w.turn, w.reply = i, 0
 			w.steer = new(pawl.Steering)
-			ctx := pawl.WithMessages(context.Background(), w.steer)
+			ctx := pawl.WithRunOptions(context.Background(), pawl.RunOptions{Messages: w.steer})
 			res, err := agent.Run(ctx, append(msgs, llm.User(fmt.Sprint(task, i)))...)
 			var stop *pawl.StopError
 			var pe *llm.ProviderError

@@ -44,7 +44,7 @@ func ways(t *testing.T, id string, db store.Threads) map[string]way {
 			return end(a.Resume(t.Context(), stored, llm.User(said)))
 		},
 		"thread": func(_ *world, a *pawl.Agent, _ *pawl.Result, said string) (*pawl.Result, error) {
-			r := &thread.Runner{Agent: a, DB: db, ID: id}
+			r := &thread.Runner{Runner: a, DB: db, ID: id}
 			return end(pawl.Collect(r.Stream(t.Context(), llm.User(said)), nil))
 		},
 		"fork": func(w *world, a *pawl.Agent, res *pawl.Result, said string) (*pawl.Result, error) {

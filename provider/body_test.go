@@ -191,7 +191,7 @@ func TestBodies(t *testing.T) {
 						}
 					}}
 				}}}
-				res, err := runtest.Ended(agent.Run(pawl.WithMessages(t.Context(), &steering), history...))
+				res, err := runtest.Ended(agent.Run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &steering}), history...))
 				if err != nil {
 					t.Fatal(err)
 				}

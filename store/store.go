@@ -144,32 +144,6 @@ func ScopeFrom(ctx context.Context) (Scope, bool) {
 	return s, ok
 }
 
-type runKey struct{}
-
-// WithRun returns a context whose data comes from the stored run with the given ID.
-func WithRun(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, runKey{}, id)
-}
-
-// RunFrom returns the ID of the stored run of ctx. Empty means none.
-func RunFrom(ctx context.Context) string {
-	id, _ := ctx.Value(runKey{}).(string)
-	return id
-}
-
-type threadKey struct{}
-
-// WithThread returns a context of a run that continues the conversation with the given ID.
-func WithThread(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, threadKey{}, id)
-}
-
-// ThreadFrom returns the ID of the conversation of ctx. Empty means none.
-func ThreadFrom(ctx context.Context) string {
-	id, _ := ctx.Value(threadKey{}).(string)
-	return id
-}
-
 // ActingScope returns the scope that a tool uses: fixed or, if fixed is nil, the scope of ctx. It
 // returns false if there is none.
 func ActingScope(ctx context.Context, fixed *Scope) (Scope, bool) {

@@ -1,10 +1,10 @@
 // Package thread continues conversations that a store holds: each run begins with the messages of
 // its conversation and appends its own. A chat with memory is three lines:
 //
-//	chat := &thread.Runner{Agent: agent, DB: db, Scope: store.Scope{User: user}, ID: id}
+//	chat := &thread.Runner{Runner: agent, DB: db, Scope: store.Scope{User: user}, ID: id}
 //	err := uistream.Write(w, chat.Stream(r.Context(), llm.User(text)), uistream.Options{})
 //
-// A Runner serves one message. Load, Claim and Save are its parts, for programs with a loop of
+// A Runner serves one message, by an agent, a team, a durable or a remote run. Load, Claim and Save are its parts, for programs with a loop of
 // their own. Claim makes a decision count once: of two requests with the same answer, one executes
 // the call.
 package thread
@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -31,6 +30,8 @@ type Thread struct {
 	DB    store.Threads
 	Scope store.Scope
 	store.Thread
+
+	run string // that holds the open calls of the conversation itself; "" means none
 }
 
 // unsettled is the content of Meta: the end of the last run, with the messages that are not
@@ -43,6 +44,9 @@ type unsettled struct {
 	// a run that may be active has claimed the open calls of Last; random, so that the thread has
 	// another version
 	Claim string `json:"claim,omitzero"`
+
+	// the ID of the run that has the open calls of Last, if it holds them itself; "" means none
+	Run string `json:"run,omitzero"`
 }
 
 // Load returns the conversation with the ID, and the result to resume from. A conversation that
@@ -59,7 +63,7 @@ func Load(ctx context.Context, db store.Threads, s store.Scope, id string) (*Thr
 		return nil, nil, errors.New("a conversation needs a store (DB), such as one of store/sqlite")
 	}
 
-	t := &Thread{db, s, store.Thread{ID: id}}
+	t := &Thread{DB: db, Scope: s, Thread: store.Thread{ID: id}}
 	from := new(pawl.Result)
 	stored, err := db.Thread(ctx, s, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -80,6 +84,7 @@ func Load(ctx context.Context, db store.Threads, s store.Scope, id string) (*Thr
 	// another program may have written Meta
 	if err := json.Unmarshal(stored.Meta, &u); err == nil && u.Last != nil && u.At == len(said) {
 		from = u.Last
+		t.run = u.Run
 	}
 	msgs := make([]llm.Message, 0, len(said)+len(from.Messages))
 	for _, m := range said {
@@ -155,6 +160,10 @@ func (t *Thread) put(ctx context.Context, meta json.RawMessage, version string) 
 // messages since Load; the result is not stored then.
 func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 	whole := len(res.Messages)
+	if whole < t.Messages {
+		return fmt.Errorf("conversation %s has %d messages, and the result only %d: its run did not begin with them",
+			t.ID, t.Messages, whole)
+	}
 	if len(res.Calls()) > 0 {
 		for whole--; whole > 0 && res.Messages[whole].Role != llm.RoleAssistant; whole-- {
 		}
@@ -176,7 +185,7 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 	last := *res
 	last.Messages = res.Messages[whole:]
 	last.Steps = nil
-	meta, err := json.Marshal(unsettled{At: whole, Last: &last})
+	meta, err := json.Marshal(unsettled{At: whole, Last: &last, Run: t.run})
 	if err != nil {
 		return err
 	}
@@ -192,89 +201,4 @@ func title(msgs []llm.Message) string {
 		}
 	}
 	return ""
-}
-
-// Runner runs an agent in a conversation. It is safe for concurrent use; of two runs at the same
-// time, one ends with store.ErrConflict.
-type Runner struct {
-	Agent *pawl.Agent
-	DB    store.Threads
-	Scope store.Scope // the tenant and the user of the conversation
-	ID    string      // of the conversation
-}
-
-var _ pawl.OutputRunner = (*Runner)(nil)
-
-// WithOutput returns a copy of r whose answer fits schema, for pawl.Into. The conversation is the
-// same.
-func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
-	c := *r
-	if r.Agent != nil {
-		held := *r.Agent
-		held.Output = schema
-		held.OutputCheck = nil
-		c.Agent = &held
-	}
-	return &c
-}
-
-// WithCheck returns a copy of r whose answers check must accept too, for pawl.Into.
-func (r *Runner) WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool) {
-	c := *r
-	if r.Agent != nil {
-		checked := *r.Agent
-		checked.OutputCheck = check
-		c.Agent = &checked
-	}
-	return &c, true
-}
-
-// Stream resumes the conversation with msgs and yields the events of the run. The result is stored
-// before the event EventRunEnded is yielded; an error of the store comes in its place. A break
-// cancels the run and stores what it has done.
-//
-// The open calls of the conversation are claimed before they are executed: of two streams with the
-// same decision, one executes the call, and the other yields store.ErrConflict.
-func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
-	return func(yield func(pawl.Event, error) bool) {
-		if r.Agent == nil {
-			yield(pawl.Event{}, errors.New("the Agent of the thread.Runner is nil"))
-			return
-		}
-		t, from, err := Load(ctx, r.DB, r.Scope, r.ID)
-		if err != nil {
-			yield(pawl.Event{}, err)
-			return
-		}
-		if err := t.Claim(ctx, from); err != nil {
-			yield(pawl.Event{}, err)
-			return
-		}
-
-		ctx, cancel := context.WithCancelCause(store.WithThread(ctx, r.ID))
-		defer cancel(nil)
-		gone := false
-		started := false
-		for e, err := range r.Agent.ResumeStream(ctx, from, msgs...) {
-			started = started || err == nil
-			if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
-				if fault := t.Save(context.WithoutCancel(ctx), e.Result); fault != nil {
-					e = pawl.Event{}
-					err = fault
-				}
-			}
-			if !gone && !yield(e, err) {
-				gone = true
-				cancel(pawl.ErrCancelled)
-			}
-			if gone && e.Kind == "" {
-				return
-			}
-		}
-
-		// The messages were no answers, so that nothing was executed: the questions are as before.
-		if !started && len(from.Calls()) > 0 {
-			_ = t.Save(context.WithoutCancel(ctx), from) // else they ask whether they took effect
-		}
-	}
 }

@@ -47,9 +47,9 @@ func ExampleRunner() {
 		panic(err)
 	}
 	defer db.Close()
-	chat := &thread.Runner{Agent: counts(), DB: db, Scope: store.Scope{User: "ann"}, ID: "trip"}
+	chat := &thread.Runner{Runner: counts(), DB: db, Scope: store.Scope{User: "ann"}, ID: "trip"}
 	for _, text := range []string{"Plan a trip.", "To Oslo."} {
-		res, err := pawl.Collect(chat.Stream(context.Background(), llm.User(text)), nil)
+		res, err := pawl.Run(context.Background(), chat, llm.User(text))
 		fmt.Println(res.Text(), err)
 	}
 	t, _ := db.Thread(context.Background(), chat.Scope, "trip")
@@ -78,7 +78,7 @@ func TestConflict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chat := &thread.Runner{Agent: counts(), DB: db, Scope: ann, ID: "x"}
+	chat := &thread.Runner{Runner: counts(), DB: db, Scope: ann, ID: "x"}
 	if _, err := pawl.Collect(chat.Stream(t.Context(), llm.User("a")), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestPendingAndBreak(t *testing.T) {
 	pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) { paid++; return "paid", nil })
 	agent := &pawl.Agent{Model: script.New(script.Call("pay", nil), script.Say("Done.")), Tools: []pawl.Toolset{pay},
 		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
-	chat := &thread.Runner{Agent: agent, DB: db, ID: "x"}
+	chat := &thread.Runner{Runner: agent, DB: db, ID: "x"}
 	res, err := pawl.Collect(chat.Stream(t.Context(), llm.User("pay")), nil)
 	var stop *pawl.StopError
 	if !errors.As(err, &stop) || stop.Reason != pawl.StopPending || paid != 0 {
@@ -116,7 +116,7 @@ func TestPendingAndBreak(t *testing.T) {
 	if err != nil || res.Text() != "Done." || paid != 1 {
 		t.Fatalf("got %v, %v, %d payments", res, err, paid)
 	}
-	chat.Agent, chat.ID = counts(), "y"
+	chat.Runner, chat.ID = counts(), "y"
 	for range chat.Stream(t.Context(), llm.User("hello")) {
 		break
 	}
@@ -184,7 +184,7 @@ func TestDecisionCountsOnce(t *testing.T) {
 	const clicks = 10
 	db := opened(t)
 	agent, paid := paying(nil, nil)
-	question := asked(t, &thread.Runner{Agent: agent, DB: db, ID: "x"})
+	question := asked(t, &thread.Runner{Runner: agent, DB: db, ID: "x"})
 
 	readers := new(sync.WaitGroup)
 	readers.Add(clicks)
@@ -192,7 +192,7 @@ func TestDecisionCountsOnce(t *testing.T) {
 	var answered, refused atomic.Int32
 	for range clicks {
 		done.Go(func() {
-			chat := &thread.Runner{Agent: agent, DB: racing{db, readers}, ID: "x"}
+			chat := &thread.Runner{Runner: agent, DB: racing{db, readers}, ID: "x"}
 			res, err := pawl.Collect(chat.Stream(t.Context(), llm.DecisionMessage(question.Approve("ann"))), nil)
 			switch {
 			case err == nil && res.Text() == "Done.":
@@ -216,7 +216,7 @@ func TestDecisionDuringTheCall(t *testing.T) {
 	db := opened(t)
 	begun, end := make(chan struct{}), make(chan struct{})
 	agent, paid := paying(begun, end)
-	chat := &thread.Runner{Agent: agent, DB: db, ID: "x"}
+	chat := &thread.Runner{Runner: agent, DB: db, ID: "x"}
 	yes := llm.DecisionMessage(asked(t, chat).Approve("ann"))
 
 	first := make(chan error, 1)
@@ -245,7 +245,7 @@ func TestDecisionDuringTheCall(t *testing.T) {
 func TestClaimWithoutSave(t *testing.T) {
 	db := opened(t)
 	agent, paid := paying(nil, nil)
-	chat := &thread.Runner{Agent: agent, DB: db, ID: "x"}
+	chat := &thread.Runner{Runner: agent, DB: db, ID: "x"}
 	question := asked(t, chat)
 	if _, err := pawl.Collect(chat.Stream(t.Context(), llm.User("hurry")), nil); err == nil {
 		t.Error("a message is no answer to the question")

@@ -265,8 +265,7 @@ func (f *flow) loop() (*pawl.Result, error) {
 		return engine.RunBranch(ctx, a, f.in.From, &p.Branch)
 	}
 
-	ctx = pawl.WithEngine(ctx, engine)
-	ctx = pawl.WithMessages(ctx, f.inbox)
+	ctx = pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: engine, Messages: f.inbox})
 	from := f.in.From
 	switch {
 	case from != nil:

@@ -60,7 +60,7 @@ func application(ctx context.Context, agent *pawl.Agent, db store.Store) (*http.
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 			return
 		}
-		chat := &thread.Runner{Agent: agent, DB: db, Scope: store.Scope{User: user}, ID: r.PathValue("id")}
+		chat := &thread.Runner{Runner: agent, DB: db, Scope: store.Scope{User: user}, ID: r.PathValue("id")}
 		_ = uistream.Write(w, chat.Stream(r.Context(), llm.User(r.FormValue("text"))), uistream.Options{})
 	})
 	// end embedded

@@ -195,7 +195,7 @@ func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, 
 	}
 	a.job.Bench.mu.Unlock()
 	if from == nil {
-		ctx = pawl.WithMessages(ctx, &a.steering)
+		ctx = pawl.WithRunOptions(ctx, pawl.RunOptions{Messages: &a.steering})
 	}
 	agent := a.agent()
 	msgs := []llm.Message{llm.User(a.job.Task)}

@@ -51,7 +51,7 @@ func agentOf(w *world, tool *pawl.Tool, program string, policy ...pawl.Middlewar
 
 // storing returns the context of runs of a whose executor, a *pawltest.Kept, stores their calls.
 func storing(ctx context.Context, a *pawl.Agent) context.Context {
-	return pawl.WithEngine(ctx, a.Executor.(*pawltest.Kept).Engine())
+	return pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: a.Executor.(*pawltest.Kept).Engine()})
 }
 
 // untilStopped runs or resumes a, and stops it as a shutdown does when n calls of the program have

@@ -69,7 +69,7 @@ func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) 
 	if !ok {
 		return llm.ToolResult{}, errNoScope
 	}
-	scope.Thread = cmp.Or(store.ThreadFrom(ctx), scope.Thread)
+	scope.Thread = cmp.Or(pawl.RunOptionsFrom(ctx).Thread, scope.Thread)
 	found, err := s.Find(ctx, scope, a.Query, int(min(a.Limit, mostHits)))
 	if err != nil {
 		return llm.ToolResult{}, err

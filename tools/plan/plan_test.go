@@ -209,7 +209,7 @@ func TestPlansShareTheRunsSlots(t *testing.T) {
 
 // storing returns the context of runs of a whose executor, a *pawltest.Kept, stores their calls.
 func storing(ctx context.Context, a *pawl.Agent) context.Context {
-	return pawl.WithEngine(ctx, a.Executor.(*pawltest.Kept).Engine())
+	return pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: a.Executor.(*pawltest.Kept).Engine()})
 }
 
 // A pending step makes the plan pending. The other steps have run, their results are stored, and

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -117,7 +118,7 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 		}
 	}
 
-	thread := store.ThreadFrom(ctx)
+	thread := pawl.RunOptionsFrom(ctx).Thread
 	all = slices.DeleteFunc(all, func(m store.MemoryHit) bool {
 		own := thread != "" && m.Source.Thread == thread
 		fits := m.Score > 0 || m.Source.Always
@@ -199,10 +200,11 @@ func (m *model) propose(ctx context.Context, req *llm.Request, answer string) (
 	if err != nil {
 		return asked, nil, err
 	}
-	from := store.Source{Kind: "user", Run: store.RunFrom(ctx), Key: req.Key, Outside: m.set.outside(req.Messages)}
+	run := pawl.RunOptionsFrom(ctx)
+	from := store.Source{Kind: "user", Run: run.RunID(), Key: req.Key, Outside: m.set.outside(req.Messages)}
 	summary := from
 	summary.Kind = "model"
-	summary.Thread = store.ThreadFrom(ctx)
+	summary.Thread = run.Thread
 	summary.Unconfirmed = m.set.opts.Write == "ask"
 	from.Unconfirmed = from.Outside || m.set.opts.Write == "ask"
 

@@ -85,7 +85,7 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 					}
 				}()
 				for e, err := range (&pawl.Agent{Model: m,
-					Tools: []pawl.Toolset{look}}).Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")) {
+					Tools: []pawl.Toolset{look}}).Stream(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s}), llm.User("go")) {
 					if e.Kind == pawl.EventText {
 						panic(who)
 					}

@@ -42,7 +42,7 @@ func inner(name string) llm.ToolCall {
 
 // storing returns the context of runs of a whose executor, a *pawltest.Kept, stores their calls.
 func storing(ctx context.Context, a *pawl.Agent) context.Context {
-	return pawl.WithEngine(ctx, a.Executor.(*pawltest.Kept).Engine())
+	return pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: a.Executor.(*pawltest.Kept).Engine()})
 }
 
 // asksFor is a policy that asks for approval of calls of the named tools.

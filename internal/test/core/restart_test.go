@@ -136,7 +136,7 @@ func TestEmptyAnswer(t *testing.T) {
 // A message that was sent in the meantime follows an empty answer too.
 func TestEmptyAnswerAndAMessage(t *testing.T) {
 	m := script.New(script.Turn{}, script.Say("yes"))
-	ctx := pawl.WithMessages(t.Context(), laterMessages{llm.User("and?")})
+	ctx := pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: laterMessages{llm.User("and?")}})
 	res, err := (&pawl.Agent{Model: m}).Run(ctx, llm.User("go"))
 	if err != nil || res.Text() != "yes" {
 		t.Fatalf("got %v", err)

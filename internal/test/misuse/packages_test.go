@@ -88,11 +88,11 @@ var durables = []row{
 		return answered(engine(t).Runner("b", &pawl.Agent{Model: calls("t"), Tools: []pawl.Toolset{tool}}).Run(t.Context(), ask))
 	}, ""}, // it is part of the effect of the tool
 	{"conversation without a store", func(t *testing.T) error {
-		chat := &thread.Runner{Agent: &pawl.Agent{Model: says("x")}, ID: "t"}
+		chat := &thread.Runner{Runner: &pawl.Agent{Model: says("x")}, ID: "t"}
 		return failed(pawl.Collect(chat.Stream(t.Context(), ask), nil))
 	}, "a conversation needs a store (DB), such as one of store/sqlite"},
 	{"conversation without an ID", func(t *testing.T) error {
-		chat := &thread.Runner{Agent: &pawl.Agent{Model: says("x")}, DB: opened(t)}
+		chat := &thread.Runner{Runner: &pawl.Agent{Model: says("x")}, DB: opened(t)}
 		return failed(pawl.Collect(chat.Stream(t.Context(), ask), nil))
 	}, "the id is empty"},
 	{"memory without a scope", func(t *testing.T) error {
@@ -187,4 +187,3 @@ var packages = []row{
 		return err
 	}, "the root is empty; name a folder"},
 }
-

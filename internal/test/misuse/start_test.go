@@ -47,8 +47,13 @@ var messages = []row{
 	}, "Model: openai: invalid_request: model: no model is named"},
 	{"panic in a model", func(t *testing.T) error {
 		m := script.New(script.Func(func(*llm.Request) script.Turn { panic("boom") }))
-		return failed((&pawl.Agent{Model: m}).Run(t.Context(), ask))
-	}, "the model panicked: boom (start_test.go:"},
+		_, err := (&pawl.Agent{Model: m}).Run(t.Context(), ask)
+		panicked, ok := errors.AsType[*pawl.PanicError](err)
+		if !ok || !strings.Contains(string(panicked.Stack), "start_test.go") {
+			t.Errorf("the error has no stack: %v", err)
+		}
+		return err
+	}, "run/0/model: the model panicked: boom"},
 	{"middleware that returns no model", func(t *testing.T) error {
 		w := pawl.Middleware{Model: func(llm.Model) llm.Model { return nil }}
 		return failed((&pawl.Agent{Model: says("x"), Middleware: []pawl.Middleware{w}}).Run(t.Context(), ask))

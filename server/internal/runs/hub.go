@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
@@ -143,7 +144,7 @@ func (h *hub) newLive(p place, j job, release func(), acts *caller.Caller) *Live
 		begun:   make(chan struct{}),
 		done:    make(chan struct{}),
 	}
-	scoped := store.WithThread(store.WithScope(h.base, p.scope), j.thread)
+	scoped := pawl.WithRunOptions(store.WithScope(h.base, p.scope), pawl.RunOptions{Thread: j.thread})
 	if acts != nil {
 		scoped = caller.With(scoped, *acts)
 	}

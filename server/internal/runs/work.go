@@ -99,6 +99,44 @@ func (h *hub) do(l *Live, e pawl.Event, err error, what action) {
 	}
 }
 
+// errUnexpected is the error of a run that panicked: clients read nothing of the program.
+var errUnexpected = errors.New("the run failed unexpectedly; the server's log has the reason")
+
+// panicked logs a panic within a run.
+func (h *hub) panicked(l *Live, v any, stack []byte) {
+	h.service.options.Log.Error("a run panicked", "run", l.id, "panic", v, "stack", string(stack))
+}
+
+// withoutPanics yields the events of a run. If its model panicked, errUnexpected takes the place of the
+// end of the run.
+func (h *hub) withoutPanics(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		var end *pawl.Event // of a run that failed; its error follows
+		for e, err := range events {
+			if p, ok := errors.AsType[*pawl.PanicError](err); ok {
+				h.panicked(l, p.Value, p.Stack)
+				yield(pawl.Event{}, errUnexpected)
+				return
+			}
+
+			if end != nil && !yield(*end, nil) {
+				return
+			}
+			end = nil
+			if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil && e.Result.Stop == pawl.StopFailed {
+				end = &e
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+		if end != nil {
+			yield(*end, nil)
+		}
+	}
+}
+
 // guarded yields the events of a run. A panic in it becomes the error of the run, with the stack in
 // the log, since the process serves other runs too. A panic of the consumer passes through.
 func (h *hub) guarded(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pawl.Event, error] {
@@ -109,12 +147,12 @@ func (h *hub) guarded(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pa
 				return
 			}
 			if v := recover(); v != nil {
-				h.service.options.Log.Error("a run panicked", "run", l.id, "panic", v, "stack", string(debug.Stack()))
-				yield(pawl.Event{}, errors.New("the run failed unexpectedly; the server's log has the reason"))
+				h.panicked(l, v, debug.Stack())
+				yield(pawl.Event{}, errUnexpected)
 			}
 		}()
 
-		for e, err := range events {
+		for e, err := range h.withoutPanics(l, events) {
 			ours = false
 			if !yield(e, err) {
 				return

@@ -16,7 +16,6 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/store"
 )
 
 // ChatCmd is the command chat: a conversation, line by line.
@@ -290,7 +289,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	ctx, stop := t.attended()
 	defer stop()
 	if t.stored != nil {
-		ctx = store.WithThread(ctx, t.stored.ID)
+		ctx = pawl.WithRunOptions(ctx, pawl.RunOptions{Thread: t.stored.ID})
 	}
 	maps.Copy(t.decided, assemble.Decided(msgs))
 	res, truth, err := t.person.Run(ctx, t.setup, from, msgs, d.Show)

@@ -330,7 +330,7 @@ func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering)
 		}
 	})
 	if inbox != nil {
-		ctx = pawl.WithMessages(ctx, inbox)
+		ctx = pawl.WithRunOptions(ctx, pawl.RunOptions{Messages: inbox})
 	}
 	return ctx, func() {
 		cancel(nil)
