@@ -15,8 +15,8 @@ import (
 
 // Agent is a model with instructions, tools and limits. Fill in a literal; only Model is required.
 //
-// An Agent may serve any number of concurrent runs. A run has the agent as it was at its start; do not
-// change it while a run starts.
+// An Agent may serve any number of concurrent runs. A run has the agent as it was at its start; do
+// not change it while a run starts.
 type Agent struct {
 	// Name of the agent in events and records. "" means "agent".
 	Name string
@@ -58,8 +58,8 @@ type Agent struct {
 //
 // The sequence ends with run_ended, which carries the Result, or with an error. A run that ends
 // without a plain answer yields both, first the event: the error is the error of the failure or a
-// *StopError, as in Agent.Run. Run returns that result without the events. If the caller breaks out of
-// the range, the run ends and its open calls stay open.
+// *StopError, as in Agent.Run. Run returns that result without the events. If the caller breaks out
+// of the range, the run ends and its open calls stay open.
 type Runner interface {
 	Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error]
 }
@@ -107,8 +107,8 @@ func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event
 // passed Tokens or Cost is then the answer; in place of any other, the model is asked again.
 //
 // A Result whose open calls may write is resumed once: a second Resume of it is an error. That does
-// not hold for copies, such as those that were stored as JSON. Of several requests that read the same
-// stored Result, only thread.Runner and durable runs let one execute its calls.
+// not hold for copies, such as a Result that was stored as JSON. Of several requests that read the
+// same stored Result, only thread.Runner and durable runs let one execute its calls.
 func (a *Agent) Resume(ctx context.Context, from *Result, msgs ...llm.Message) (*Result, error) {
 	return a.run(ctx, from, msgs, runOptions{whole: true})
 }
@@ -185,8 +185,8 @@ type wholeRunner interface {
 }
 
 // Run executes the task in msgs by r, which may be any Runner: an agent, a team, a conversation, a
-// durable or a remote run. It returns the result and the error that Agent.Run describes. It calls the
-// method Run of r, or reads the events of Stream to their end if r has no such method.
+// durable or a remote run. It returns the result and the error that Agent.Run describes. It calls
+// the method Run of r, or reads the events of Stream to their end if r has no such method.
 func Run(ctx context.Context, r Runner, msgs ...llm.Message) (*Result, error) {
 	switch r := r.(type) {
 	case nil:

@@ -1,6 +1,7 @@
 package pawl
 
-// engine.go: Engine, and what it needs of the core: remote tasks, child runs and replayed calls.
+// engine.go: Engine and RunOptions, and what an Engine needs of the core: remote tasks, child runs
+// and replayed calls.
 
 import (
 	"bytes"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/panics"
 	"github.com/pawl-go/pawl/internal/slots"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -76,6 +78,75 @@ type Engine struct {
 	// (Attach), for policies and tools that read them. nil means that they are not known: what
 	// depends on them is then refused or asked about.
 	Conversation func() []llm.Message
+}
+
+// RunOptions are what the code that starts a run states about it, in addition to its Runner and its
+// messages. The zero value states nothing. Whose data a run uses is not among them: store.WithScope
+// states it for a whole request.
+type RunOptions struct {
+	// Messages supplies messages to the run while it is active, such as a Steering. nil means none.
+	// Nested runs do not take them: a message is for the outermost run.
+	Messages MessageSource
+	// Thread is the ID of the conversation that the run continues. "" means none. thread.Runner
+	// sets it.
+	Thread string
+	// Engine makes the run durable. nil means that it is not. Packages durable and durable/temporal
+	// set it.
+	Engine *Engine
+}
+
+type runOptionsKey struct{}
+
+// WithRunOptions returns a context for a run with the options o. The zero fields of o keep what ctx
+// has.
+func WithRunOptions(ctx context.Context, o RunOptions) context.Context {
+	all, _ := ctx.Value(runOptionsKey{}).(*RunOptions)
+	if all == nil {
+		return context.WithValue(ctx, runOptionsKey{}, &o)
+	}
+
+	merged := *all
+	if o.Messages != nil {
+		merged.Messages = o.Messages
+	}
+	if o.Thread != "" {
+		merged.Thread = o.Thread
+	}
+	if o.Engine != nil {
+		merged.Engine = o.Engine
+	}
+	return context.WithValue(ctx, runOptionsKey{}, &merged)
+}
+
+// RunOptionsFrom returns the options of the run that ctx belongs to. In a call it returns no
+// Messages.
+func RunOptionsFrom(ctx context.Context) RunOptions {
+	all, _ := ctx.Value(runOptionsKey{}).(*RunOptions)
+	if all == nil {
+		return RunOptions{}
+	}
+	o := *all
+	if InvocationFrom(ctx) != nil {
+		o.Messages = nil
+	}
+	return o
+}
+
+// RunID returns the ID of the run if an engine stores it, else "".
+func (o RunOptions) RunID() string {
+	if o.Engine == nil {
+		return ""
+	}
+	return o.Engine.Run
+}
+
+// engineIn returns the engine of ctx, or a zero Engine.
+func engineIn(ctx context.Context) Engine {
+	all, _ := ctx.Value(runOptionsKey{}).(*RunOptions)
+	if all == nil || all.Engine == nil {
+		return Engine{}
+	}
+	return *all.Engine
 }
 
 // ErrDiverged is the error of Invocation.Do if a tool that is executed again makes another call
@@ -301,15 +372,15 @@ func waitFor(ctx context.Context, ready <-chan struct{}) bool {
 }
 
 // InnerModel returns the model of a wrapped in its middleware, and the Pricer that knows its price.
-// Engines call it in place of Agent.Model. A panic of the model is an error of its stream. The model
-// is nil if the agent has none, and the Pricer is nil if the price is unknown. The result is the same
-// for each Engine.
+// Engines call it in place of Agent.Model. A panic of the model is an error of its stream. The
+// model is nil if the agent has none, and the Pricer is nil if the price is unknown. The result is
+// the same for each Engine.
 func (e *Engine) InnerModel(a *Agent) (llm.Model, llm.Pricer) {
 	m, _, p, _ := wrapped(a.Model, a.Middleware)
 	if m == nil {
 		return nil, p
 	}
-	return guarded{m}, p
+	return panics.Model(m), p
 }
 
 // AllTools returns the tools of the runs of a: Agent.Tools, and with Artifacts their tools. The

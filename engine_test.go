@@ -60,7 +60,8 @@ func TestEngine(t *testing.T) {
 	a := &pawl.Agent{Name: "main", Model: script.New(script.Call("clerk", `{"task":"go"}`),
 		script.Call("alone", `{}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("x"), alone}}
 	e := new(noting)
-	if res, err := a.Run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Engine: e.engine("r")}), llm.User("go")); err != nil || res.Text() != "done" {
+	ctx := pawl.WithRunOptions(t.Context(), pawl.RunOptions{Engine: e.engine("r")})
+	if res, err := a.Run(ctx, llm.User("go")); err != nil || res.Text() != "done" {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if got := strings.Join(e.bound, " "); got != "main clerk" {
@@ -82,7 +83,9 @@ func TestEngineThatCannotKeep(t *testing.T) {
 	full := errors.New("the disk is full")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	res, err := runtest.Ended(a.Run(pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: (&noting{refuse: full, cancel: cancel}).engine("r")}), llm.User("go")))
+	refusing := &noting{refuse: full, cancel: cancel}
+	ctx = pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: refusing.engine("r")})
+	res, err := runtest.Ended(a.Run(ctx, llm.User("go")))
 	if !errors.Is(err, full) || ran != 0 || len(res.Calls()) != 1 || res.Spent.Calls != 0 {
 		t.Errorf("%+v, %v; ran %d times", res, err, ran)
 	}

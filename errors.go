@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pawl-go/pawl/internal/panics"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -140,6 +141,11 @@ func (c *control) Unwrap() error { return c.err }
 // AbortError returns an error that ends the run as failed, for tools and middleware. The other
 // calls of the step end and are recorded first. The error of the run unwraps to err.
 func AbortError(err error) error { return &control{ends: StopFailed, err: err} }
+
+// PanicError is the error of a run whose model, toolset or middleware panicked. A panic of a tool
+// is the outcome of its call instead, and a panic of a receiver of events reaches the caller of the
+// run.
+type PanicError = panics.Error
 
 // FinishError returns an error that ends the run as successful, for tools and middleware. The call
 // gets result, the other calls of the step end and are recorded, and the run stops with

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/pawl-go/pawl/internal/panics"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -136,7 +137,7 @@ func wrapped(m llm.Model, ws []Middleware) (_ llm.Model, l layers, pricer llm.Pr
 func (w *Middleware) around(m llm.Model, i int) (_ llm.Model, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &FieldError{fmt.Sprintf("Middleware[%d]", i), panicError("its Model", v)}
+			err = &FieldError{fmt.Sprintf("Middleware[%d]", i), panics.New("its Model", v)}
 		}
 	}()
 	return w.Model(m), nil
@@ -147,7 +148,7 @@ func (w *Middleware) check(tools []*Tool) (err error) {
 	if w.Check == nil {
 		return nil
 	}
-	defer recovered("its Check", &err)
+	defer panics.Recover("its Check", &err)
 	return w.Check(tools)
 }
 

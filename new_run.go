@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/panics"
 	"github.com/pawl-go/pawl/internal/plantext"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -67,7 +68,7 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 		return nil, err
 	}
 	if o.engine.Bind == nil { // an engine guards the model that it asks: see InnerModel
-		r.setup.model = guarded{r.setup.model}
+		r.setup.model = panics.Model(r.setup.model)
 	}
 	if err := r.claim(from); err != nil {
 		return nil, err
@@ -100,8 +101,8 @@ func (r *run) claim(from *Result) error {
 	return nil
 }
 
-// disclaim releases the Result that the run has marked, if the calls of its first step still wait as
-// they did before: their decisions were not used.
+// disclaim releases the Result that the run has marked, if the calls of its first step still wait
+// as they did before: their decisions were not used.
 func (r *run) disclaim(execs []Execution) {
 	from := r.resumed.claimed
 	if from == nil {

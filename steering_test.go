@@ -40,7 +40,8 @@ func TestSteering(t *testing.T) {
 				}
 				return script.Say("Voilà.")
 			}), script.Say("There."))
-		res, err := run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s}), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}},
+		ctx := pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s})
+		res, err := run(ctx, &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}},
 			llm.User("go"))
 		if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Rounds != 2 || len(res.Unread) > 0 {
 			t.Errorf("%s: got %v, %+v", way, err, res)
@@ -204,7 +205,8 @@ func TestNoMessageIsLost(t *testing.T) {
 					}
 				}
 			})
-			_, res, err := collect(a.Stream(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s}), llm.User("go")))
+			ctx := pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s})
+			_, res, err := collect(a.Stream(ctx, llm.User("go")))
 			wg.Wait()
 			if err != nil || res.Spent.Requests > rounds+1 {
 				t.Fatalf("seed %d: %v, %d requests with %d rounds", seed, err, res.Spent.Requests, rounds)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pawl-go/pawl/internal/panics"
 	"github.com/pawl-go/pawl/internal/slots"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -51,7 +52,7 @@ func toolsOf(ctx context.Context, set Toolset) (tools []*Tool, err error) {
 	if v := reflect.ValueOf(set); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("the entry is nil; remove it, or put a tool or a toolset there")
 	}
-	defer recovered(fmt.Sprintf("%T.Tools", set), &err)
+	defer panics.Recover(fmt.Sprintf("%T.Tools", set), &err)
 
 	tools, err = set.Tools(ctx)
 	if err == nil && slices.Contains(tools, nil) {

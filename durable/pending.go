@@ -25,8 +25,8 @@ type PendingRun struct {
 	Calls []pawl.PendingCall
 }
 
-// PendingOf yields the waiting runs of all users of a tenant with their open questions, in any order:
-// for a person who decides for others.
+// PendingOf yields the waiting runs of all users of a tenant with their open questions, in any
+// order: for a person who decides for others.
 //
 //	for run, err := range engine.PendingOf(ctx, "acme") {
 //		…

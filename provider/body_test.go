@@ -191,7 +191,8 @@ func TestBodies(t *testing.T) {
 						}
 					}}
 				}}}
-				res, err := runtest.Ended(agent.Run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &steering}), history...))
+				ctx := pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &steering})
+				res, err := runtest.Ended(agent.Run(ctx, history...))
 				if err != nil {
 					t.Fatal(err)
 				}

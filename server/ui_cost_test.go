@@ -23,7 +23,9 @@ func (c *counted) JournalRun(ctx context.Context, s store.Scope, id string) (sto
 	return c.MemoryJournal.JournalRun(ctx, s, id)
 }
 
-func (c *counted) JournalRuns(ctx context.Context, s store.Scope, state string, p store.Page) ([]store.JournalRun, error) {
+func (c *counted) JournalRuns(
+	ctx context.Context, s store.Scope, state string, p store.Page,
+) ([]store.JournalRun, error) {
 	heads, err := c.MemoryJournal.JournalRuns(ctx, s, state, p)
 	c.read.Add(int64(len(heads)))
 	return heads, err

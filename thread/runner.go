@@ -16,17 +16,17 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Runner executes messages of a conversation. It is safe for concurrent use; of two runs at the same
-// time, one ends with store.ErrConflict.
+// Runner executes messages of a conversation. It is safe for concurrent use; of two runs at the
+// same time, one ends with store.ErrConflict.
 type Runner struct {
 	// Runner executes a message, such as an agent or a team. Set Runner or Run.
 	Runner pawl.Runner
-	// Run returns what executes a message, for runs with an ID, such as those of a durable.Engine:
+	// Run returns what executes a message, for runs with an ID, such as durable runs:
 	//
 	//	Run: func(id string) pawl.Runner { return engine.Runner(id, agent) },
 	//
-	// id is the ID of the conversation and the number of its messages before the run. It is the same
-	// if the message is sent again.
+	// id is the ID of the conversation and the number of its messages before the run. It is the
+	// same if the message is sent again.
 	Run   func(id string) pawl.Runner
 	DB    store.Threads
 	Scope store.Scope // the tenant and the user of the conversation, and of its runs
@@ -95,12 +95,13 @@ func (r *Runner) changed(change func(pawl.Runner) (pawl.Runner, bool)) *Runner {
 // cancels the run and stores what it has done. The usage of earlier messages does not count towards
 // the limits of the run.
 //
-// With an Agent, open calls of the conversation are claimed before they are executed: of two streams
-// with the same decision, one executes the call, and the other yields store.ErrConflict.
+// With an Agent, open calls of the conversation are claimed before they are executed: of two
+// streams with the same decision, one executes the call, and the other yields store.ErrConflict.
 //
 // Any other Runner holds its open calls itself, as a durable run does: it receives nothing but the
-// messages that answer them. If its run was interrupted, nothing is stored. A Stream without messages,
-// or with the same ones, resumes a durable run; other messages are refused until it has ended.
+// messages that answer them. If its run was interrupted, nothing is stored. A Stream without
+// messages, or with the same ones, resumes a durable run; other messages are refused until it has
+// ended.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		if (r.Runner == nil) == (r.Run == nil) {
@@ -141,8 +142,8 @@ func decides(m llm.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { _, ok := p.(llm.Decision); return ok })
 }
 
-// message returns the Runner of the next message. A conversation with open calls has the run that left
-// them.
+// message returns the Runner of the next message. A conversation with open calls has the run that
+// left them.
 func (r *Runner) message(t *Thread, from *pawl.Result) pawl.Runner {
 	if r.Run == nil {
 		t.run = ""

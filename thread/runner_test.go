@@ -36,8 +36,8 @@ func messages(t *testing.T, db store.Threads) []llm.Message {
 	return from.Messages
 }
 
-// A conversation of durable runs: each message is a run, an approval continues the run that asked, and
-// counts once. The runs belong to the owner of the conversation.
+// A conversation of durable runs: each message is a run, an approval continues the run that asked,
+// and counts once. The runs belong to the owner of the conversation.
 func TestDurableConversation(t *testing.T) {
 	db, journal := opened(t), new(store.MemoryJournal)
 	agent, paid := paying(nil, nil)
@@ -73,8 +73,8 @@ func TestDurableConversation(t *testing.T) {
 	}
 }
 
-// A run that was interrupted is not part of the conversation until a Stream without messages, or with
-// the same ones, has ended it. Another message is refused meanwhile.
+// A run that was interrupted is not part of the conversation until a Stream without messages, or
+// with the same ones, has ended it. Another message is refused meanwhile.
 func TestInterruptedDurableConversation(t *testing.T) {
 	for name, again := range map[string][]llm.Message{"no message": nil, "the same": {llm.User("pay")}} {
 		db, journal := opened(t), new(store.MemoryJournal)
@@ -106,7 +106,7 @@ func (f runnerFunc) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[p
 	return f(ctx, msgs...)
 }
 
-// A conversation can be that of any Runner.
+// Any Runner can have a conversation.
 func TestConversationOfAnyRunner(t *testing.T) {
 	db := opened(t)
 	chat := &thread.Runner{Runner: runnerFunc(counts().Stream), DB: db, Scope: store.Scope{User: "ann"}, ID: "x"}

@@ -4,9 +4,9 @@
 //	chat := &thread.Runner{Runner: agent, DB: db, Scope: store.Scope{User: user}, ID: id}
 //	err := uistream.Write(w, chat.Stream(r.Context(), llm.User(text)), uistream.Options{})
 //
-// A Runner serves one message, by an agent, a team, a durable or a remote run. Load, Claim and Save are its parts, for programs with a loop of
-// their own. Claim makes a decision count once: of two requests with the same answer, one executes
-// the call.
+// A Runner serves one message, by an agent, a team, a durable or a remote run. Load, Claim and Save
+// are its parts, for programs with a loop of their own. Claim makes a decision count once: of two
+// requests with the same answer, one executes the call.
 package thread
 
 import (

@@ -322,7 +322,7 @@ func (c *completer) tools(kind string) {
 	case kind == "CHOICE":
 		c.offerAll("auto", "none", "required")
 	case c.node.Parent == nil || c.node.Parent.Name != "tools":
-		for _, e := range pawl.Effects() {
+		for e := pawl.EffectUnstated; e <= pawl.EffectCompose; e++ {
 			c.offerAll("effect:" + e.String())
 		}
 	}

@@ -21,7 +21,8 @@ type rememberArgs struct{ Content string }
 func (s *Set) remember(ctx context.Context, p place, a rememberArgs) (llm.ToolResult, error) {
 	from := store.Source{Kind: "program"}
 	if v := pawl.InvocationFrom(ctx); v != nil && depth(v.Key) > 0 {
-		from = store.Source{Kind: "model", By: v.Agent, Run: pawl.RunOptionsFrom(ctx).RunID(), Key: v.Key, Outside: s.heard(ctx, v)}
+		run := pawl.RunOptionsFrom(ctx).RunID()
+		from = store.Source{Kind: "model", By: v.Agent, Run: run, Key: v.Key, Outside: s.heard(ctx, v)}
 		from.Unconfirmed = from.Outside && ctx.Value(agreed{}) == nil
 	}
 	m, added, err := s.add(ctx, p, store.Memory{Text: strings.TrimSpace(a.Content), Source: from})

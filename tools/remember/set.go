@@ -75,8 +75,8 @@ type Options struct {
 	//   - tool: only the tool remember writes. The middleware lets a call wait for approval if a
 	//     result from outside stands in the conversation.
 	//   - end: in addition, the model is asked after an answer for at most 5 sentences, by the
-	//     message of the user and the answer alone, and in a thread (pawl.RunOptions.Thread) for the
-	//     summary of the conversation, which replaces the one before.
+	//     message of the user and the answer alone, and in a thread (pawl.RunOptions.Thread) for
+	//     the summary of the conversation, which replaces the one before.
 	//   - ask: as end, and a person agrees to every memory before a model is shown it.
 	Write string
 }

@@ -39,7 +39,8 @@ var planned = []string{}
 // loses "." as soon as no package of the line uses it.
 var arrows = []arrow{
 	// the core
-	{from: ".", to: join(low, "delivery", "llm", "internal/conversation", "internal/intent", "internal/slots", "internal/schema", "internal/schema/gotype", "internal/text", "internal/jsonform", "internal/plantext"),
+	{from: ".", to: join(low, "delivery", "llm", "internal/conversation", "internal/intent",
+		"internal/panics", "internal/slots", "internal/schema", "internal/schema/gotype", "internal/text", "internal/jsonform", "internal/plantext"),
 		modules: []string{jsonModule, schemaModule}},
 	{from: "delivery", to: []string{"llm"}},
 	{from: "internal/runtrace"},
@@ -47,6 +48,7 @@ var arrows = []arrow{
 	{from: "internal/background"},
 	{from: "caller"},
 	{from: "internal/conversation", to: []string{"llm"}},
+	{from: "internal/panics", to: []string{"llm"}},
 	{from: "internal/plantext", modules: []string{jsonModule}},
 	{from: "llm", to: []string{"internal/background", "internal/schema", "internal/text", "internal/jsonform"}, modules: []string{jsonModule}},
 

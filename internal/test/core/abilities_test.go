@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/panics"
 	"github.com/pawl-go/pawl/leak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
@@ -77,6 +78,7 @@ func modelWrappers(t *testing.T) map[string]func(llm.Model) llm.Model {
 		"policy.Guard": middle(policy.Guard{Check: func(context.Context, policy.Guarded) (policy.Ruling, error) {
 			return policy.Ruling{Action: policy.GuardAllow}, nil
 		}}.Middleware()),
+		"panics.Model":    panics.Model,
 		"policy.Fallback": middle(policy.Fallback{Models: []llm.Model{ableModel()}}.Middleware()),
 		"react.New":       func(m llm.Model) llm.Model { return react.New(m, nil) },
 		"remember":        middle(remember.New(nil, &remember.Options{Write: "end", NoRecall: true}).Middleware()),

@@ -84,8 +84,9 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 						v = p
 					}
 				}()
-				for e, err := range (&pawl.Agent{Model: m,
-					Tools: []pawl.Toolset{look}}).Stream(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s}), llm.User("go")) {
+				a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}
+				ctx := pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &s})
+				for e, err := range a.Stream(ctx, llm.User("go")) {
 					if e.Kind == pawl.EventText {
 						panic(who)
 					}

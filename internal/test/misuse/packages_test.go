@@ -85,7 +85,8 @@ var durables = []row{
 			}
 			return res.Text(), nil
 		})
-		return answered(engine(t).Runner("b", &pawl.Agent{Model: calls("t"), Tools: []pawl.Toolset{tool}}).Run(t.Context(), ask))
+		a := &pawl.Agent{Model: calls("t"), Tools: []pawl.Toolset{tool}}
+		return answered(engine(t).Runner("b", a).Run(t.Context(), ask))
 	}, ""}, // it is part of the effect of the tool
 	{"conversation without a store", func(t *testing.T) error {
 		chat := &thread.Runner{Runner: &pawl.Agent{Model: says("x")}, ID: "t"}

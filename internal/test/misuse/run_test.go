@@ -131,7 +131,8 @@ var results = []row{
 	}, ""}, // a run has the agent as it was at its start
 	{"message to a run that has ended", func(t *testing.T) error {
 		steering := new(pawl.Steering)
-		if _, err := (&pawl.Agent{Model: says("x")}).Run(pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: steering}), ask); err != nil {
+		ctx := pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: steering})
+		if _, err := (&pawl.Agent{Model: says("x")}).Run(ctx, ask); err != nil {
 			t.Error(err)
 		}
 		return steering.Steer(t.Context(), llm.User("late"))

@@ -98,8 +98,8 @@ var messages = []row{
 	}, "the run ended without a whole answer"},
 }
 
-// redefined gives a used tool another schema, and returns an error if the next run does not send and
-// check it.
+// redefined gives a used tool another schema, and returns an error if the next run does not send
+// and check it.
 func redefined(t *testing.T, tool *pawl.Tool) error {
 	tool.Input = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
 	m := calls(tool.Name)
@@ -162,8 +162,8 @@ var tools = []row{
 		if err := executed(t, &pawl.Agent{Model: calls("a"), Tools: []pawl.Toolset{tool}}, pawl.OutcomeOK); err != nil {
 			return err
 		}
-		renamed := new(pawl.Tool)
-		reflect.ValueOf(renamed).Elem().Set(reflect.ValueOf(tool).Elem()) // *renamed = *tool, which vet reports
+		renamed := new(pawl.Tool) // vet reports *renamed = *tool
+		reflect.ValueOf(renamed).Elem().Set(reflect.ValueOf(tool).Elem())
 		renamed.Name = "b"
 		return redefined(t, renamed)
 	}, ""}, // it is a new tool

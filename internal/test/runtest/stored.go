@@ -42,6 +42,7 @@ var SameReply = cmpopts.IgnoreUnexported(llm.Response{})
 
 // SameData compares the values that have a JSON form. It ignores unexported fields and values
 // without a JSON form.
-var SameData = cmp.Options{SameReply, cmpopts.IgnoreUnexported(pawl.Execution{}, pawl.Result{}, pawl.Tool{}, llm.ToolSpec{}),
+var SameData = cmp.Options{SameReply,
+	cmpopts.IgnoreUnexported(pawl.Execution{}, pawl.Result{}, pawl.Tool{}, llm.ToolSpec{}),
 	cmpopts.IgnoreFields(pawl.Step{}, "Request"),
 	cmpopts.IgnoreFields(llm.Usage{}, "Raw"), cmpopts.EquateEmpty()}

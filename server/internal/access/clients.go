@@ -26,9 +26,9 @@ type Clients struct {
 	groups groups             // of the users of SignedIn
 }
 
-// groups are the groups of users that have signed in, for Approves of others. It forgets the users who
-// have not signed in for the longest time, beyond mostSignedIn: the members of a group may then not
-// decide their calls, until they sign in again. Each process has its own.
+// groups are the groups of users that have signed in, for Approves of others. It forgets the users
+// who have not signed in for the longest time, beyond mostSignedIn: the members of a group may then
+// not decide their calls, until they sign in again. Each process has its own.
 type groups struct {
 	recent map[store.Scope][]string
 	older  map[store.Scope][]string // the recent ones of before; nil means none

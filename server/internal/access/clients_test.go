@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/server/internal/access"
 )
 
-// The groups of users who sign in are forgotten beyond a bound, the oldest first. A user who signs in
-// again is known again, and the users of the list of tokens are never forgotten.
+// The groups of users who sign in are forgotten beyond a bound, the oldest first. A user who signs
+// in again is known again, and the users of the list of tokens are never forgotten.
 func TestGroupsOfSignedInUsersAreBounded(t *testing.T) {
 	const bound = 10_000
 	clients, err := access.New([]api.Token{{Name: "lead", Token: "0123456789abcdef", Scopes: []api.Scope{api.ScopeAll}, User: "lead",

@@ -35,7 +35,7 @@ type Request struct {
 	Prefix   string           // of the IDs of the runs of the conversation
 	Numbered bool             // the runs of the conversation have numbers: see NewestNumbered
 	Key      string           // the client's ID of the run, which decides about ours; "" means none
-	Again    bool             // a new run, even if an equal request had one; for a numbered conversation
+	Again    bool             // a new run, even if an equal request had one; with Numbered
 	Stream   uistream.Options // of the answer
 	Run      string           // the run to continue; "" means a new one
 	Answers  []llm.Decision   // for calls of that run

@@ -1,7 +1,7 @@
 package conversation
 
-// numbered.go: conversations whose runs have a number in their IDs, so that the newest is the first in
-// the order of the IDs. What a message costs does not grow with the conversation.
+// numbered.go: conversations whose runs have a number in their IDs, so that the newest is the first
+// in the order of the IDs. What a message costs does not grow with the conversation.
 
 import (
 	"encoding/json"
@@ -13,13 +13,13 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// window is the number of the newest runs of a conversation in which a message is looked for. An older
-// message that is sent again counts as a new one.
+// window is the number of the newest runs of a conversation in which a message is looked for. An
+// older message that is sent again counts as a new one.
 const window = 50
 
 // The ID of a numbered run is PREFIX NUMBER _ MESSAGE _ REQUEST. NUMBER counts down from largest,
-// MESSAGE is a hash of the ID of the user's message, and REQUEST one of what the run begins with. The
-// digits of NUMBER begin with 0, which no hash has.
+// MESSAGE is a hash of the ID of the user's message, and REQUEST one of what the run begins with.
+// The digits of NUMBER begin with 0, which no hash has.
 const (
 	largest    = 999_999_999
 	digits     = 10

@@ -107,8 +107,8 @@ func (h *hub) panicked(l *Live, v any, stack []byte) {
 	h.service.options.Log.Error("a run panicked", "run", l.id, "panic", v, "stack", string(stack))
 }
 
-// withoutPanics yields the events of a run. If its model panicked, errUnexpected takes the place of the
-// end of the run.
+// withoutPanics yields the events of a run. If its model panicked, errUnexpected takes the place of
+// the end of the run.
 func (h *hub) withoutPanics(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		var end *pawl.Event // of a run that failed; its error follows

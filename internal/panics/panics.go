@@ -1,6 +1,5 @@
-package pawl
-
-// panic.go: panics of the program's own models, toolsets and middleware, which are errors of the run.
+// Package panics turns panics of code of the program, such as a model, into errors.
+package panics
 
 import (
 	"context"
@@ -12,30 +11,34 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// PanicError is the error of a run whose model, toolset or middleware panicked. A panic of a tool is the
-// outcome of its call instead, and a panic of a receiver of events reaches the caller of the run.
-type PanicError struct {
+// Error is pawl.PanicError.
+type Error struct {
 	What  string // the code that panicked, such as "the model"
 	Value any    // of the panic
 	Stack []byte // of the goroutine, as debug.Stack returns it
 }
 
 // Error returns the code and the value.
-func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.What, e.Value) }
+func (e *Error) Error() string { return fmt.Sprintf("%s panicked: %v", e.What, e.Value) }
 
-func panicError(what string, v any) error {
-	return &PanicError{What: what, Value: v, Stack: debug.Stack()}
+// New returns the error of a panic with the value v. The deferred function that recovered v calls
+// it.
+func New(what string, v any) error {
+	return &Error{What: what, Value: v, Stack: debug.Stack()}
 }
 
-// recovered turns a panic of the function that deferred it into an error. what is the code that was
+// Recover turns a panic of the function that deferred it into an error. what is the code that was
 // called.
-func recovered(what string, err *error) {
+func Recover(what string, err *error) {
 	if v := recover(); v != nil {
-		*err = panicError(what, v)
+		*err = New(what, v)
 	}
 }
 
-// guarded is a model whose panics are errors of its stream. A panic of the reader stays a panic.
+// Model returns m with a stream whose last error is the panic of m. A panic of the reader of the
+// stream stays a panic.
+func Model(m llm.Model) llm.Model { return guarded{m} }
+
 type guarded struct{ llm.Model }
 
 // Unwrap returns the model.
@@ -51,7 +54,7 @@ func (g guarded) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 				return
 			}
 			if v := recover(); v != nil && !left {
-				yield(llm.Delta{}, panicError("the model", v))
+				yield(llm.Delta{}, New("the model", v))
 			}
 		}()
 
