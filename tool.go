@@ -25,7 +25,7 @@ import (
 //
 // A Tool is a Toolset of one. It may serve any number of concurrent runs. Do not change it during a
 // run. A change between runs, and a change of a copy, is a new tool: the next run sends and checks
-// it as it is then.
+// it with its present fields.
 type Tool struct {
 	// Letters, digits and underscores reach every provider unchanged.
 	Name string

@@ -35,8 +35,8 @@ type Runner struct {
 
 var _ pawl.OutputRunner = (*Runner)(nil)
 
-// WithOutput returns a copy of r whose answer fits schema, for pawl.Into, if the Runner that executes
-// the messages is a pawl.OutputRunner. The conversation is the same.
+// WithOutput returns a copy of r whose answer fits schema, for pawl.Into, if the Runner that
+// executes the messages is a pawl.OutputRunner. The conversation is the same.
 func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
 	return r.changed(func(run pawl.Runner) (pawl.Runner, bool) {
 		o, ok := run.(pawl.OutputRunner)
@@ -52,8 +52,8 @@ type checkedRunner interface {
 	WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool)
 }
 
-// WithCheck returns a copy of r whose answers check must accept too, for pawl.Into. It returns false if
-// the Runner that executes the messages cannot check.
+// WithCheck returns a copy of r whose answers check must accept too, for pawl.Into. It returns
+// false if the Runner that executes the messages cannot check.
 func (r *Runner) WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool) {
 	checked := func(run pawl.Runner) (pawl.Runner, bool) {
 		c, ok := run.(checkedRunner)

@@ -331,5 +331,5 @@ func chatWith(t *testing.T, a *pawl.Agent) *thread.Runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return &thread.Runner{Agent: a, DB: db, Scope: store.Scope{User: "ann"}, ID: "chat"}
+	return &thread.Runner{Runner: a, DB: db, Scope: store.Scope{User: "ann"}, ID: "chat"}
 }
