@@ -95,7 +95,7 @@ var budgets = slices.Concat([]budget{
 	{"fields of run", "fields of the struct run", atMost(18), runFields},
 },
 	perPackage("tokens", "tokens of the product files of a package", atMost(24_000), tokens, []room{
-		{".", atMost(47_000)},
+		{".", atMost(48_000)},
 		{"internal/agentfile", atMost(40_000)},
 		{"mcp", atMost(32_000)},
 		{"internal/dialect", atMost(30_000)},
@@ -108,7 +108,7 @@ var budgets = slices.Concat([]budget{
 		{"pawltest", atMost(14).until(22)},
 	}),
 	perPackage("names", "exported package-level names of a public package", atMost(45), exportedNames, []room{
-		{".", atMost(135)},
+		{".", atMost(137)},
 		{"llm", atMost(85)},
 		{"store", atMost(75)},
 	}),
