@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"testing"
 	"time"
 
@@ -149,17 +148,11 @@ var results = []row{
 	}, "the time of 100ms is used up; raise Limits.Time"},
 }
 
-// lying is an Executor that completes each task with what it makes of it.
-type lying func(pawl.Task) (pawl.Execution, bool)
+// lying is an Executor that returns what it makes of a task.
+type lying func(pawl.Task) (pawl.Execution, error)
 
-func (l lying) Execute(_ context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return func(yield func(pawl.Event) bool) {
-		for _, task := range tasks {
-			if x, ok := l(task); ok && !yield(task.Completed(x)) {
-				return
-			}
-		}
-	}
+func (l lying) Do(_ context.Context, t pawl.Task, _ func(pawl.Event)) (pawl.Execution, error) {
+	return l(t)
 }
 
 // executes runs a write by an Executor, and returns the error of the run. Its calls must have
@@ -179,16 +172,16 @@ func executes(do lying) func(*testing.T) error {
 }
 
 var executors = []row{
-	{"Executor that says unknown", executes(func(t pawl.Task) (pawl.Execution, bool) {
-		return pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown}, true
+	{"Executor that says unknown", executes(func(t pawl.Task) (pawl.Execution, error) {
+		return pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown}, nil
 	}), "calls wait for an answer: pay"},
-	{"Executor that says pending without a question", executes(func(t pawl.Task) (pawl.Execution, bool) {
-		return pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending}, true
+	{"Executor that says pending without a question", executes(func(t pawl.Task) (pawl.Execution, error) {
+		return pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending}, nil
 	}), "calls wait for an answer: pay"},
-	{"Executor that returns a zero Execution", executes(func(pawl.Task) (pawl.Execution, bool) {
-		return pawl.Execution{}, true
+	{"Executor that returns a zero Execution", executes(func(pawl.Task) (pawl.Execution, error) {
+		return pawl.Execution{}, nil
 	}), "executor: call"},
-	{"Executor that returns nothing", executes(func(pawl.Task) (pawl.Execution, bool) {
-		return pawl.Execution{}, false
-	}), "it was not completed; yield one call_completed for each task"},
+	{"Executor that returns the execution of another call", executes(func(t pawl.Task) (pawl.Execution, error) {
+		return pawl.Execution{Key: "run/9/9", Call: t.Call, Outcome: pawl.OutcomeOK}, nil
+	}), "executor: call"},
 }
