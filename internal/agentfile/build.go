@@ -203,7 +203,6 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	built = &Built{
 		Agent:  out,
 		Tools:  tools,
-		Hidden: append(b.hidden, b.agent.hidden()...),
 		DB:     db,
 		Close:  closeSets,
 		script: b.script,
@@ -270,12 +269,14 @@ func (b *builder) middleware(model agentModel) ([]pawl.Middleware, error) {
 	return slices.Concat(guards, b.kept, model.layers, window, bounds, b.approval()), nil
 }
 
-// complete adds the side model, the window and the team, and checks the agent as a whole.
+// complete adds the side model, the hidden values, the window and the team, and checks the agent as
+// a whole.
 func (b *builder) complete(ctx context.Context, built *Built) (err error) {
 	built.Side, err = b.side(built.Agent.Model)
 	if err != nil {
 		return err
 	}
+	built.Hidden = append(b.hidden, b.agent.hidden()...) // the keys of all models are known
 	built.Window = b.window()
 
 	if len(b.agent.group().Workers) > 0 && built.Agent.Model != nil {
