@@ -131,7 +131,8 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 	}
 	err = runerr.Cause(err)
 	res := t.end()
-	if unstored := t.flush(stored); err == nil {
+	unstored := t.flush(stored)
+	if err == nil {
 		err = unstored
 	}
 
