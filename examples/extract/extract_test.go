@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/test/obey"
@@ -43,6 +44,9 @@ type world struct {
 	requests map[int]int  // by document
 	failed   map[int]bool // the documents that got their 503
 
+	// stubborn makes the model insist on an invoice that does not fit, in every tenth document.
+	stubborn atomic.Bool
+
 	// From the request hold on, requests wait until their client leaves; held is closed when every
 	// worker waits. 0 means that none waits.
 	hold   int
@@ -54,7 +58,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{requests: map[int]int{}, failed: map[int]bool{}, flight: map[int]bool{}}
 	w.held = make(chan struct{})
-	model := script.New(script.Loop(script.Func(answer)))
+	model := script.New(script.Loop(script.Func(w.answer)))
 	model.Quiet = true
 	sim, err := pawltest.NewSimulator(obey.Model(model), &pawltest.SimulatorOptions{Quiet: true, Fault: w.fault})
 	if err != nil {
@@ -77,14 +81,21 @@ func number(req *llm.Request) (n int) {
 }
 
 // answer is the model: it reads the invoice, and takes one in 40 wrongly until it is corrected.
-func answer(req *llm.Request) script.Turn {
+func (w *world) answer(req *llm.Request) script.Turn {
 	n := number(req)
 	total := fmt.Sprint(amount(n))
-	if unfit(n) && len(req.Messages) == 2 { // instructions and document
+	currency := "EUR"
+	switch {
+	case unfit(n) && len(req.Messages) == 2: // instructions and document
 		total = `"a lot"`
+	case n%20 == 1 && w.stubborn.Load():
+		currency = "Euro" // which the schema refuses
+	case n%20 == 11 && w.stubborn.Load():
+		total = "1.005" // which Validate refuses
 	}
-	turn := script.Say(fmt.Sprintf(`{"number":%d,"vendor":"Acme %d","total":%s,"currency":"EUR"}`, n, n%7, total))
-	turn.Size, turn.Usage = 1000, &llm.Usage{Input: tokensIn, Output: tokensOut} // one fragment
+	turn := script.Say(fmt.Sprintf(`{"number":%d,"vendor":"Acme %d","total":%s,"currency":%q}`, n, n%7, total, currency))
+	turn.Size = 1000 // one fragment
+	turn.Usage = &llm.Usage{Input: tokensIn, Output: tokensOut}
 	return turn
 }
 
@@ -250,5 +261,48 @@ func TestKilledBatch(t *testing.T) {
 	w.program(t, filepath.Join(t.TempDir(), "new.db"), 20).rows(t, 20)
 	if sent, _ := w.reset(); len(sent) != 20 {
 		t.Errorf("a new journal asked for %d of 20 documents", len(sent))
+	}
+}
+
+// A row whose answers were all refused, by the schema or by the program, has its reason in the
+// output. The next start asks again for these rows, and for no other.
+func TestNoRowIsFrozen(t *testing.T) {
+	documents := soak.N(100, 2000)
+	w := newWorld(t)
+	db := filepath.Join(t.TempDir(), "extract.db")
+
+	w.stubborn.Store(true)
+	first := w.program(t, db, documents)
+	if err := first.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &first.stderr)
+	}
+	reasons := map[string]int{}
+	for dec := json.NewDecoder(&first.stdout); dec.More(); {
+		var row Row
+		if err := dec.Decode(&row); err != nil {
+			t.Fatal(err)
+		}
+		for _, reason := range []string{"Euro", "fraction of a cent"} {
+			if strings.Contains(row.Error, reason) {
+				reasons[reason]++
+			}
+		}
+	}
+	if reasons["Euro"] != documents/20 || reasons["fraction of a cent"] != documents/20 {
+		t.Errorf("rows without an invoice: %v; want %d of each reason", reasons, documents/20)
+	}
+	w.reset()
+
+	w.stubborn.Store(false)
+	w.program(t, db, documents).rows(t, documents)
+	asked, _ := w.reset()
+	for n := range documents {
+		want := 0
+		if n%10 == 1 {
+			want = 1
+		}
+		if asked[n] != want {
+			t.Errorf("document %d: the second start asked %d times, want %d", n, asked[n], want)
+		}
 	}
 }

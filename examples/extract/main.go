@@ -11,11 +11,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"os"
 	"os/signal"
 	"sync"
@@ -35,8 +35,16 @@ type Document struct{ ID, Text string }
 type Invoice struct {
 	Number   int     `json:"number" jsonschema:"the number of the invoice"`
 	Vendor   string  `json:"vendor" jsonschema:"the company that sent it"`
-	Total    float64 `json:"total" jsonschema:"the amount to pay"`
-	Currency string  `json:"currency" jsonschema:"three letters, such as EUR"`
+	Total    float64 `json:"total" jsonschema:"minimum=0,description=the amount to pay"`
+	Currency string  `json:"currency" enum:"EUR,NOK,USD"`
+}
+
+// Validate is a check that no schema can say. The model reads its error.
+func (v Invoice) Validate() error {
+	if cents := v.Total * 100; math.Abs(cents-math.Round(cents)) > 1e-6 {
+		return fmt.Errorf("total: %v has a fraction of a cent", v.Total)
+	}
+	return nil
 }
 
 // Row is a line of the output: an invoice, or the reason why there is none.
@@ -74,7 +82,7 @@ func extract(ctx context.Context, model, path string, workers int, lease time.Du
 	if err := agent.Check(ctx); err != nil {
 		return err
 	}
-	b := &batch{eng: &durable.Engine{Journal: db, Lease: lease}, agent: agent, out: json.NewEncoder(os.Stdout)}
+	b := &batch{eng: &durable.Engine{Journal: db, Lease: lease, WaitLease: 2 * lease}, agent: agent, out: json.NewEncoder(os.Stdout)}
 	err = b.run(ctx, json.NewDecoder(os.Stdin), workers)
 	log.Printf("%d documents, %d failed, %d requests, $%.6f", b.done, b.failed, b.spent.Requests, b.spent.Usage.Cost)
 	return err
@@ -113,15 +121,7 @@ func (b *batch) run(ctx context.Context, in *json.Decoder, workers int) error {
 
 // extract runs the document under its id, or gets the answer of its earlier run, and writes a row.
 func (b *batch) extract(ctx context.Context, d Document) {
-	run := b.eng.Runner(d.ID, b.agent)
-	invoice, res, err := pawl.Into[Invoice](ctx, run, llm.User(d.Text))
-	for errors.Is(err, durable.ErrLost) { // until the lease of the process that died ends
-		select {
-		case <-ctx.Done():
-		case <-time.After(b.eng.Lease):
-		}
-		invoice, res, err = pawl.Into[Invoice](ctx, run, llm.User(d.Text))
-	}
+	invoice, res, err := pawl.Into[Invoice](ctx, b.eng.Runner(d.ID, b.agent), llm.User(d.Text))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	row := Row{ID: d.ID, Invoice: invoice}
