@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -28,7 +29,7 @@ func TestEarlyStart(t *testing.T) {
 	took := map[bool]time.Duration{}
 	for _, early := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			began := map[string]time.Duration{}
+			began := new(runtest.Starts)
 			a := &pawl.Agent{Model: slowly(written{Parts: []llm.Part{call("a", "look", "{}"),
 				call("b", "look", "{}")}, After: []time.Duration{0, 300 * ms, 300 * ms}}),
 				Tools:    []pawl.Toolset{lasting("look", pawl.EffectRead, 300*ms, began)},
@@ -43,7 +44,7 @@ func TestEarlyStart(t *testing.T) {
 			if early {
 				wantBegan = map[string]time.Duration{"a": 0, "b": 300 * ms}
 			}
-			if diff := cmp.Diff(began, wantBegan); diff != "" {
+			if diff := cmp.Diff(began.After(), wantBegan); diff != "" {
 				t.Error(diff)
 			}
 			var kinds []string
@@ -114,7 +115,7 @@ func TestWhatBeginsEarly(t *testing.T) {
 		}, map[string]time.Duration{"r": late, "p": 0}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			began := map[string]time.Duration{}
+			began := new(runtest.Starts)
 			one := lasting("serial", pawl.EffectRead, 10*ms, began)
 			one.Serial = func(json.RawMessage) string { return "k" }
 			after := make([]time.Duration, len(test.calls)+1)
@@ -128,12 +129,13 @@ func TestWhatBeginsEarly(t *testing.T) {
 			if _, _, err := collect(a.Stream(t.Context(), llm.User("go"))); err != nil {
 				t.Errorf("%s: %v", test.name, err)
 			}
-			for id, at := range began { // a call after another call in the same step
+			starts := began.After()
+			for id, at := range starts { // a call after another call in the same step
 				if at > late {
-					began[id] = late
+					starts[id] = late
 				}
 			}
-			if diff := cmp.Diff(began, test.want); diff != "" {
+			if diff := cmp.Diff(starts, test.want); diff != "" {
 				t.Errorf("%s: %s", test.name, diff)
 			}
 		})
@@ -387,12 +389,13 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 // A run without streaming starts no call early.
 func TestWholeRepliesBeginNothingEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := map[string]time.Duration{}
+		began := new(runtest.Starts)
 		a := &pawl.Agent{Model: slowly(written{Parts: []llm.Part{call("a", "look", "{}")},
 			After: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.EffectRead, 0, began)}}
 		res, err := a.Run(t.Context(), llm.User("go"))
-		if err != nil || began["a"] != time.Second || !strings.HasPrefix(res.Text(), "done") {
-			t.Errorf("got %v, begun after %v", err, began["a"])
+		at := began.After()["a"]
+		if err != nil || at != time.Second || !strings.HasPrefix(res.Text(), "done") {
+			t.Errorf("got %v, begun after %v", err, at)
 		}
 	})
 }

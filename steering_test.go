@@ -188,7 +188,7 @@ func TestNoMessageIsLost(t *testing.T) {
 				}
 				replies = append(replies, w)
 			}
-			began := map[string]time.Duration{}
+			began := new(runtest.Starts)
 			rounds := 1 + rnd.IntN(3)
 			a := &pawl.Agent{Model: slowly(replies...),
 				Tools:  []pawl.Toolset{lasting("work", pawl.Effect(rnd.IntN(3)), 10*ms, began)},

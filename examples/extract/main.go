@@ -82,7 +82,8 @@ func extract(ctx context.Context, model, path string, workers int, lease time.Du
 	if err := agent.Check(ctx); err != nil {
 		return err
 	}
-	b := &batch{eng: &durable.Engine{Journal: db, Lease: lease, WaitLease: 2 * lease}, agent: agent, out: json.NewEncoder(os.Stdout)}
+	engine := &durable.Engine{Journal: db, Lease: lease, WaitLease: 2 * lease}
+	b := &batch{engine: engine, agent: agent, out: json.NewEncoder(os.Stdout)}
 	err = b.run(ctx, json.NewDecoder(os.Stdin), workers)
 	log.Printf("%d documents, %d failed, %d requests, $%.6f", b.done, b.failed, b.spent.Requests, b.spent.Usage.Cost)
 	return err
@@ -90,8 +91,8 @@ func extract(ctx context.Context, model, path string, workers int, lease time.Du
 
 // batch is the state of the program. Its mutex guards the fields below it.
 type batch struct {
-	eng   *durable.Engine
-	agent *pawl.Agent
+	engine *durable.Engine
+	agent  *pawl.Agent
 
 	mu           sync.Mutex
 	out          *json.Encoder
@@ -121,7 +122,7 @@ func (b *batch) run(ctx context.Context, in *json.Decoder, workers int) error {
 
 // extract runs the document under its id, or gets the answer of its earlier run, and writes a row.
 func (b *batch) extract(ctx context.Context, d Document) {
-	invoice, res, err := pawl.Into[Invoice](ctx, b.eng.Runner(d.ID, b.agent), llm.User(d.Text))
+	invoice, res, err := pawl.Into[Invoice](ctx, b.engine.Runner(d.ID, b.agent), llm.User(d.Text))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	row := Row{ID: d.ID, Invoice: invoice}

@@ -380,7 +380,7 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 					return m(ctx, req)
 				}
 			}
-			began := map[string]time.Duration{}
+			began := new(runtest.Starts)
 			set := lasting("set", pawl.EffectWrite, pause(), began)
 			set.Serial = func(json.RawMessage) string { return "k" }
 			deaf := does("deaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {

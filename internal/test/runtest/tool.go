@@ -4,6 +4,7 @@ package runtest
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -64,16 +65,35 @@ func Policies(all ...pawl.Approver) []pawl.Middleware {
 	return out
 }
 
-var beganMu sync.Mutex // several tools write to one map
+// Starts records when calls began. Several tools may write to it at the same time.
+type Starts struct {
+	mu    sync.Mutex
+	after map[string]time.Duration
+}
 
-// Lasting returns a tool that takes a given time and records its start, measured from the start of
-// the test.
-func Lasting(name string, effect pawl.Effect, d time.Duration, began map[string]time.Duration) *pawl.Tool {
+// After returns for each call ID the time between the creation of its tool and its start.
+func (s *Starts) After() map[string]time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]time.Duration{}
+	maps.Copy(out, s.after)
+	return out
+}
+
+func (s *Starts) add(id string, after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.after == nil {
+		s.after = map[string]time.Duration{}
+	}
+	s.after[id] = after
+}
+
+// Lasting returns a tool that takes a given time and records when its calls start.
+func Lasting(name string, effect pawl.Effect, d time.Duration, began *Starts) *pawl.Tool {
 	begin := time.Now()
 	t := Does(name, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
-		beganMu.Lock()
-		began[c.ID] = time.Since(begin)
-		beganMu.Unlock()
+		began.add(c.ID, time.Since(begin))
 		select {
 		case <-time.After(d):
 			return llm.TextResult(name + " " + string(c.Args)), nil
