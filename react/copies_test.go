@@ -14,8 +14,9 @@ func TestInnerRequestHasEveryField(t *testing.T) {
 	copied := []string{"Key", "Model", "Settings", "Whole", "Background"}
 	inWords := []string{"Messages", "Tools", "Choice", "Output"} // the prompt and the history
 
-	// they count messages that are not sent; replies are sent as text, without reasoning
-	unused := []string{"Turn", "Edited"}
+	// They count messages that are not sent; replies are sent as text, without reasoning and without
+	// a provider's summary.
+	unused := []string{"Turn", "Edited", "Summarize"}
 
 	of := reflect.TypeFor[llm.Request]()
 	for i := range of.NumField() {

@@ -143,6 +143,13 @@ func New(model llm.Model, opts *Options) *Model {
 // Unwrap returns the inner model.
 func (m *Model) Unwrap() llm.Model { return m.inner }
 
+// Compact reports that no provider shortens the conversation: it is sent as text, which cannot hold
+// a provider's summary.
+func (m *Model) Compact(*llm.Request, int) (r *llm.Request, ok bool) { return nil, false }
+
+// Compacted reports that no part is a provider's summary.
+func (m *Model) Compacted(llm.Part) bool { return false }
+
 // MaxCost returns the cost of all attempts at one decision, with the final answer. It is unknown if
 // the price of the inner model or of Options.FinalModel is.
 func (m *Model) MaxCost(req *llm.Request) (dollars float64, known bool) {

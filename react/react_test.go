@@ -377,3 +377,21 @@ func TestEnforce(t *testing.T) {
 		t.Error("a schema was sent without being asked for")
 	}
 }
+
+// summarizing is a model whose provider shortens conversations itself.
+type summarizing struct{ llm.Model }
+
+func (summarizing) Compact(req *llm.Request, _ int) (*llm.Request, bool) { return req, true }
+func (summarizing) Compacted(llm.Part) bool                              { return true }
+
+// A summary of the inner model's provider has no place in a conversation in text, so that a window
+// edits the conversation itself.
+func TestNoProviderSummarizesText(t *testing.T) {
+	m, ok := llm.As[llm.Compactor](react.New(summarizing{script.New()}, nil))
+	if !ok {
+		t.Fatal("no answer whether the provider shortens the conversation")
+	}
+	if _, ok := m.Compact(&llm.Request{}, 0); ok || m.Compacted(llm.Reasoning{}) {
+		t.Error("the provider of the inner model is asked for a summary")
+	}
+}
