@@ -206,7 +206,7 @@ func TestEveryRunEndsWell(t *testing.T) {
 		}
 	})
 	t.Log(stops)
-	if len(stops) < 4 {
+	if len(stops) < 4 && !testing.Short() { // rapid then draws a fifth of the models
 		t.Errorf("only %v were reached: the models are too tame", stops)
 	}
 }
