@@ -14,8 +14,8 @@ func TestInnerRequestHasEveryField(t *testing.T) {
 	copied := []string{"Key", "Model", "Settings", "Whole", "Background"}
 	inWords := []string{"Messages", "Tools", "Choice", "Output"} // the prompt and the history
 
-	// They count messages that are not sent; replies are sent as text, without reasoning and without
-	// a provider's summary.
+	// They count messages that are not sent. Replies are sent as text, without reasoning and
+	// without a provider's summary.
 	unused := []string{"Turn", "Edited", "Summarize"}
 
 	of := reflect.TypeFor[llm.Request]()
