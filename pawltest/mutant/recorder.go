@@ -19,6 +19,7 @@ type Recorder struct {
 
 	mu       sync.Mutex
 	cleanups []func()
+	ended    bool
 }
 
 // log is the failures of a suite.
@@ -72,11 +73,19 @@ func (r *Recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// Cleanup calls f when the part ends.
+// Cleanup calls f when the part ends. It calls f at once if the part has ended, and its goroutine
+// was abandoned.
 func (r *Recorder) Cleanup(f func()) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cleanups = append(r.cleanups, f)
+	ended := r.ended
+	if !ended {
+		r.cleanups = append(r.cleanups, f)
+	}
+	r.mu.Unlock()
+
+	if ended {
+		f()
+	}
 }
 
 // Run runs a part of the suite on a goroutine of its own, which Fatalf ends. It skips a part that
@@ -108,7 +117,12 @@ func (r *Recorder) end() {
 		r.log.panicked = true
 		r.log.mu.Unlock()
 	}
-	for _, f := range slices.Backward(r.cleanups) {
+
+	r.mu.Lock()
+	r.ended = true
+	cleanups := r.cleanups
+	r.mu.Unlock()
+	for _, f := range slices.Backward(cleanups) {
 		f()
 	}
 }
