@@ -38,13 +38,19 @@ func (t Task) Do(ctx context.Context, emit func(Event)) Execution {
 		return *w.run(ctx, emit)
 	}
 
+	return *w.runApart(ctx, emit)
+}
+
+// runApart executes the call on a goroutine of its own. It abandons a tool that does not return
+// when ctx ends.
+func (w *work) runApart(ctx context.Context, emit func(Event)) *Execution {
 	ended := make(chan *Execution, 1)
 	w.ctx = ctx
 	w.end = func(x *Execution) { ended <- x }
 	go w.execute(emit)
 	select {
 	case x := <-ended:
-		return *x
+		return x
 	case <-ctx.Done():
 	}
 
@@ -52,10 +58,10 @@ func (t Task) Do(ctx context.Context, emit func(Event)) Execution {
 	defer grace.Stop()
 	select {
 	case x := <-ended:
-		return *x
+		return x
 	case <-grace.C:
 		w.abandon(nil)
-		return *<-ended
+		return <-ended
 	}
 }
 

@@ -148,9 +148,12 @@ func (t *Task) notExecuted(ctx context.Context, err error) Execution {
 		err = &failure{outcome: OutcomeError, err: err, certainty: c, text: "No result of the call arrived" + sentence(c)}
 	}
 	w.complete(ctx, llm.ToolResult{}, err)
-	w.x.Ended = time.Now()
+	w.x.endNow()
 	return w.x
 }
+
+// endNow sets the time of the end.
+func (x *Execution) endNow() { x.Ended = time.Now() }
 
 // hadNoEffect reports whether err states that a call did not start.
 func hadNoEffect(err error) bool {
