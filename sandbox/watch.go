@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pawl-go/pawl/internal/procgroup"
 	"github.com/pawl-go/pawl/internal/text"
 )
 
@@ -163,12 +164,7 @@ func (w *watcher) readyOrExited() chan struct{} {
 // reap waits for the program's end, ends the rest of its group while its process ID is still
 // reserved, and releases the ID.
 func (w *watcher) reap(proc *os.Process) (*os.ProcessState, error) {
-	for {
-		err := unix.Waitid(unix.P_PID, w.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
-			break
-		}
-	}
+	procgroup.AwaitEnd(w.pid)
 	w.mu.Lock()
 	unix.Kill(-w.pid, unix.SIGKILL)
 	state, err := proc.Wait()

@@ -2,5 +2,5 @@
 
 package procgroup
 
-// awaitEnd reports that this system cannot wait for the end of a process without releasing its ID.
-func awaitEnd(int) bool { return false }
+// AwaitEnd reports that this system cannot wait for the end of a process without releasing its ID.
+func AwaitEnd(int) bool { return false }

@@ -37,7 +37,7 @@ func (g *Group) Start() error { return g.cmd.Start() }
 // [exec.Cmd.Wait] returns. It is called once. On a system that can only release the ID of a program
 // that has ended, the rest of the group stays.
 func (g *Group) Wait() error {
-	hasEnded := awaitEnd(g.cmd.Process.Pid)
+	hasEnded := AwaitEnd(g.cmd.Process.Pid)
 
 	g.mu.Lock()
 	if hasEnded {

@@ -151,7 +151,7 @@ var arrows = []arrow{
 	{from: "tools/code", to: []string{".", "llm", "sandbox", "internal/jsonform", "internal/nearest", "internal/text", "tools/internal/toolrun"}, modules: []string{"go.starlark.net"}},
 	{from: "tools/...", to: join(shared, ".", "llm", "sandbox", "sandbox/proxy", "store")},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
-	{from: "sandbox", to: []string{"internal/text"}, modules: []string{"golang.org/x/sys"}},
+	{from: "sandbox", to: []string{"internal/procgroup", "internal/text"}, modules: []string{"golang.org/x/sys"}},
 	{from: "mcp/internal/wire"},
 	{from: "mcp/internal/transport", to: []string{"internal/guard", "mcp/internal/wire"},
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
