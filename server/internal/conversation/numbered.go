@@ -60,34 +60,38 @@ func (c *Call) recent(prefix string) ([]store.JournalRun, error) {
 // NewestNumbered is Newest for a conversation of numbered runs, in any state.
 func (c *Call) NewestNumbered(prefix string) (*store.JournalRun, error) {
 	heads, err := c.recent(prefix)
-	if err != nil || len(heads) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	newest := heads[0]
+	return newestOf(prefix, heads), nil
+}
+
+// newestOf returns the newest of recent runs. Nil means that there is none.
+func newestOf(prefix string, heads []store.JournalRun) *store.JournalRun {
+	if len(heads) == 0 {
+		return nil
+	}
+	newest := &heads[0]
 	number, _ := numberOf(prefix, newest.ID)
-	for _, h := range heads[1:] {
-		same, _ := numberOf(prefix, h.ID) // of a request at the same time
-		if same == number && h.Created.After(newest.Created) {
-			newest = h
+	for i := range heads {
+		same, _ := numberOf(prefix, heads[i].ID) // of a request at the same time
+		if same == number && heads[i].Created.After(newest.Created) {
+			newest = &heads[i]
 		}
 	}
-	return &newest, nil
+	return newest
 }
 
 // Follow sets the run that the message of a request follows if the page sends nothing but that
 // message: the newest run of the conversation. A message that the conversation has, because it is
 // repeated, edited or answered again, follows the run that it followed before.
 func (c *Call) Follow(in *Request) error {
-	newest, err := c.NewestNumbered(in.Prefix)
-	if err != nil || newest == nil {
-		return err
-	}
-	in.Extras.Before = newest.ID
-
 	heads, err := c.recent(in.Prefix)
-	if err != nil {
+	if err != nil || len(heads) == 0 {
 		return err
 	}
+	in.Extras.Before = newestOf(in.Prefix, heads).ID
+
 	mark := Hash(hashLength, in.Extras.Message) + "_"
 	for _, h := range heads {
 		_, rest := numberOf(in.Prefix, h.ID)
