@@ -158,7 +158,7 @@ func (x *Execution) endNow() { x.Ended = time.Now() }
 // hadNoEffect reports whether err states that a call did not start.
 func hadNoEffect(err error) bool {
 	var stated *delivery.Error
-	return errors.As(err, &stated) && stated.Certainty != delivery.Unknown
+	return errors.As(err, &stated) && stated.Certainty.NoEffect()
 }
 
 // callEvents passes on the events that an Executor emits for one call, until the call has ended.

@@ -140,6 +140,7 @@ func TestTransportFailures(t *testing.T) {
 		{pawl.EffectWrite, delivery.NewError(delivery.NotSent, "no worker is there", nil), pawl.OutcomeError, delivery.NotSent, "Not sent: no worker is there"},
 		{pawl.EffectWrite, delivery.NewError(delivery.Refused, "too many", nil), pawl.OutcomeError, delivery.Refused, "Refused before any work: too many"},
 		{pawl.EffectRead, delivery.NewError(delivery.NotSent, "no worker is there", nil), pawl.OutcomeError, "", "no worker is there"},
+		{pawl.EffectWrite, delivery.NewError("", "lost", nil), pawl.OutcomeUnknown, delivery.Unknown, ""},
 	} {
 		act := says("act", "done")
 		act.Effect = c.effect
