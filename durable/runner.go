@@ -498,31 +498,3 @@ func answerOf(h *record.History, res llm.ToolResult) (llm.Decision, error) {
 	}
 	return open[i].Waiting.Answer("caller", res), nil
 }
-
-// WithOutput returns a copy of r whose answer fits schema, for pawl.Into. For a runner that is no
-// pawl.OutputRunner it returns a copy without a schema, and Into then returns a *pawl.OutputError.
-func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
-	c := *r
-	if o, ok := r.runner.(pawl.OutputRunner); ok {
-		c.runner = o.WithOutput(schema)
-	}
-	return &c
-}
-
-// checkedRunner is a Runner that checks its answers: see pawl.OutputRunner.
-type checkedRunner interface {
-	WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool)
-}
-
-// WithCheck returns a copy of r whose answers check must accept too, for pawl.Into. It returns
-// false if the runner inside cannot check its answers. A resume repeats the checks of stored
-// answers.
-func (r *Runner) WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool) {
-	inner, ok := r.runner.(checkedRunner)
-	if !ok {
-		return r, false
-	}
-	c := *r
-	c.runner, ok = inner.WithCheck(check)
-	return &c, ok
-}
