@@ -58,21 +58,9 @@ func TestWindowOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := "agent: reader\nmodel: {name: \"openai:sim\", base_url: \"" + sim.URL + "\"}\ncatalog: models.json\nlimits: {rounds: 300}\n" + name
-		file := filepath.Join(dir, "agent.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		f, err := agentfile.Load(file, &agentfile.LoadOptions{Getenv: environment})
-		if err != nil {
-			t.Fatal(err)
-		}
-		read := pawl.Func("page_read", "Reads a page.", func(context.Context, struct {
-			N int `json:"n"`
-		}) (string, error) {
-			return strings.Repeat(page, 200), nil
-		})
-		read.Effect = pawl.EffectRead
-		built, err := f.Agents[0].Build(t.Context(), &agentfile.Options{
+		a := agentOf(t, dir, text)
+		read := pageReader(strings.Repeat(page, 200))
+		built, err := a.Build(t.Context(), &agentfile.Options{
 			Getenv: environment, HTTP: http.DefaultTransport,
 			Tools: []pawl.Toolset{read}})
 		if err != nil {
@@ -130,23 +118,11 @@ func TestNativeWindowOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		file := filepath.Join(t.TempDir(), "agent.yaml")
 		text := fmt.Sprintf("agent: reader\nmodel: anthropic:claude-sonnet-5-5\nlimits: {rounds: 100}\n"+
 			"history: {window: {tokens: 12000, native: %v}}\n", native)
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		f, err := agentfile.Load(file, &agentfile.LoadOptions{Getenv: environment})
-		if err != nil {
-			t.Fatal(err)
-		}
-		read := pawl.Func("page_read", "Reads a page.", func(context.Context, struct {
-			N int `json:"n"`
-		}) (string, error) {
-			return strings.Repeat("line of the page\n", 100), nil
-		})
-		read.Effect = pawl.EffectRead
-		built, err := f.Agents[0].Build(t.Context(), &agentfile.Options{
+		a := agentOf(t, t.TempDir(), text)
+		read := pageReader(strings.Repeat("line of the page\n", 100))
+		built, err := a.Build(t.Context(), &agentfile.Options{
 			Getenv: environment, HTTP: redirected(strings.TrimPrefix(sim.Root, "http://")), Tools: []pawl.Toolset{read}})
 		if err != nil {
 			t.Fatal(err)
@@ -163,25 +139,42 @@ func TestNativeWindowOfFiles(t *testing.T) {
 	}
 }
 
+// agentOf returns the agent of a file with text in dir.
+func agentOf(t *testing.T, dir, text string) *agentfile.Agent {
+	t.Helper()
+	file := filepath.Join(dir, "agent.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := agentfile.Load(file, &agentfile.LoadOptions{Getenv: environment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Agents[0]
+}
+
+// pageReader returns a tool whose pages are all the same.
+func pageReader(page string) *pawl.Tool {
+	read := pawl.Func("page_read", "Reads a page.", func(context.Context, struct {
+		N int `json:"n"`
+	}) (string, error) {
+		return page, nil
+	})
+	read.Effect = pawl.EffectRead
+	return read
+}
+
 // Check reports tools that leave too little room, and Explain what they take.
 func TestWindowCheck(t *testing.T) {
-	dir := t.TempDir()
 	for tokens, want := range map[int]string{2_000: "more than 60 % of the room of 1500", 200_000: ""} {
-		file := filepath.Join(dir, "agent.yaml")
 		text := fmt.Sprintf("agent: reader\nmodel: openai:sim\ntools: [file]\nhistory: {window: {tokens: %d}}\n", tokens)
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		f, err := agentfile.Load(file, &agentfile.LoadOptions{Getenv: environment})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := agentOf(t, t.TempDir(), text)
 		o := &agentfile.Options{Getenv: environment}
-		got := f.Agents[0].Check(t.Context(), o)
+		got := a.Check(t.Context(), o)
 		if want == "" && got != nil || want != "" && !strings.Contains(got.Error(), want) {
 			t.Errorf("%d tokens: %v, want %q", tokens, got, want)
 		}
-		x, err := f.Agents[0].Explain(t.Context(), o, "go")
+		x, err := a.Explain(t.Context(), o, "go")
 		if err != nil || x.Window != tokens || x.Room != tokens*3/4 || x.Taken < 900 {
 			t.Errorf("%d tokens: %v, %+v", tokens, err, x)
 		}
