@@ -204,10 +204,10 @@ func ExampleSteering() {
 	agent := &pawl.Agent{Tools: []pawl.Toolset{read}, Model: script.New(
 		script.Call("read_page", `{"Page":1}`),
 		script.Func(func(req *llm.Request) script.Turn {
-			return script.Say("I was told: " + req.Messages[len(req.Messages)-1].Text())
+			return script.Say("The user wrote: " + req.Messages[len(req.Messages)-1].Text())
 		}))}
 	ctx := pawl.WithRunOptions(context.Background(), pawl.RunOptions{Messages: &steering})
 	res, err := agent.Run(ctx, llm.User("Summarise the report."))
 	fmt.Println(res.Text(), err)
-	// Output: I was told: The first page is enough. <nil>
+	// Output: The user wrote: The first page is enough. <nil>
 }
