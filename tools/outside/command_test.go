@@ -109,7 +109,8 @@ func TestNothingStays(t *testing.T) {
 		name, script, more string
 		outcome            pawl.Outcome
 	}{
-		{"in time", "(echo here >&3; sleep 60) 3>fifo & echo done", "", pawl.OutcomeOK},
+		{"in time", "(echo here >&3; : >said; sleep 60) 3>fifo & until [ -e said ]; do sleep 0.01; done; echo done",
+			"", pawl.OutcomeOK},
 		{"too late", "(echo here >&3; sleep 60) 3>fifo & sleep 60", ", timeout: 300ms", pawl.OutcomeTimeout},
 	} {
 		def, o := program(t, c.script, c.more)
