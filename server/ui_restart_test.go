@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -197,5 +198,29 @@ func TestAnAGUIRunGoesOnBehindARestart(t *testing.T) {
 	}
 	if n := w.paid.Load(); n != 1 {
 		t.Errorf("%d payments, want 1", n)
+	}
+}
+
+// A page sends its next message when it has read the end of a run that failed. The run is over for
+// the message that follows it.
+func TestAMessageRightAfterAFailedRun(t *testing.T) {
+	v := serve(t, func(o *options) {
+		model := &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *llm.Request) script.Turn {
+			if req.Messages[len(req.Messages)-1].Text() == "break" {
+				return script.Fail(&llm.ProviderError{Provider: "test", Code: llm.CodeInvalidRequest, Message: "no"})
+			}
+			return script.Say("fine")
+		}))}}
+		o.Agents = []*pawl.Agent{{Name: "clerk", Model: model}}
+		o.Access.Tokens = []api.Token{{Name: "all", Token: uiAdmin, Scopes: []api.Scope{api.ScopeAll}}}
+	})
+	for i := range 60 {
+		for _, text := range []string{"break", "next"} {
+			got := v.chat(uiAdmin, fmt.Sprintf(`{"id":"c%d","trigger":"submit-message","messages":[`+
+				`{"id":"u-%s","role":"user","parts":[{"type":"text","text":"%s"}]}]}`, i, text, text))
+			if text == "next" && !strings.Contains(got, `"delta":"fine"`) {
+				t.Fatalf("chat %d: the message after the failed run got %s", i, got)
+			}
+		}
 	}
 }

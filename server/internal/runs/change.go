@@ -27,8 +27,18 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (*Live, error
 		return nil, err
 	}
 
-	// A waiting run needs no room to end, and its end is in the journal like any other.
 	l := s.hub.find(place{c.Scope, id})
+	if l.isEnding() {
+		if err := l.Wait(ctx); err != nil {
+			return nil, err
+		}
+		head, err = s.Head(ctx, c, id)
+		if err != nil || isOver(head) {
+			return nil, err
+		}
+	}
+
+	// A waiting run needs no room to end, and its end is in the journal like any other.
 	if l.works() {
 		if !s.hub.startQueued(l) {
 			l.cancel(pawl.ErrCancelled)

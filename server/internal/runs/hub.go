@@ -332,8 +332,8 @@ func (h *hub) isOurs(ctx context.Context, l *Live) bool {
 // rest ends a run in this process, and keeps its feed for a while. gone means that another process
 // has the run.
 func (h *hub) rest(l *Live, gone bool) {
+	close(l.done) // before readers know that the feed is whole, and ask for the state of the run
 	l.feed.finish()
-	close(l.done)
 
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -53,6 +53,7 @@ type Live struct {
 
 	spent   atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
 	pending atomic.Bool                // the run has stopped with questions
+	ended   atomic.Bool                // the journal has the end of the run, and readers may know it
 	queued  atomic.Bool                // it waits for room: see queue
 	readers atomic.Int32
 }
@@ -81,6 +82,10 @@ func (l *Live) Pending() bool { return l.pending.Load() }
 func (l *Live) works() bool {
 	return l != nil && !l.job.replay && !isClosed(l.done)
 }
+
+// isEnding reports whether this process still executes a run whose end is in the journal: nothing
+// changes this end any more. l may be nil.
+func (l *Live) isEnding() bool { return l.works() && l.ended.Load() }
 
 // Wait returns when the run has stopped, and the journal has its end. l may be nil.
 func (l *Live) Wait(ctx context.Context) error {

@@ -85,6 +85,7 @@ func (h *hub) do(l *Live, e pawl.Event, err error, what action) {
 
 	case actionEnd:
 		l.pending.Store(e.Result != nil && e.Result.Stop.Class() == pawl.ClassWaiting)
+		l.ended.Store(true)
 		if l.job.forget { // before its client knows the end
 			h.erase(l)
 		}
