@@ -109,6 +109,10 @@ func OutsideRuns(ctx context.Context) context.Context {
 	return context.WithValue(ctx, outsideKey{}, true)
 }
 
+// NeedsCaller reports that there are no tools without a caller: a run without one fails.
+// A server that resumes runs asks for it.
+func (c *Sessions) NeedsCaller() bool { return true }
+
 // Tools returns the tools that the server offers to the caller in ctx. Without a caller it returns
 // an error, unless ctx is outside of runs.
 func (c *Sessions) Tools(ctx context.Context) ([]*pawl.Tool, error) {

@@ -76,7 +76,7 @@ func (s *Service) Start(ctx context.Context, c Caller, r Request) (l *Live, crea
 	}
 
 	// Answers go to a run that works, too: it may be about to stop with the questions.
-	if l := s.hub.find(place{c.Scope, r.ID}); l.works() {
+	if l := s.hub.find(place{c.Scope, r.ID}); l.works() && !s.hub.lacksOwner(c.in(ctx), l) {
 		switch {
 		case len(r.Messages) == 0:
 			return l, false, nil
