@@ -31,7 +31,7 @@ func quiet(t *testing.T, beat time.Duration, times edge.Options) (*edge.Edge, *s
 		wrote.Add(1)
 		return "refunded", nil
 	})
-	refund.Effect = pawl.EffectWrite // the other call waits for it, so that the results have one order
+	refund.Effect = pawl.EffectWrite // the other call waits for it, so there is one order
 	hold := pawl.Func("hold", "Waits.", func(ctx context.Context, in struct {
 		Name string `json:"name"`
 	}) (string, error) {

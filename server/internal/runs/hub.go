@@ -89,8 +89,8 @@ func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), erro
 	h.mu.Lock()
 
 	// A run that still stops with questions is about to end, and the caller has answered them: the
-	// answers need the next attempt, since the events of this one end with the questions. An attempt
-	// for no caller is about to fail if the tools need one.
+	// answers need the next attempt, since the events of this one end with the questions.
+	// An attempt for no caller is about to fail if the tools need one.
 	for l := h.runs[p]; l.works() && (l.Pending() || h.lacksOwner(ctx, l)); l = h.runs[p] {
 		h.mu.Unlock()
 		if err := l.Wait(ctx); err != nil {
@@ -169,8 +169,8 @@ func (h *hub) actor(ctx context.Context, p place, old *Live) *caller.Caller {
 	return nil
 }
 
-// lacksOwner reports whether an attempt acts for no caller, although its tools need one, and ctx has
-// the request of the owner.
+// lacksOwner reports whether an attempt acts for no caller, although its tools need one, and ctx
+// has the request of the owner.
 func (h *hub) lacksOwner(ctx context.Context, l *Live) bool {
 	if _, acts := caller.From(l.ctx); acts || h.actor(ctx, l.place, nil) == nil {
 		return false

@@ -53,7 +53,7 @@ type Live struct {
 
 	spent   atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
 	pending atomic.Bool                // the run has stopped with questions
-	ended   atomic.Bool                // the journal has the end of the run, and readers may know it
+	ended   atomic.Bool                // the journal has the end, and readers may know it
 	queued  atomic.Bool                // it waits for room: see queue
 	readers atomic.Int32
 }
