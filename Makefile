@@ -65,11 +65,11 @@ portable: ## build and vet everything for macOS and Windows, from any machine; C
 
 BENCH = $(if $(ROWS),-rows '$(value ROWS)') $(if $(QUICK),-quick)
 
-bench: ## speed beside loops written by hand; QUICK=1 or ROWS=regexp picks rows; needs PAWL_BENCH or ../shared/bench
+bench: ## speed beside loops written by hand; QUICK=1 or ROWS=regexp picks rows
 	@scripts/bench $(BENCH)
 
 bench-check: ## fail when a ratio fell by more than 15 % against bench/ratios.json
 	@scripts/bench -check $(BENCH)
 
-bench-update: ## measure, and write bench/ratios.json
+bench-update: ## measure, and write bench/ratios.json and docs/performance.md
 	@scripts/bench -update $(BENCH)

@@ -22,6 +22,10 @@ type Agent struct {
 	Name string
 	// System message at the start of the conversation. "" means none.
 	Instructions string
+	// Label says who wrote Instructions. nil means the operator. Instructions with a text of
+	// others, such as the AGENTS.md of a repository, have the label of that text, and replies
+	// count as written after it was read.
+	Label *llm.Label
 	// Model that answers and calls tools.
 	Model llm.Model
 	// Tools of the agent, in the order in which the model sees them.
@@ -43,9 +47,9 @@ type Agent struct {
 
 	// Executor executes each call. nil means that this process executes it (Task.Do).
 	Executor Executor
-	// Middleware around model requests and calls. The first is the outermost. Without an approver
-	// among them (see Approve), calls with EffectWrite or EffectUnstated run without a
-	// question.
+	// Middleware around model requests and calls. Of equal ranks, the first is the outermost.
+	// Without an approver among them (see Approve), calls with EffectWrite or EffectUnstated run
+	// without a question.
 	Middleware []Middleware
 	// Settings of each request.
 	Settings llm.Settings
@@ -211,6 +215,7 @@ func Collect(stream iter.Seq2[Event, error], each func(Event)) (res *Result, err
 			return res, err
 		}
 
+		// The key of a nested run begins with the key of its call, which has a slash.
 		ends := e.Kind == EventRunEnded && !strings.Contains(string(e.Run), "/")
 		switch {
 		case ends && res != nil:

@@ -36,12 +36,14 @@ func (a *Agent) Tool(description string) *Tool {
 		if outer.watched {
 			o.emit = v.send
 		}
+		// The model of this run wrote the task.
+		task := llm.User(in.Task).WithLabel(v.Label())
 		var res *Result
 		var err error
 		if outer.engine.Branch != nil {
-			res, err = v.branch(ctx, a, o.key, []llm.Message{llm.User(in.Task)})
+			res, err = v.branch(ctx, a, o.key, []llm.Message{task})
 		} else {
-			res, err = a.run(ctx, nil, []llm.Message{llm.User(in.Task)}, o)
+			res, err = a.run(ctx, nil, []llm.Message{task}, o)
 		}
 		if res != nil && res.Stop == StopPending && v.CanWait() {
 			return llm.ToolResult{}, v.addPending(res.Pending)
@@ -56,6 +58,7 @@ func (a *Agent) Tool(description string) *Tool {
 }
 
 func innerResult(name string, res *Result, err error) (llm.ToolResult, error) {
+	// The Result has the reason of a stop. Only a cause inside it is a failure.
 	if stop, ok := err.(*StopError); ok {
 		err = stop.Err
 	}
@@ -65,6 +68,9 @@ func innerResult(name string, res *Result, err error) (llm.ToolResult, error) {
 	case res.Stop.Class() == ClassAnswered:
 		answer := llm.TextResult(res.Text())
 		answer.Data = res.Output
+		if len(res.Messages) > 0 { // the answer has the label of what its author had read
+			answer.Label = labelOf(res.Messages)
+		}
 		return answer, nil
 	}
 	text := fmt.Sprintf("%s stopped without an answer (%s): %s", name, res.Stop, res.Cause)

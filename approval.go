@@ -12,10 +12,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/llm/derivation"
 )
 
 // Verdict is the answer of a policy about a call.
@@ -31,11 +33,34 @@ const (
 // Approval is a verdict with its reason. The model receives the reason of VerdictDeny, and the
 // person who decides receives the reason of VerdictAsk.
 type Approval struct {
-	Verdict Verdict
-	Reason  string
+	Verdict Verdict // the zero value counts as VerdictDeny
+	Reason  string  // why; "" says nothing
+	Doubts  []Doubt // the same as data, with VerdictAsk; nil means none
 	// ValidFor is the time from an approval to the start of the call, with VerdictAsk. An older
 	// approval is not used, and the question is asked again. 0 and less mean no limit.
 	ValidFor time.Duration
+	// Derivations say why values of the call needed no question, with VerdictAllow. The Execution
+	// has them, for all policies. nil means that the policy says nothing.
+	Derivations []derivation.Value
+}
+
+// Doubt is a value of a call that a policy asks about, and what a person needs to decide: what is
+// wrong with it, the sentence that it stands in, and what the user said. It is made from the call
+// and from the conversation, never from what the model says about the call. A text of others in it
+// (Sentence) is shown as theirs.
+type Doubt struct {
+	// Class says what is wrong with the value. policy.Flow has: stranger (a stranger's text names
+	// it), made_up (no text names it), leaves (it may give away what was read), not_said (the user
+	// said another value) and record (a record has it, which the user's words do not name).
+	Class string `json:"class"`
+	Arg   string `json:"arg,omitzero"`   // the name of the argument
+	Value string `json:"value,omitzero"` // of the argument, at most 60 characters of it
+	// Source is where the value stands, such as text that read_file returned. Empty means nowhere.
+	Source string `json:"source,omitzero"`
+	// Sentence is the text around the value, or the names of its record: one line of at most 90
+	// characters. Empty means none.
+	Sentence string `json:"sentence,omitzero"`
+	Said     string `json:"said,omitzero"` // the user's own words; empty means unknown
 }
 
 // Approver is a policy: it decides whether a validated call may run. It is asked for every call,
@@ -83,12 +108,14 @@ func (w PendingCall) Answer(by string, r llm.ToolResult) llm.Decision {
 	return llm.Decision{Key: w.Key, Digest: w.Digest, By: by, Result: &r}
 }
 
-// approved decides whether the call w.x.Call may run, and applies the changes of a decision to it.
-// done means that it must not or need not run: the outcome is res, err, or an open question in the
-// Execution.
+// approved decides whether the call w.exec.Call may run, and applies the changes of a decision to
+// it. done means that it must not or need not run: the outcome is res, err, or an open question in
+// the Execution.
 func (w *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err error) {
-	q := PendingCall{Key: w.task.Key, Call: w.x.Call, Outcome: OutcomePending, Attempt: w.task.Attempt,
+	q := PendingCall{Key: w.task.Key, Call: w.exec.Call, Outcome: OutcomePending, Attempt: w.task.Attempt,
 		Passive: w.tool.Passive}
+
+	// Only a call that runs here can get other arguments, which need the schema.
 	if !w.tool.Passive {
 		q.Schema = w.tool.Input
 	}
@@ -96,18 +123,22 @@ func (w *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err
 		q.Outcome = OutcomeUnknown // the first question is what happened
 		q.Why = cmp.Or(w.task.Pending.Why, "Interrupted before its result was stored. What it does may have happened.")
 	} else {
-		a, err := w.judged(ctx, w.x.Call)
+		a, err := w.judged(ctx, w.exec.Call)
 		switch {
 		case err != nil:
 			return res, true, err
+		// The caller gets the question in any case.
 		case w.tool.Passive:
 		case a.Verdict == VerdictAllow:
+			w.exec.Derivations = a.Derivations
 			return res, false, nil
 		default:
-			q.Why, q.ValidFor = a.Reason, max(a.ValidFor, 0)
+			q.Why, q.Doubts, q.ValidFor = a.Reason, a.Doubts, max(a.ValidFor, 0)
 		}
 	}
 	q.Digest = digest(q, w.tool)
+
+	// The decision of a person counts before what the tool can find out (Reconcile).
 	for _, d := range w.task.Decisions {
 		if d.Key != w.task.Key {
 			continue // it belongs to a nested call
@@ -128,7 +159,7 @@ func (w *work) pend(q PendingCall) (res llm.ToolResult, done bool, err error) {
 		return res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside "+
 			"another call cannot wait for one here. Call it directly.", w.tool.Name)
 	}
-	w.x.Pending = []PendingCall{q}
+	w.exec.Pending = []PendingCall{q}
 	if q.Outcome == OutcomeUnknown {
 		return res, true, fail(q.Outcome, "It waits for an answer.")
 	}
@@ -149,23 +180,25 @@ func (w *work) decided(
 		if d.By != "" {
 			by = " by " + d.By
 		}
-		w.x.Error = "the decision" + by + " " + why
-		w.notice(code, w.x.Error)
+		w.exec.Error = "the decision" + by + " " + why
+		w.notice(code, w.exec.Error)
 		return res, false, false, nil
 	}
 	switch {
 	case d.Digest != q.Digest:
 		return refuse("decision_refused", "answers another question: tool, arguments, attempt or question differ")
 	case d.Result != nil:
-		w.x.Decision = &d
+		w.exec.Decision = &d
 		return *d.Result, true, true, nil
 	case !d.Approve:
-		w.x.Decision = &d
+		w.exec.Decision = &d
 		return res, true, true, denied(d.Reason)
 	case w.tool.Passive:
 		return refuse("decision_refused", "approves a call that the caller executes: only a result answers it")
 	case d.Expired(q.ValidFor, time.Now()):
 		return refuse("decision_expired", "was not used within "+q.ValidFor.String()+"; the question is asked anew")
+	// A write before this one has an open question. The decision is stored with the time at which
+	// it arrived, so that ValidFor goes on.
 	case w.held(): // the decision stays valid
 		if d.At.IsZero() {
 			d.At = time.Now().UTC()
@@ -177,24 +210,28 @@ func (w *work) decided(
 	if d.Args != nil {
 		c := q.Call
 		c.Args = d.Args
+
+		// The arguments of a person are never repaired: they are executed as approved, or not at
+		// all.
 		c, err = w.validate(ctx, c, false)
 		if err != nil {
 			return refuse("decision_refused", "changes the arguments to some that cannot be used: "+err.Error())
 		}
 		w.inv.Call = c
-		w.x.Call = c
+		w.exec.Call = c
 	}
 	if d.Args != nil || q.Outcome == OutcomeUnknown { // the policies have not seen this call
-		if _, err := w.judged(ctx, w.x.Call); err != nil {
+		if _, err := w.judged(ctx, w.exec.Call); err != nil {
 			return res, true, true, err
 		}
 	}
-	w.x.Decision = &d
+	w.exec.Decision = &d
 	return res, false, true, nil
 }
 
 // judged asks the policies about c and returns the strictest verdict, which is VerdictAllow or
-// VerdictAsk. An error means that c must not run. A policy that fails denies the call.
+// VerdictAsk, with the derivations of all. An error means that c must not run. A policy that fails
+// denies the call.
 func (w *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 	all := Approval{Verdict: VerdictAllow}
 	if w.tool == w.task.scope.answer {
@@ -212,6 +249,7 @@ func (w *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 			return all, &failure{outcome: OutcomeDenied, err: fmt.Errorf("approval policy: %w", err),
 				text: "Denied: it could not be found out whether this call may run. Do not repeat it."}
 		case a.Verdict == VerdictAllow:
+			all.Derivations = append(slices.Clip(all.Derivations), a.Derivations...)
 		case a.Verdict == VerdictAsk:
 			all = both(all, a)
 		default:
@@ -230,6 +268,7 @@ func both(all, a Approval) Approval {
 		a.Reason = "; " + a.Reason
 	}
 	all.Reason += a.Reason
+	all.Doubts = append(slices.Clip(all.Doubts), a.Doubts...)
 	if a.ValidFor > 0 && (all.ValidFor <= 0 || a.ValidFor < all.ValidFor) {
 		all.ValidFor = a.ValidFor
 	}
@@ -284,7 +323,7 @@ func (w *work) reconciled(ctx context.Context, q PendingCall) (res llm.ToolResul
 		q.Why = "its tool cannot say: " + err.Error()
 		return w.pend(q)
 	case happened != nil:
-		w.x.Decision = &llm.Decision{Key: q.Key, Digest: q.Digest, By: "reconcile", Result: happened}
+		w.exec.Decision = &llm.Decision{Key: q.Key, Digest: q.Digest, By: "reconcile", Result: happened}
 		return *happened, true, nil
 	}
 
@@ -293,7 +332,8 @@ func (w *work) reconciled(ctx context.Context, q PendingCall) (res llm.ToolResul
 	if err != nil || a.Verdict == VerdictAllow {
 		return res, err != nil, err
 	}
-	q.Outcome, q.Why, q.ValidFor = OutcomePending, a.Reason, max(a.ValidFor, 0)
+	q.Outcome = OutcomePending
+	q.Why, q.Doubts, q.ValidFor = a.Reason, a.Doubts, max(a.ValidFor, 0)
 	q.Digest = digest(q, w.tool)
 	return w.pend(q)
 }

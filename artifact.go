@@ -94,8 +94,8 @@ func (v *Invocation) Artifact(ctx context.Context, key llm.Key) (Artifact, error
 	return s.store.Get(ctx, s.run, key)
 }
 
-// put stores an artifact, also if the run has been cancelled.
-func (s *shelf) put(ctx context.Context, a Artifact) error {
+// keep stores an artifact, also if the run has been cancelled.
+func (s *shelf) keep(ctx context.Context, a Artifact) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	return s.store.Put(ctx, s.run, a)
@@ -117,9 +117,13 @@ func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {
 	for _, part := range parts {
 		switch m := part.(type) {
 		case llm.Text:
-			m.Opaque = m.Opaque.Clone()
-			out = append(out, m)
+			if m.Opaque != nil {
+				m.Opaque = m.Opaque.Clone()
+				part = m
+			}
+			out = append(out, part)
 		case llm.Media:
+			// Media has either an address or data.
 			if (m.URL == "") == (len(m.Data) == 0) {
 				continue
 			}
@@ -135,7 +139,7 @@ func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {
 			if w.store(ctx, Artifact{Key: key, MIME: m.MIME, Data: m.Data}) {
 				text += "; it is kept as " + string(key)
 			}
-			out = append(out, llm.Text{Text: text + "]"})
+			out = append(out, llm.Text{Text: text + "]", Label: m.Label})
 		}
 	}
 	return out
@@ -171,9 +175,9 @@ func (w *work) store(ctx context.Context, a Artifact) bool {
 	if s == nil || s.shelf == nil {
 		return false
 	}
-	err := s.shelf.put(ctx, a)
-	if err != nil && w.x.Error == "" {
-		w.x.Error = "what was left out of the result could not be kept: " + err.Error()
+	err := s.shelf.keep(ctx, a)
+	if err != nil && w.exec.Error == "" {
+		w.exec.Error = "what was left out of the result could not be kept: " + err.Error()
 	}
 	return err == nil
 }
@@ -181,6 +185,7 @@ func (w *work) store(ctx context.Context, a Artifact) bool {
 // capped cuts the text of parts from total to limit bytes. It keeps the head and the tail, and puts
 // mark between them. mark receives the number of dropped bytes and the place where they begin.
 func capped(parts []llm.Part, total, limit int, mark func(dropped, at int) string) []llm.Part {
+	// The mark counts with its largest numbers, so that the result is never longer than limit.
 	keep := max(0, limit-len(mark(total, total)))
 	head := keep * 2 / 3
 	tail := total - (keep - head) // the place where the tail begins
@@ -206,13 +211,15 @@ func capped(parts []llm.Part, total, limit int, mark func(dropped, at int) strin
 		case marked < 0: // the first part that is cut
 			marked = len(out)
 			cut = at - n + a
-			out = append(out, llm.Text{Text: t.Text[:a]}, llm.Text{Text: t.Text[b:]})
+			out = append(out, llm.Text{Text: t.Text[:a], Label: t.Label}, llm.Text{Text: t.Text[b:], Label: t.Label})
 		case a > 0 || b < n:
-			out = append(out, llm.Text{Text: t.Text[:a] + t.Text[b:]})
+			out = append(out, llm.Text{Text: t.Text[:a] + t.Text[b:], Label: t.Label})
 		}
 	}
+
+	// Only now is the number of dropped bytes known.
 	first := out[marked].(llm.Text)
 	second := out[marked+1].(llm.Text)
-	out[marked] = llm.Text{Text: first.Text + mark(dropped, cut) + second.Text}
+	out[marked] = llm.Text{Text: first.Text + mark(dropped, cut) + second.Text, Label: first.Label}
 	return slices.Delete(out, marked+1, marked+2)
 }

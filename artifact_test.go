@@ -121,7 +121,7 @@ func TestArtifactsOfOtherRuns(t *testing.T) {
 	}
 	for _, id := range []string{"run/1/0", "", "run", "run/", "../run/1/0", "run/1/0/m0"} {
 		got := last(agent(lookAt(id), script.Say("so")).Run(t.Context(), llm.User("go")))
-		if !strings.HasPrefix(got, "Nothing is kept as") && (id != "" || !strings.HasPrefix(got, "Give the id")) {
+		if !strings.HasPrefix(got, "Nothing is kept as") && (id != "" || !strings.HasPrefix(got, "Give an id")) {
 			t.Errorf("another run reads %q: %.100s", id, got)
 		}
 	}
@@ -225,7 +225,7 @@ func TestReadingResults(t *testing.T) {
 		`{"id":"run/1/0","pattern":"("}`:                           "The pattern cannot be read: error parsing regexp: missing closing ): `(`. It is a regular expression of RE2; write \\ before what is meant literally, as in \\( or \\.",
 		`{"id":"run/1/0","offset":1,"line":1}`:                     "offset counts bytes; it does not go with line, lines or pattern.",
 		`{"id":"run/1/0","offset":-1}`:                             "offset, limit, line and lines are 0 or more.",
-		`{"id":"run/9/9"}`:                                         `Nothing is kept as "run/9/9". Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.`,
+		`{"id":"run/9/9"}`:                                         `Nothing is kept as "run/9/9". Use the id that the cut result names, such as run/1/0, or find it in the list with the id index; if it was that, it is kept no longer: call the tool again, and ask for less.`,
 	} {
 		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(b.String()))}, Artifacts: new(artifact.Memory),
 			Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}},

@@ -21,6 +21,10 @@ const (
 	// abandonGrace is the time that a cancelled tool has to return. Then the run continues.
 	abandonGrace = 5 * time.Second
 
+	// executorGrace is the time that an Executor has to return after the end of its context. It is
+	// longer, because an Executor abandons tools itself, by Task.Do, and then knows more.
+	executorGrace = 2 * abandonGrace
+
 	// timeoutGrace is the time that a tool has to return after its timeout before the call ends
 	// without it.
 	timeoutGrace = 100 * time.Millisecond
@@ -40,21 +44,22 @@ func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 	}
 	for try := 0; ; try++ {
 		if w.late == nil {
-			if err := w.intend(ctx, w.x.Call, w.x.Attempts+1); err != nil {
+			if err := w.intend(ctx, w.exec.Call, w.exec.Attempts+1); err != nil {
 				return llm.ToolResult{}, notRecorded(err)
 			}
 		}
-		w.x.Attempts++
-		w.inv.Attempt, w.inv.Call = w.x.Attempts, w.x.Call
-		w.inv.Call.Args, w.inv.Call.Opaque = bytes.Clone(w.x.Call.Args), w.x.Call.Opaque.Clone()
-		started := w.x
+		w.exec.Attempts++
+		w.inv.Attempt, w.inv.Call = w.exec.Attempts, w.exec.Call
+		w.inv.Call.Args, w.inv.Call.Opaque = bytes.Clone(w.exec.Call.Args), w.exec.Call.Opaque.Clone()
+		started := w.exec
 		w.started.Store(&started)
 		w.event(Event{Kind: EventCallStarted, Call: &started.Call, Attempt: started.Attempts})
 		res, err := w.attempt(ctx, &started)
-		if err == nil || try == retries || ctx.Err() != nil || !IsRetryable(err) {
+		last := try == retries || ctx.Err() != nil
+		if err == nil || last || !IsRetryable(err) {
 			return res, err
 		}
-		w.notice("retry", fmt.Sprintf("attempt %d failed: %v", w.x.Attempts, err))
+		w.notice("retry", fmt.Sprintf("attempt %d failed: %v", w.exec.Attempts, err))
 		if w.mayChange() && !w.certaintyOf(err).NoEffect() {
 			w.lost.Store(true)
 		}
@@ -85,20 +90,25 @@ func (w *work) attempt(outer context.Context, started *Execution) (res llm.ToolR
 		defer cancel()
 		if w.end != nil { // a tool that ignores the end of its context is abandoned
 			w.watched.Store(started)
-			stop := context.AfterFunc(ctx, func() { w.overdue(ctx, started) })
+			late := time.AfterFunc(limit+timeoutGrace, func() { w.overdue(started) })
 			defer func() {
 				w.watched.Store(nil)
-				stop()
+				late.Stop()
 			}()
 		}
 	}
 	res, err = w.call(ctx)
+
+	// The engine did not store the intent, so that the tool had no permission to send anything
+	// (Invocation.Sending). What it has returned does not count.
 	if _, refused := w.late.End(); refused != nil && ctx.Err() == nil {
 		return llm.ToolResult{}, notRecorded(refused)
 	}
 	if err == nil || ctx.Err() == nil {
 		return res, err
 	}
+
+	// A tool that has decided to end the run is obeyed, even if its time is over.
 	var ctl *control
 	if errors.As(err, &ctl) {
 		return res, err
@@ -134,15 +144,10 @@ func notRecorded(err error) error {
 	return &failure{outcome: OutcomeCancelled, err: err, text: "Not run: it could not be recorded."}
 }
 
-// overdue is called when the context of an attempt has ended. After a timeout it abandons the call
-// unless the tool returns at once. If the run has ended, the executor abandons the call.
-func (w *work) overdue(ctx context.Context, started *Execution) {
-	if context.Cause(ctx) == errTimeout {
-		time.AfterFunc(timeoutGrace, func() {
-			if w.watched.CompareAndSwap(started, nil) {
-				w.abandon(errTimeout)
-			}
-		})
+// overdue abandons an attempt whose tool has not returned after its timeout.
+func (w *work) overdue(started *Execution) {
+	if w.watched.CompareAndSwap(started, nil) {
+		w.abandon(errTimeout)
 	}
 }
 
@@ -240,15 +245,15 @@ func (w *work) abandon(cause error) {
 	if w.end == nil || !w.state.CompareAndSwap(workRuns, workAbandoned) {
 		return
 	}
-	a := &work{task: w.task, x: newExecution(w.task)}
+	a := &work{task: w.task, exec: newExecution(w.task)}
 	a.inv.accepted = true
 	err, started := notStarted(w.ctx), w.started.Load()
 	w.inv.close()
 	if started != nil {
-		a.x, a.tool = *started, w.tool
-		a.x.Index = w.task.Index
-		a.x.Values = w.inv.set
-		a.x.Spent = w.inv.spent // they do not change any more
+		a.exec, a.tool = *started, w.tool
+		a.exec.Index = w.task.Index
+		a.exec.Values = w.inv.set
+		a.exec.Spent = w.inv.spent // they do not change any more
 		a.inv.wrote.Store(w.inv.wrote.Load())
 		a.late = w.late
 		a.lost.Store(w.lost.Load())
@@ -267,7 +272,10 @@ func (w *work) abandon(cause error) {
 		err = a.interrupted(w.ctx, errAbandoned)
 	}
 	a.complete(w.ctx, llm.ToolResult{}, err)
-	a.x.Ended = time.Now()
+	a.exec.Ended = time.Now()
+
+	// The slot is released although the goroutine still runs: a tool that never returns must not
+	// block the others.
 	w.task.scope.slots.Release(&w.slot)
-	w.end(&a.x)
+	w.end(w, &a.exec)
 }

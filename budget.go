@@ -63,7 +63,8 @@ func (b *budget) charge() error {
 			for u := b; ; u = u.outer { // undo the count
 				u.started.Add(-1)
 				if u == o {
-					return &failure{outcome: OutcomeSkipped, limit: o.limits.Calls, text: fmt.Sprintf("Not run: the limit of %d calls was reached. Answer with what you have.", o.limits.Calls)}
+					return &failure{outcome: OutcomeSkipped, limit: o.limits.Calls,
+						text: fmt.Sprintf("Not run: the limit of %d calls was reached. Answer with what you have.", o.limits.Calls)}
 				}
 			}
 		}
@@ -188,6 +189,8 @@ func (b *budget) reserve(ctx context.Context, n use) (why reached, ok bool) {
 			o.held.cost += n.cost
 			o.asking++
 		}
+
+		// Read under the lock: a request that ends from now on closes this channel.
 		freed := l.freed
 		l.mu.Unlock()
 		if ok || why.limit != "" {
@@ -296,5 +299,7 @@ func (r *run) unpriced() error {
 	if m, ok := llm.As[llm.Namer](r.agent.Model); ok {
 		model = "the model " + m.Name()
 	}
-	return fmt.Errorf("the price of %s, or of a model that may answer for it, is not known, so Limits.Cost cannot be kept: state the price with catalog.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead", model)
+	return fmt.Errorf("the price of %s, or of a model that may answer for it, is not known, so Limits.Cost "+
+		"cannot be kept: state the price with catalog.Price.Of or, where package provider opens it, in a "+
+		"catalogue of your own; or limit Tokens instead", model)
 }

@@ -14,17 +14,18 @@ import (
 	"github.com/pawl-go/pawl/internal/intent"
 	"github.com/pawl-go/pawl/internal/slots"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/llm/derivation"
 )
 
 // Task is one tool call to execute. Its exported fields are plain data and may be sent to another
 // process; Engine.Attach makes a received Task executable there.
 type Task struct {
-	Agent string       `json:"agent"`
-	Run   llm.Key      `json:"run"`
-	Step  int          `json:"step"`
-	Key   llm.Key      `json:"key"`
+	Agent string       `json:"agent"` // the name of the agent
+	Run   llm.Key      `json:"run"`   // the key of the run
+	Step  int          `json:"step"`  // the step of the call, from 1
+	Key   llm.Key      `json:"key"`   // identifies the call in all attempts
 	Index int          `json:"index"` // the place among the open calls of the step
-	Call  llm.ToolCall `json:"call"`
+	Call  llm.ToolCall `json:"call"`  // with arguments as the model wrote them
 
 	Decisions []llm.Decision `json:"decisions,omitzero"` // for this call and for its nested calls
 	Values    Values         `json:"values,omitzero"`    // of the run, at the start of the step
@@ -36,7 +37,7 @@ type Task struct {
 	// Pending is the question of the call when the run was resumed. nil means none. PendingInside
 	// has the questions of its nested calls.
 	Pending       *PendingCall  `json:"question,omitzero"`
-	PendingInside []PendingCall `json:"inside,omitzero"`
+	PendingInside []PendingCall `json:"inside,omitzero"` // see Pending
 
 	// HeldBy is the name of an earlier call that this call waits for (Parallel.Order), and that has
 	// an open question. If the tool may change the world itself, the call may then ask its
@@ -61,9 +62,15 @@ func (t Task) Tool() *Tool {
 	return find(t.scope.tools, t.Call.Name)
 }
 
-// completed returns the call_completed event of x.
+// completed returns the call_completed event of x. The event has a copy, which its receiver may
+// keep: when all calls of the step have ended, x may still get a question or a warning.
 func (t *Task) completed(x *Execution) Event {
-	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: x}
+	e := Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key}
+	if t.scope.watched {
+		ended := *x
+		e.Execution = &ended
+	}
+	return e
 }
 
 // work is a call during its execution. Its fields belong to the goroutine that executes the call,
@@ -71,14 +78,15 @@ func (t *Task) completed(x *Execution) Event {
 type work struct {
 	task *Task
 	emit func(Event)
-	x    Execution // its Call is the last validated call
+	exec Execution // its Call is the last validated call
 	tool *Tool
 	inv  Invocation
+	with callContext // of inv
 
 	// ctx and end serve abandonment: ctx is the context of the batch, and end is called once, with
 	// the outcome. A nil end means that the call cannot be abandoned.
 	ctx     context.Context
-	end     func(*Execution)
+	end     func(*work, *Execution)
 	state   atomic.Int32
 	taken   bool                      // whether a goroutine executes it; guarded by batch.mu
 	started atomic.Pointer[Execution] // x when the last attempt started; nil before the first
@@ -119,6 +127,7 @@ type scope struct {
 	canPend  bool        // calls may become pending
 	whole    bool        // replies are requested whole
 	remote   bool        // the run is in another process
+	label    llm.Label   // of the instructions (setup.instructions)
 	shelf    *shelf      // storage for results that are too large for the model; nil means none
 }
 
@@ -138,6 +147,7 @@ type Invocation struct {
 	inner   int           // the number of calls by Do so far
 	ends    *Execution    // a nested call that ends the run; nil means none
 	pending []PendingCall // nested calls with open questions
+	read    *authors      // of the results of nested calls; nil means none
 
 	emitting              sync.Mutex
 	cached, sealed, ended bool
@@ -148,6 +158,20 @@ type Invocation struct {
 }
 
 type invocationKey struct{}
+
+// callContext is the context of a call: the one around it, with its Invocation.
+type callContext struct {
+	context.Context
+	inv *Invocation
+}
+
+// Value returns the Invocation, or a value of the context around the call.
+func (c *callContext) Value(key any) any {
+	if key == (invocationKey{}) {
+		return c.inv
+	}
+	return c.Context.Value(key)
+}
 
 // InvocationFrom returns the call that ctx belongs to. nil means none.
 func InvocationFrom(ctx context.Context) *Invocation {
@@ -210,13 +234,14 @@ func (o Outcome) known() bool {
 
 // Execution is the record of a call. It is plain data and may be stored and sent.
 type Execution struct {
+	// Key identifies the call in all attempts.
 	Key llm.Key `json:"key"`
 	// Position among the calls of the step, or of Invocation.Do.
 	Index int `json:"index"`
 	// The call as executed. A middleware may have changed it.
 	Call    llm.ToolCall   `json:"call"`
-	Outcome Outcome        `json:"outcome"`
-	Result  llm.ToolResult `json:"result"`
+	Outcome Outcome        `json:"outcome"` // how the call ended
+	Result  llm.ToolResult `json:"result"`  // what the model reads
 	// Error text for people. The model reads Result.
 	Error string `json:"error,omitzero"`
 	// Whether a call that has no result of its tool may have taken effect. "" means that the tool
@@ -235,14 +260,17 @@ type Execution struct {
 	Spent Spent `json:"spent,omitzero"`
 	// Number of times that the tool was started.
 	Attempts int           `json:"attempts"`
-	Decision *llm.Decision `json:"decision,omitzero"`
+	Decision *llm.Decision `json:"decision,omitzero"` // that allowed or denied the call
+	// Why values of the call needed no question (Approval.Derivations). nil means that no policy
+	// says so.
+	Derivations []derivation.Value `json:"derivations,omitzero"`
 	// The tool did not run: an earlier call supplied the result.
 	Cached bool `json:"cached,omitzero"`
 	local  bool // executed by this process, which has counted it in the budget
 	// The value of Limits.Calls that prevented the call. 0 means none.
 	Limited int       `json:"limited,omitzero"`
-	Started time.Time `json:"started,omitzero"`
-	Ended   time.Time `json:"ended,omitzero"`
+	Started time.Time `json:"started,omitzero"` // when work on the call began
+	Ended   time.Time `json:"ended,omitzero"`   // when it had its outcome; zero before
 
 	err error // of the tool, for errors.Is in this process
 }
@@ -273,8 +301,8 @@ func (x *Execution) waitsInside() bool {
 // PendingCall is an open call that waits for a decision. Answer it with an llm.Decision that has
 // the same Key and Digest, or use its methods.
 type PendingCall struct {
-	Key  llm.Key      `json:"key"`
-	Call llm.ToolCall `json:"call"`
+	Key  llm.Key      `json:"key"`  // of the call
+	Call llm.ToolCall `json:"call"` // as it waits
 	// OutcomePending asks for an approval or a result, OutcomeUnknown whether the call took effect.
 	Outcome Outcome `json:"outcome"`
 	// Binds the decision to the question, the attempt, the tool, its schema and the arguments.
@@ -283,6 +311,8 @@ type PendingCall struct {
 	Attempt int `json:"attempt"`
 	// Reason, for the person who decides.
 	Why string `json:"why,omitzero"`
+	// The values that a policy asks about, as data (Approval.Doubts). nil means none.
+	Doubts []Doubt `json:"doubts,omitzero"`
 	// Only a result answers the call, because pawl does not execute it.
 	Passive bool `json:"passive,omitzero"`
 	// Time from an approval to the start of the call (Approval.ValidFor). 0 means no limit.

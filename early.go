@@ -66,7 +66,8 @@ func (r *run) startSealed(ctx context.Context, p *Parallel, resp *llm.Response) 
 // earlier one has its Serial key, if Limits.Calls may not suffice, or with FailFast or StopOnBlock,
 // which depend on the earlier calls.
 func (a *ahead) mayStart(t *Task, p *Parallel) bool {
-	if p.NoEarly || p.FailFast || p.StopOnBlock || t.Refuse != "" {
+	ordered := p.FailFast || p.StopOnBlock
+	if p.NoEarly || ordered || t.Refuse != "" {
 		return false
 	}
 	for ; a.seen < t.Index; a.seen++ {
@@ -115,15 +116,23 @@ func (a *ahead) take(t *Task) *earlyCall {
 		return nil
 	}
 	was := &a.tasks[t.Index]
-	if was.earlyCall == nil || was.Key != t.Key || was.Call.ID != t.Call.ID || was.Call.Name != t.Call.Name ||
-		!bytes.Equal(was.Call.Args, t.Call.Args) &&
-			!bytes.Equal(jsonform.Canonical(was.Call.Args), jsonform.Canonical(t.Call.Args)) {
+	if was.earlyCall == nil || !was.sameCall(t) {
 		return nil
 	}
 	e := was.earlyCall
 	was.earlyCall = nil
 	e.confirm(t.messages)
 	return e
+}
+
+// sameCall reports whether the complete reply has the call of t as it was when it was sealed.
+func (t *Task) sameCall(complete *Task) bool {
+	c := &complete.Call
+	if t.Key != complete.Key || t.Call.ID != c.ID || t.Call.Name != c.Name {
+		return false
+	}
+	return bytes.Equal(t.Call.Args, c.Args) ||
+		bytes.Equal(jsonform.Canonical(t.Call.Args), jsonform.Canonical(c.Args))
 }
 
 // drop cancels the early calls that no task has taken, and waits for them.
@@ -159,7 +168,7 @@ type earlyCall struct {
 	messages []llm.Message    // with the reply; nil means that the reply is not complete yet
 	out      func(Event)      // nil means that events are held
 	then     func(*Execution) // called when the call ends; nil means no call
-	x        *Execution       // nil means that the call has not ended
+	exec     *Execution       // nil means that the call has not ended
 }
 
 // startEarlyCall starts the call of t.
@@ -218,10 +227,10 @@ func (e *earlyCall) isWhole() bool {
 }
 
 // end is called once, when the call has ended.
-func (e *earlyCall) end(x *Execution) {
+func (e *earlyCall) end(_ *work, x *Execution) {
 	e.cancel(nil)
 	e.mu.Lock()
-	e.x = x
+	e.exec = x
 	then := e.then
 	e.mu.Unlock()
 	close(e.ended)
@@ -247,7 +256,7 @@ func (e *earlyCall) wait(late context.Context) *Execution {
 		e.work.abandon(nil)
 		<-e.ended
 	}
-	return e.x
+	return e.exec
 }
 
 // join makes the call task i of b, which receives its further events and its end. It returns the
@@ -258,13 +267,45 @@ func (e *earlyCall) join(b *batch, i int) ([]Event, *Execution) {
 	held := e.held
 	e.held = nil
 	e.out = b.emit
-	if e.x != nil {
-		e.x.Index = b.tasks[i].Index
-		return held, e.x
+	if e.exec != nil {
+		e.exec.Index = b.tasks[i].Index
+		return held, e.exec
 	}
 	e.then = func(x *Execution) {
 		x.Index = b.tasks[i].Index
 		b.done(i, x, true)
 	}
 	return held, nil
+}
+
+// joinEarly adds the calls that started early to the batch, in call order. Their events so far are
+// emitted, and calls that have ended are completed.
+func (b *batch) joinEarly(emit func(Event), complete func(int, *Execution)) {
+	for i := range b.tasks {
+		e := b.tasks[i].earlyCall
+		if e == nil {
+			continue
+		}
+		held, x := e.join(b, i)
+		for _, ev := range held {
+			emit(ev)
+		}
+		if x != nil {
+			b.settled(x)
+			complete(i, x)
+			b.pass(i, x, true)
+		}
+	}
+}
+
+// cancelEarly cancels the calls that started early. Their context is not the context of the batch.
+func (b *batch) cancelEarly() {
+	if b.rest == len(b.tasks) {
+		return
+	}
+	for i := range b.tasks {
+		if e := b.tasks[i].earlyCall; e != nil {
+			e.cancel(context.Cause(b.ctx))
+		}
+	}
 }

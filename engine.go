@@ -49,6 +49,13 @@ type Engine struct {
 	// is executed. done is called when all of them have ended. nil means that nothing is stored.
 	Begin func(ctx context.Context, tasks []Task) (stored []*Execution, done func())
 
+	// Store is called when a call that Begin returned no execution for has ended, before its
+	// call_completed. It returns when the outcome is stored. The calls that wait for this one have
+	// their turn meanwhile, so that their intents may be stored together with the outcome. Store
+	// may change x: a call whose outcome could not be stored has not ended. nil means that nothing
+	// is stored. It is not used with Schedule.
+	Store func(ctx context.Context, t Task, x *Execution)
+
 	// Schedule executes tasks in place of goroutines of this process: it calls do for each, in the
 	// order of Parallel.Order, and returns when all have ended. Task.Do then uses no goroutine, and
 	// what Begin returns is not used. nil means goroutines.
@@ -185,6 +192,7 @@ func diverged(xs []Execution) error {
 
 // adopt adds to t the decisions about it and its nested calls, and their open questions.
 func (t *Task) adopt(decisions []llm.Decision, pending []PendingCall) {
+	// A decision can come twice: with this run, and stored with the question that it answered.
 	grant := func(d llm.Decision) {
 		same := func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }
 		if inOrUnder(d.Key, t.Key) && !slices.ContainsFunc(t.Decisions, same) {
@@ -225,10 +233,10 @@ func (w *work) pendingInside() bool {
 	if len(v.pending) == 0 || v.sealed || v.ends != nil {
 		return false
 	}
-	w.x.Pending = v.pending
-	if d := w.x.Decision; d != nil && d.Approve {
-		for i := range w.x.Pending {
-			q := &w.x.Pending[i]
+	w.exec.Pending = v.pending
+	if d := w.exec.Decision; d != nil && d.Approve {
+		for i := range w.exec.Pending {
+			q := &w.exec.Pending[i]
 			used := *d
 			used.At = time.Time{} // it does not expire any more
 			q.Granted = append(slices.Clip(q.Granted), used)
@@ -263,7 +271,7 @@ type Branch struct {
 	Depth    int             `json:"depth"`           // the level of nesting
 	Plan     json.RawMessage `json:"plan,omitzero"`   // the strategic plan of the call
 	Around   []Allowance     `json:"around,omitzero"` // the runs around it, from the inside
-	Messages []llm.Message   `json:"messages"`
+	Messages []llm.Message   `json:"messages"`        // that the run begins with
 }
 
 // Allowance is the limits of a run, and its usage when a nested run started. Concurrent runs do not
@@ -302,6 +310,8 @@ func (v *Invocation) branch(ctx context.Context, a *Agent, key llm.Key, msgs []l
 		v.spend(res.Spent)
 		outer.budget.add(int64(res.Spent.Calls), use{res.Spent.Usage.Total(), res.Spent.Usage.Cost})
 	}
+
+	// The run has counted refused calls in copies of these budgets.
 	i := 0
 	for o := outer.budget; o != nil && i < len(b.Around); o, i = o.outer, i+1 {
 		if b.Around[i].Refused {
@@ -403,9 +413,9 @@ func (e *Engine) AllTools(ctx context.Context, a *Agent) ([]*Tool, error) {
 func (t Task) RunRemote(do func(Task) (Execution, error)) (Execution, error) {
 	b := t.scope.budget
 	if err := b.charge(); err != nil {
-		w := &work{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
+		w := &work{task: &t, exec: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
 		w.complete(context.Background(), llm.ToolResult{}, err)
-		return w.x, nil
+		return w.exec, nil
 	}
 
 	x, err := do(t)
@@ -413,6 +423,8 @@ func (t Task) RunRemote(do func(Task) (Execution, error)) (Execution, error) {
 		b.refund()
 	}
 	x.Index = t.Index
+
+	// charge has counted the call here.
 	x.local = true
 	return x, err
 }

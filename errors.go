@@ -33,7 +33,8 @@ var ErrNotFound = errors.New("not found")
 type StopError struct {
 	Reason StopReason // Result.Stop
 	Result *Result    // of the run, with the pending calls; it can be resumed
-	// Err is the cause with which the context interrupted the run. nil means another reason.
+	// Err is the cause with which the context interrupted the run, or the *OutputError of an answer
+	// in a stored Result. nil means another reason.
 	Err error
 }
 
@@ -67,7 +68,7 @@ func (e *StopError) Is(target error) bool {
 // ToolError is the error of a run that a call ended: the executor has FailFast, or the tool
 // returned AbortError.
 type ToolError struct {
-	Execution Execution
+	Execution Execution // of the call
 	// Err is the error of the tool. nil means that the execution was read from JSON.
 	Err error
 }

@@ -34,8 +34,8 @@ const (
 	EventRequestStarted EventKind = "request_started"
 	// A fragment of the answer.
 	EventText EventKind = "text"
-	// Emitted text or reasoning is void: it is a call written as text, or the reply broke off and
-	// is asked for again. Drop it.
+	// A part of the reply is void: it is a call written as text, or the reply broke off and is
+	// asked for again. Drop it. A call in it was not executed.
 	EventTextRetracted EventKind = "text_retracted"
 	// A fragment of the model's reasoning.
 	EventReasoning EventKind = "reasoning"
@@ -97,8 +97,8 @@ type Event struct {
 	// effect_unstated, empty_answer, stalling, decision_refused, decision_expired, and codes of
 	// models and tools.
 	Code string `json:"code" on:"notice"`
-	// The fragment of text, reasoning or arguments; the retracted text; the text of the report; for
-	// gap, the cause of the loss if it is not the speed of the observer.
+	// The fragment of text, reasoning or arguments; the retracted text, empty for a call; the text
+	// of the report; for gap, the cause of the loss if it is not the speed of the observer.
 	Text string `json:"text" on:"text text_retracted reasoning call_delta progress notice gap"`
 	// More about the report, for programs.
 	Data stdjson.RawMessage `json:"data,omitzero" on:"progress notice"`
@@ -192,6 +192,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("unknown event kind %q", e.Kind)
 	}
 	if e.Result != nil {
+		// Each step has had an event of its own.
 		r := *e.Result
 		r.Steps = nil
 		e.Result = &r
@@ -202,6 +203,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 			to.Elem().Field(i).Set(from.Field(at))
 		}
 	}
+
+	// The form has callDelta in place of Call.
 	if e.Kind == EventCallDelta && e.Call != nil {
 		to.Elem().FieldByName("ID").Set(reflect.ValueOf(&e.Call.ID))
 		to.Elem().FieldByName("Name").Set(reflect.ValueOf(&e.Call.Name))
@@ -226,6 +229,8 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	if form == nil {
 		return fmt.Errorf("unknown event kind %q", head.Event)
 	}
+
+	// Strict would reject the name too, without saying that it belongs to another kind.
 	for name := range names {
 		if !slices.Contains(form.names, name) {
 			return fmt.Errorf("an event %s has no field %q", head.Event, name)
@@ -298,6 +303,8 @@ func (r *run) emitDelta(resp *llm.Response, d llm.Delta) {
 	if d.Done {
 		r.emitReady(resp, d.Index)
 	}
+
+	// The end of a reply completes its parts, also those whose end no Delta has marked.
 	if d.Finish != "" {
 		for i := range resp.Message.Parts {
 			r.emitReady(resp, i)
@@ -329,7 +336,8 @@ type deltas struct {
 // share one value until more is known.
 func (t *deltas) head(resp *llm.Response, i int) *llm.ToolCall {
 	c := resp.Message.Parts[i].(llm.ToolCall)
-	if t.call == nil || t.part != i || t.call.ID != c.ID || t.call.Name != c.Name {
+	samePart := t.call != nil && t.part == i
+	if !samePart || t.call.ID != c.ID || t.call.Name != c.Name {
 		t.call = &llm.ToolCall{ID: c.ID, Name: c.Name}
 		t.part = i
 	}

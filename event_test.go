@@ -66,7 +66,7 @@ func everyEvent() []struct {
 			`"outcomes":["ok","skipped"],"spent":{"rounds":1,"requests":0,"calls":0,"usage":` + noUsage + `}`},
 		{pawl.Event{Kind: pawl.EventRunEnded, Error: "e",
 			Result: &pawl.Result{Messages: []llm.Message{llm.User("a")}, Stop: pawl.StopFailed, Cause: "c"}},
-			`"result":{"messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}],"spent":{"rounds":0,"requests":0,"calls":0,"usage":` + noUsage + `},` +
+			`"result":{"messages":[{"role":"user","parts":[{"type":"text","text":"a","label":{"by":"typed"}}]}],"spent":{"rounds":0,"requests":0,"calls":0,"usage":` + noUsage + `},` +
 				`"stop":"failed","cause":"c"},"error":"e"`},
 	}
 }

@@ -21,7 +21,8 @@ import (
 type Executor interface {
 	// Do executes the call of t and returns its Execution, when the call has ended. It is called
 	// from several goroutines at the same time, once for each call. When ctx ends, Do cancels the
-	// call and returns soon.
+	// call and returns soon. After 10 seconds the run continues without it, as after an error that
+	// says nothing about the effect.
 	//
 	// emit receives the events of the call and of what is nested in it, in their order. It is never
 	// nil, may be called from several goroutines, and does nothing after Do has returned. Do does
@@ -36,8 +37,8 @@ type Executor interface {
 	// The run checks the Execution. Its Key and its Call.ID are equal to t's, its Outcome is on the
 	// list, and the emitted events belong to the call; otherwise the run stops with StopFailed and
 	// an *ExecutorError. An execution with OutcomeUnknown, or with OutcomePending unless
-	// t.HeldBy is set, has its question in Pending. Where it is missing, the run asks whether the
-	// call took effect.
+	// t.HeldBy is set, has its question in Pending: of this call or of a call nested in it, with
+	// the Digest that Task.Do made. Where it is missing, the run asks whether the call took effect.
 	Do(ctx context.Context, t Task, emit func(Event)) (Execution, error)
 }
 
@@ -84,11 +85,16 @@ func (s *scope) execute(ctx context.Context, tasks []Task, emit func(Event)) []E
 	}
 	stored, done := s.stored(ctx, tasks)
 	defer done()
+	local := s.executor == nil && stored == nil
 
 	execs := make([]Execution, len(tasks))
 	complete := func(i int, x *Execution) {
 		execs[i] = *x
 		execs[i].Index = i
+		wasStored := stored != nil && stored[i] != nil
+		if store := s.engine.Store; store != nil && !wasStored {
+			store(ctx, tasks[i], &execs[i])
+		}
 		emit(tasks[i].completed(&execs[i]))
 	}
 	switch {
@@ -98,7 +104,7 @@ func (s *scope) execute(ctx context.Context, tasks []Task, emit func(Event)) []E
 			complete(t.Index, &x)
 			return x
 		})
-	case s.executor == nil && stored == nil && len(tasks) == 1 && tasks[0].isShort():
+	case local && len(tasks) == 1 && tasks[0].isShort():
 		complete(0, s.parallel.alone(ctx, &tasks[0], emit))
 	default:
 		newBatch(ctx, s, tasks).run(stored, emit, complete)
@@ -112,16 +118,6 @@ func (s *scope) stored(ctx context.Context, tasks []Task) (execs []*Execution, d
 		return begin(ctx, tasks)
 	}
 	return nil, func() {}
-}
-
-// isShort reports whether a goroutine of its own would cost more than most such calls: the call
-// only computes, and has no time limit after which it is abandoned.
-func (t *Task) isShort() bool {
-	if t.earlyCall != nil {
-		return false
-	}
-	tool := t.Tool()
-	return tool == nil || tool.Effect == EffectPure && tool.Timeout <= 0
 }
 
 // alone executes t on this goroutine.
@@ -152,9 +148,19 @@ func newBatch(ctx context.Context, s *scope, tasks []Task) *batch {
 	if len(tasks) > 1 {
 		b.turns = s.parallel.turns(tasks)
 	}
+	if b.executor != nil {
+		b.sent = make([]callEvents, len(tasks))
+		for i := range tasks {
+			b.sent[i].task = &tasks[i]
+			b.sent[i].out = b.emit
+		}
+	}
 
+	end := b.ended
 	for i := range tasks {
 		w := &b.works[i]
+
+		// It runs on a goroutine of its own already; see joinEarly.
 		if tasks[i].earlyCall != nil {
 			b.rest--
 			w.taken = true
@@ -162,7 +168,7 @@ func newBatch(ctx context.Context, s *scope, tasks []Task) *batch {
 		}
 		w.task = &tasks[i]
 		w.ctx = b.ctx
-		w.end = func(x *Execution) { b.done(i, x, w.state.Load() == workAbandoned) }
+		w.end = end
 	}
 	return b
 }
@@ -174,7 +180,8 @@ type batch struct {
 	ctx      context.Context // ends when run returns
 	cancel   context.CancelCauseFunc
 	tasks    []Task
-	works    []work // one per task; unused for a task that started early
+	works    []work       // one per task; unused for a task that started early
+	sent     []callEvents // one per task, of the calls by the Executor
 	emit     func(Event)
 	events   chan completion
 	over     chan struct{} // closed when no event is received any more
@@ -213,7 +220,10 @@ func (b *batch) run(stored []*Execution, emit func(Event), complete func(int, *E
 	b.mu.Lock()
 	b.running = left - b.rest
 	for i, x := range stored {
-		b.works[i].taken = b.works[i].taken || x != nil
+		if x != nil {
+			b.works[i].taken = true
+			b.works[i].state.Store(workEnded) // it cannot be abandoned
+		}
 	}
 	b.grow()
 	b.mu.Unlock()
@@ -240,38 +250,6 @@ func (b *batch) run(stored []*Execution, emit func(Event), complete func(int, *E
 			over = nil
 			b.cancelEarly()
 			go b.abandonLate()
-		}
-	}
-}
-
-// joinEarly adds the calls that started early to the batch, in call order. Their events so far are
-// emitted, and calls that have ended are completed.
-func (b *batch) joinEarly(emit func(Event), complete func(int, *Execution)) {
-	for i := range b.tasks {
-		e := b.tasks[i].earlyCall
-		if e == nil {
-			continue
-		}
-		held, x := e.join(b, i)
-		for _, ev := range held {
-			emit(ev)
-		}
-		if x != nil {
-			b.settled(x)
-			complete(i, x)
-			b.pass(i, x, true)
-		}
-	}
-}
-
-// cancelEarly cancels the calls that started early. Their context is not the context of the batch.
-func (b *batch) cancelEarly() {
-	if b.rest == len(b.tasks) {
-		return
-	}
-	for i := range b.tasks {
-		if e := b.tasks[i].earlyCall; e != nil {
-			e.cancel(context.Cause(b.ctx))
 		}
 	}
 }
@@ -322,28 +300,16 @@ func (b *batch) take(first bool) int {
 // one: short calls are over before many workers have started.
 func (b *batch) work() {
 	for i := b.take(true); i >= 0; i = b.take(false) {
+		isDone := false
 		if b.executor != nil {
-			b.workBy(i)
-			continue
+			isDone = b.workBy(i)
+		} else {
+			isDone = b.works[i].execute(b.emit)
 		}
-		if !b.works[i].execute(b.emit) {
+		if !isDone {
 			return // abandoned; another worker has replaced this goroutine
 		}
 	}
-}
-
-// workBy executes task i by the Executor, which may end this goroutine, as t.FailNow does.
-func (b *batch) workBy(i int) {
-	returned := false
-	defer func() {
-		if !returned {
-			x := b.tasks[i].faulty("it ended the goroutine of the call; return the Execution")
-			b.done(i, &x, true)
-		}
-	}()
-	x := b.tasks[i].by(b.ctx, b.executor, b.emit)
-	returned = true
-	b.done(i, &x, false)
 }
 
 // send sends an event to run, unless run has ended early because emit panicked.
@@ -352,6 +318,11 @@ func (b *batch) send(e completion) {
 	case b.events <- e:
 	case <-b.over:
 	}
+}
+
+// ended completes the task of w.
+func (b *batch) ended(w *work, x *Execution) {
+	b.done(w.task.Index, x, w.state.Load() == workAbandoned)
 }
 
 // done completes task i. freed means that a worker ends with it, or that its tool still holds the
@@ -373,19 +344,41 @@ func (b *batch) settled(x *Execution) {
 // abandonLate is called when the context ends. It abandons the calls that have not ended after the
 // grace period.
 func (b *batch) abandonLate() {
-	t := time.NewTimer(abandonGrace)
+	grace := abandonGrace
+	if b.executor != nil {
+		grace = executorGrace
+	}
+	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-b.over:
 	}
+
+	started := b.takeAll()
 	for i := range b.works {
-		w := &b.works[i]
-		if e := b.tasks[i].earlyCall; e != nil {
-			w = &e.work
+		e := b.tasks[i].earlyCall
+		switch {
+		case e != nil:
+			e.work.abandon(nil)
+		case b.executor != nil:
+			b.abandonBy(i, started[i])
+		default:
+			b.works[i].abandon(nil)
 		}
-		w.abandon(nil)
 	}
+}
+
+// takeAll takes all tasks, so that none starts any more, and returns which were taken before.
+func (b *batch) takeAll() (started []bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	started = make([]bool, len(b.works))
+	for i := range b.works {
+		started[i] = b.works[i].taken
+		b.works[i].taken = true
+	}
+	return started
 }
 
 // rank is the place of a call in the order of its step; see Effect.
@@ -399,22 +392,15 @@ const (
 
 func (t *Tool) rank() rank {
 	switch {
-	case t == nil || t.Concurrent || t.Passive || t.Effect == EffectPure:
+	case t == nil || t.Passive:
+		return rankFree // nothing is executed here
+	case t.Concurrent || t.Effect == EffectPure:
 		return rankFree
 	case t.Effect == EffectWrite || t.Effect == EffectIdempotent:
 		return rankWrite
 	}
 	return rankShared
 }
-
-// writes reports whether a call may change the world itself.
-func (t *Tool) writes() bool {
-	e := t.Effect.Assumed()
-	return e == EffectWrite || e == EffectIdempotent
-}
-
-// held reports whether the call must not run, because an earlier call has an open question.
-func (w *work) held() bool { return w.task.HeldBy != "" && w.tool.writes() }
 
 func (t *Task) rank() rank {
 	tool := t.Tool()
@@ -462,6 +448,9 @@ func (p Parallel) Order(tasks []Task) (before [][]int) {
 		if own == rankFree {
 			continue
 		}
+
+		// Reads since the last write wait for that write. A write that waits for such a read need
+		// not wait for the write itself.
 		reads := false
 		if own == rankWrite {
 			for j := write + 1; j < i; j++ {
@@ -529,12 +518,15 @@ func (b *batch) pass(i int, x *Execution, freed bool) {
 		}
 		for _, j := range b.turns[i].then {
 			b.turns[j].open--
+
+			// A task that is taken has started, or has its stored execution.
 			if t := &b.tasks[j]; t.HeldBy == "" && !b.works[j].taken {
 				t.HeldBy = held
 			}
 		}
 	}
 	if b.StopOnBlock && x.Outcome == OutcomeBlocked {
+		// Each of them waits for the call before it, so that none has started.
 		for j := range b.tasks[i+1:] {
 			b.tasks[i+1+j].Refuse = "Not run: the call before it, " + b.tasks[i].Call.Name + ", was blocked."
 		}

@@ -158,12 +158,17 @@ func openCalls(msgs []llm.Message) (open []llm.ToolCall, at int) {
 	}
 	for _, p := range msgs[at].Parts {
 		c, ok := p.(llm.ToolCall)
-		if ok && !slices.ContainsFunc(results, func(p llm.Part) bool {
+		isResult := func(p llm.Part) bool {
 			r, ok := p.(llm.ToolResult)
 			return ok && r.CallID == c.ID
-		}) {
-			open = append(open, c)
 		}
+		if !ok || slices.ContainsFunc(results, isResult) {
+			continue
+		}
+		if open == nil {
+			open = make([]llm.ToolCall, 0, len(msgs[at].Parts))
+		}
+		open = append(open, c)
 	}
 	return open, at
 }
@@ -202,7 +207,7 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 	}
 
 	// A run adds some messages of its own.
-	r.history.sent = make([]llm.Message, 1, len(stored)+len(added)+7)
+	r.history.sent = make([]llm.Message, 1, len(stored)+len(added)+16)
 	in := intake{msgs: r.history.sent[1:]}
 	if err := r.acceptStored(&in, stored); err != nil {
 		return err

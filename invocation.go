@@ -76,7 +76,7 @@ func (v *Invocation) Since() time.Time {
 	if t := v.work.task.Since; !t.IsZero() {
 		return t
 	}
-	return v.work.x.Started
+	return v.work.exec.Started
 }
 
 // Sending states that the call may take effect from now on. A tool with StatesSending calls it
@@ -120,6 +120,62 @@ func (v *Invocation) Get(name string, into any) (bool, error) {
 		return true, fmt.Errorf("value %q: %w", name, err)
 	}
 	return true, nil
+}
+
+// Label returns the label of the arguments of the call, for what is stored of them: the join of the
+// conversation, and of the results of the calls before it in the calls around it. In a process that
+// has no conversation it is nil, which means a stranger.
+func (v *Invocation) Label() *llm.Label {
+	if len(v.work.task.messages) == 0 {
+		return nil
+	}
+	a := new(authors)
+	a.begin(v.work.task.scope.label)
+	a.add(v.work.task.messages)
+	for around := v.work.task.scope.within; around != nil; around = around.work.task.scope.within {
+		around.mu.Lock()
+		if around.read != nil {
+			a.join(around.read.label)
+		}
+		around.mu.Unlock()
+	}
+	return a.label.Shared()
+}
+
+// composed returns the label of a result that is made of the results of nested calls: of what the
+// program of a call, whose author had read the conversation, made of them. nil means that the call
+// made no calls.
+func (v *Invocation) composed() *llm.Label {
+	v.mu.Lock()
+	made := v.read != nil
+	var read llm.Label
+	if made {
+		read = v.read.label
+	}
+	v.mu.Unlock()
+	if !made {
+		return nil
+	}
+
+	var l llm.Label
+	if around := v.Label(); around != nil {
+		l = *around
+	}
+	l = l.Join(read)
+	return &l
+}
+
+// noteResult records the label of the result of a nested call. v.mu is locked.
+func (v *Invocation) noteResult(x *Execution) {
+	if !x.Outcome.Settled() {
+		return
+	}
+	if v.read == nil {
+		v.read = &authors{label: llm.Label{By: llm.Operator, Readers: everybody}}
+	}
+	l, _ := llm.Message{Parts: []llm.Part{x.Result}}.Label()
+	v.read.join(l)
+	v.read.addSources([]llm.Source{{Kind: "tool", Name: x.Call.Name}})
 }
 
 // Set sets a value of the run. Later steps see it. If several calls of one step set a value, the
@@ -250,9 +306,12 @@ func (v *Invocation) collect(ctx context.Context, nested []Execution) error {
 			if v.CanWait() {
 				v.pending = append(v.pending, x.Pending...)
 			}
+
+			// Its tool runs again from the beginning, and counts then.
 			if x.waitsInside() {
 				continue
 			}
+			v.noteResult(x)
 			v.spent.Add(Spent{Calls: newCalls(x, nil)})
 			v.spent.Add(x.Spent)
 			if !x.local {

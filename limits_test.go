@@ -368,6 +368,32 @@ func TestBackAndForth(t *testing.T) {
 	}
 }
 
+// A receiver may keep events. A warning that the result of a call gets later does not change its
+// call_completed.
+func TestCompletedCallOfAnEventStays(t *testing.T) {
+	const result = "nothing new"
+	m := script.New(script.Loop(script.Call("f", nil)))
+	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", result)}}
+	events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
+	if err != nil || res.Stop != pawl.StopStalled {
+		t.Fatalf("got %v, %s", err, res.Stop)
+	}
+
+	completed := 0
+	for _, e := range events {
+		if e.Kind != pawl.EventCallCompleted {
+			continue
+		}
+		completed++
+		if got := e.Execution.Result.Text(); got != result || e.Execution.Result.IsError {
+			t.Errorf("call %d: the event has the result %q", completed, got)
+		}
+	}
+	if warned := res.Steps[2].Executions[0].Result; completed != 6 || !warned.IsError {
+		t.Errorf("got %d events, and the third result %q", completed, warned.Text())
+	}
+}
+
 // A tool that always fails: the model is warned after three steps, and the run ends after nine. A
 // successful call between them resets the count, and the calls of one reply count as one step.
 func TestFailingWithVariedArguments(t *testing.T) {

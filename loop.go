@@ -75,7 +75,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 				}
 			}
 		}
-		if err := cmp.Or(r.reply.err, reply.Err(), unknownFinish(reply.Finish)); err != nil {
+		if err := cmp.Or(r.reply.err, reply.Err()); err != nil {
 			return r.broken(ctx, req, reply, err)
 		}
 		r.addReply(req, reply)
@@ -104,6 +104,9 @@ func (r *run) open(resp *llm.Response) []Task {
 			continue // it has its result
 		}
 		open = open[1:]
+
+		// A step of the model is announced with its request (emitRequest). The calls of an earlier
+		// run have no request here.
 		if tasks == nil {
 			tasks = make([]Task, 0, len(parts)-i)
 			if resp == nil {
@@ -116,6 +119,9 @@ func (r *run) open(resp *llm.Response) []Task {
 			t.earlyCall = r.reply.ahead.take(&t)
 		}
 		t.adopt(r.resumed.decisions, r.resumed.pending)
+
+		// A redacted journal has a mask in the arguments, and the tool must not take the mask for a
+		// value. In a reply of this run the mask is what the model meant.
 		supplied := func(d llm.Decision) bool { return d.Key == t.Key && d.Result != nil }
 		hidden := resp == nil && bytes.Contains(c.Args, []byte(secretMask))
 		if t.Refuse == "" && hidden && !slices.ContainsFunc(t.Decisions, supplied) {
@@ -123,6 +129,8 @@ func (r *run) open(resp *llm.Response) []Task {
 		}
 		tasks = append(tasks, t)
 	}
+
+	// The remaining early calls are not in the complete reply, or must not run.
 	if r.reply.ahead != nil {
 		r.reply.ahead.drop()
 		r.reply.ahead = nil
@@ -166,6 +174,9 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 	results := make([]llm.Part, 0, len(execs))
 	for i := range execs {
 		x := &execs[i]
+
+		// When its nested calls have answers, the tool runs again from its beginning and makes the
+		// same calls. So nothing of this attempt counts.
 		if x.waitsInside() && !givenUp {
 			r.res.Pending = append(r.res.Pending, x.Pending...)
 			continue
@@ -173,6 +184,8 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 		r.res.Values = merged(r.res.Values, x.Values)
 		r.spend(Spent{Calls: newCalls(x, r.resumed.pending)})
 		r.spend(x.Spent)
+
+		// The budget has counted the calls of this process when they started.
 		if !x.local {
 			r.scope.budget.replayed(x)
 		}
@@ -185,15 +198,18 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 				r.resumed.refused = append(r.resumed.refused, x.Error)
 			}
 			continue
+		// Such a call can be executed again, so that it stays open for Resume.
 		case x.Outcome == OutcomeCancelled && ended && !givenUp:
 			r.stillWaits(x.Key)
 			continue
 		}
-		if r.stall.see(x, r.history.replies) { // call_completed has the result of the tool
+		if r.stall.observe(x, r.history.replies) { // call_completed has the result of the tool
 			r.emit(Event{Kind: EventNotice, Path: x.Key, Code: "stalling", Text: x.Result.Text()})
 		}
 		results = append(results, x.Result)
 	}
+
+	// A pending step is completed by a later run, which counts the round.
 	if !over && len(results) == len(execs) {
 		r.res.Spent.Rounds++
 	}
@@ -234,10 +250,14 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		req.Tools = specs(l.tools(r.res.Messages))
 		req.Edited = l.edited
 	}
+
+	// The instructions stand before the conversation; see view.
 	if r.setup.instructions != "" {
 		req.Turn++
 		req.Edited++
 	}
+
+	// A request without tools asks for an answer anyway.
 	if len(req.Tools) > 0 {
 		req.Choice = a.Choice
 		if r.history.answered && req.Choice.Mode != llm.ToolNone {
@@ -247,7 +267,8 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		if r.reply.final.limit != "" {
 			req.Choice = llm.ToolChoice{Mode: llm.ToolNone}
 			if r.history.answered { // the model may not know it
-				req.Messages = append(req.Messages, llm.User("No more calls are executed: "+r.reply.final.cause+". Answer now with what you have, and say what is missing."))
+				req.Messages = append(req.Messages, llm.User("No more calls are executed: "+r.reply.final.cause+
+					". Answer now with what you have, and say what is missing."))
 			}
 		}
 	}
@@ -310,10 +331,14 @@ func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 	r.history.replies++
 	r.history.answered = true
 	r.reply.request = req
+	resp.Message = resp.Message.WithLabel(r.label()) // a label that the model states does not count
 	r.res.Messages = append(r.res.Messages, resp.Message)
 	r.spend(Spent{Requests: 1 + resp.Requests, Usage: resp.Usage})
 
 	rejected := resp.Finish == llm.FinishReasonError && resp.Message.HasCalls()
+
+	// A limit of tokens or cost cannot be kept with a provider that reports no usage. A model that
+	// sent no request has none to report, and neither has a rejected call.
 	asked := resp.Requests >= 0
 	hasUsage := resp.Usage.Total() != 0 || resp.Usage.Cost != 0
 	blind := asked && !rejected && !hasUsage

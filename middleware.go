@@ -3,10 +3,12 @@ package pawl
 // middleware.go: Middleware around model requests and calls, Before and After.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/pawl-go/pawl/internal/panics"
 	"github.com/pawl-go/pawl/llm"
@@ -21,13 +23,22 @@ import (
 // Approvals have a fixed place: after Tool, so that they see its changes, and before Approved, so
 // that its timers do not count the time a person takes. Middleware must be safe for concurrent use.
 type Middleware struct {
-	Model func(llm.Model) llm.Model
-	Tool  func(ToolFunc) ToolFunc
+	Model func(llm.Model) llm.Model // wraps the requests to the model
+	Tool  func(ToolFunc) ToolFunc   // wraps the calls
 	// Approved wraps the calls that may run, before they count and take a slot, including retries.
 	// A call that it changes needs a new approval.
 	Approved func(ToolFunc) ToolFunc
+	// Rank is the place of the middleware among the others of an agent: the smaller, the further
+	// out. Equal ranks, such as 0 of middleware of your own, have the order of the list. The
+	// policies have ranks, so that each acts in its place, wherever it is listed: see package
+	// policy.
+	Rank int
 	// Check validates the tools of a run before the run starts. An error ends the run.
 	Check func(tools []*Tool) error
+	// Sole names what only one middleware of an agent can do, such as "the cache of search". Two
+	// with an equal name are an error before the run starts, because one would have no effect, or
+	// both would disagree. nil means that any number of them may act.
+	Sole func(tools []*Tool) []string
 
 	approve Approver
 }
@@ -84,6 +95,7 @@ func (m Middleware) For(is func(ctx context.Context, call llm.ToolCall) bool) Mi
 		}
 	}
 	m.Model, m.Tool, m.Approved = nil, some(m.Tool), some(m.Approved)
+	m.Sole = nil // several may act, each for its calls
 	if approve := m.approve; approve != nil {
 		m.approve = func(ctx context.Context, call llm.ToolCall, tool *Tool) (Approval, error) {
 			if is(ctx, call) {
@@ -107,8 +119,12 @@ func needs(given bool, name string) func([]*Tool) error {
 // outermost model that knows what a request costs. A nil Pricer means that no model knows. The
 // error is the fault of a model that is nil or wraps nil; the returned model is then nil.
 func wrapped(m llm.Model, ws []Middleware) (_ llm.Model, l layers, pricer llm.Pricer, err error) {
-	for i := len(ws); i >= 0; i-- {
-		if i < len(ws) {
+	var short [16]int
+	order := byRank(ws, short[:0])
+	for n := len(ws); n >= 0; n-- {
+		i := n // the place in the list; behind it is the model itself
+		if n < len(ws) {
+			i = order[n]
 			w := ws[i]
 			if w.Model != nil && err == nil {
 				m, err = w.around(m, i)
@@ -133,6 +149,15 @@ func wrapped(m llm.Model, ws []Middleware) (_ llm.Model, l layers, pricer llm.Pr
 	return m, l, pricer, err
 }
 
+// byRank appends the places of the middleware in the list to order, the outermost first.
+func byRank(ws []Middleware, order []int) []int {
+	for i := range ws {
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ws[a].Rank, ws[b].Rank) })
+	return order
+}
+
 // around returns m in the middleware, which is Middleware[i] of an agent. A panic is an error.
 func (w *Middleware) around(m llm.Model, i int) (_ llm.Model, err error) {
 	defer func() {
@@ -150,6 +175,24 @@ func (w *Middleware) check(tools []*Tool) (err error) {
 	}
 	defer panics.Recover("its Check", &err)
 	return w.Check(tools)
+}
+
+// twice adds a fault for each middleware that does what one before it does alone (Middleware.Sole).
+func twice(all []Middleware, tools []*Tool, f *faults) {
+	first := map[string]int{}
+	for i, w := range all {
+		if w.Sole == nil {
+			continue
+		}
+		for _, what := range w.Sole(tools) {
+			if other, taken := first[what]; taken {
+				f.add(fmt.Sprintf("Middleware[%d]", i),
+					fmt.Errorf("Middleware[%d] has %s already; make one of the two", other, what))
+				continue
+			}
+			first[what] = i
+		}
+	}
 }
 
 // absent reports whether m is nil, holds a nil pointer, or wraps such a model.

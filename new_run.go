@@ -50,6 +50,9 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 	}
 	if from != nil {
 		r.res.Spent, r.res.Values = from.Spent, from.Values
+
+		// A forced choice (Agent.Choice) is for the first request of a task. A Result that ends
+		// with a message of the user has no answer to that task yet.
 		n := len(from.Messages)
 		r.history.answered = from.Spent.Requests > 0 && (n == 0 || from.Messages[n-1].Role != llm.RoleUser)
 	}
@@ -63,13 +66,16 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 	}
 	r.join()
 	var err error
-	r.setup.instructions, err = r.planned()
+	r.setup.instructions, r.scope.label, err = r.planned()
 	if err != nil {
 		return nil, err
 	}
+	r.history.authors.begin(r.scope.label)
 	if o.engine.Bind == nil { // an engine guards the model that it asks: see InnerModel
 		r.setup.model = panics.Model(r.setup.model)
 	}
+
+	// Last, because a run that does not start must leave the Result to another Resume.
 	if err := r.claim(from); err != nil {
 		return nil, err
 	}
@@ -89,7 +95,10 @@ func (r *run) claim(from *Result) error {
 	open, _ := openCalls(r.res.Messages)
 	writes := slices.ContainsFunc(open, func(c llm.ToolCall) bool {
 		t := find(r.scope.tools, c.Name)
-		return t != nil && !t.Passive && (t.Effect.Assumed() == EffectWrite || t.Effect == EffectCompose)
+		if t == nil || t.Passive {
+			return false // nothing of it is executed here
+		}
+		return t.Effect.Assumed() == EffectWrite || t.Effect == EffectCompose
 	})
 	if !writes {
 		return nil
@@ -226,6 +235,8 @@ func (a *Agent) tools(ctx context.Context, in *inspection, f *faults) []*Tool {
 			if err != nil {
 				f.add(fmt.Sprintf("Tools[%d]", i), err)
 			}
+
+			// Agents can be tools of each other, so that each is inspected once.
 			if in != nil && t.agent != nil && !in.seen[t.agent] {
 				inner := &inspection{seen: in.seen, inner: true, costs: in.costs || a.Limits.Cost > 0}
 				for _, err := range t.agent.inspect(ctx, inner) {
@@ -248,12 +259,15 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faul
 		var err error
 		r.scope.shelf, err = r.shelf(ctx)
 		f.add("Artifacts", err)
+	// A nested run reads and stores in the store of the run around it, under its own keys.
 	case o.inside != nil:
 		r.scope.shelf = o.inside.work.task.scope.shelf
 	}
 	if place := r.scope.shelf; place != nil {
 		for _, t := range place.tools {
 			has := find(tools, t.Name)
+
+			// The agent may have listed the reader among its tools itself.
 			f.addIf(has != nil && has != t, "Artifacts",
 				"the tool "+t.Name+" reads them; rename the other tool of that name")
 			if has != t {
@@ -261,10 +275,11 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faul
 			}
 		}
 	}
-	for i, w := range a.Middleware {
-		if o.check == nil || !o.check.inner {
+	if o.check == nil || !o.check.inner {
+		for i, w := range a.Middleware {
 			f.add(fmt.Sprintf("Middleware[%d]", i), w.check(tools))
 		}
+		twice(a.Middleware, tools, f)
 	}
 	if len(a.Output) > 0 {
 		var err error
@@ -287,6 +302,9 @@ func (r *run) join() {
 	if v := r.parent.call; v != nil {
 		outer := v.work.task.scope
 		r.scope.slots, r.scope.depth, r.scope.within = outer.slots, outer.depth+1, v
+
+		// When the nested call has its answer, the call around it runs again from its beginning.
+		// Without an engine that replays both runs, its effects would repeat.
 		r.scope.canPend = outer.canPend && outer.engine.Replays && r.scope.engine.Replays
 		r.resumed.decisions = v.work.task.Decisions
 		r.resumed.pending = v.work.task.PendingInside
@@ -307,8 +325,9 @@ func (r *run) join() {
 const planKey = "strategic_plan"
 
 // planned returns the instructions of the agent with the plan of the run. A nested run has the plan
-// of the run around it.
-func (r *run) planned() (string, error) {
+// of the run around it. The label is the one of the instructions: a plan is a text of a model, and
+// what that model had read is not known.
+func (r *run) planned() (string, llm.Label, error) {
 	plan, ok := r.res.Values[planKey]
 	if !ok {
 		switch {
@@ -323,16 +342,20 @@ func (r *run) planned() (string, error) {
 		}
 	}
 	if !ok {
-		return r.agent.Instructions, nil
+		label := llm.Operator.Label()
+		if r.agent.Label != nil {
+			label = r.agent.Label
+		}
+		return r.agent.Instructions, *label, nil
 	}
 	block, err := plantext.Block(plan)
 	if err != nil {
-		return "", fmt.Errorf("value %q: %w", planKey, err)
+		return "", llm.Label{}, fmt.Errorf("value %q: %w", planKey, err)
 	}
 	if r.agent.Instructions == "" {
-		return block, nil
+		return block, llm.Label{}, nil
 	}
-	return strings.TrimRight(r.agent.Instructions, "\n") + "\n\n" + block, nil
+	return strings.TrimRight(r.agent.Instructions, "\n") + "\n\n" + block, llm.Label{}, nil
 }
 
 // plan returns the plan for runs that are nested in the call.

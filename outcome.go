@@ -40,10 +40,14 @@ const defaultMaxResult = 32 << 10
 
 // complete turns what came back through the middleware into the outcome and the result.
 func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
-	x := &w.x
+	x := &w.exec
+
+	// The record has repaired or changed arguments only if the call got as far as the policies.
 	if !w.inv.accepted {
 		x.Call = w.task.Call // unchanged
 	}
+
+	// A call that was refused before has no Invocation.
 	if w.inv.work != nil {
 		w.inv.close()
 		x.Values = w.inv.set
@@ -75,7 +79,14 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 			x.Outcome, x.Error = OutcomeError, text.Clip(res.Text(), 500)
 		}
 	}
-	res.Data = bytes.Clone(res.Data)
+	x.Result = w.forModel(ctx, res)
+}
+
+// forModel returns the result of the tool as the conversation contains it: with parts that
+// providers accept, within the tool's limit of bytes, and with the key of the call.
+func (w *work) forModel(ctx context.Context, res llm.ToolResult) llm.ToolResult {
+	x := &w.exec
+	res.Data = bytes.Clone(res.Data) // the tool may change its own
 	if len(res.Parts) == 0 && res.Data != nil {
 		res.Parts = []llm.Part{llm.Text{Text: string(res.Data)}}
 	}
@@ -84,23 +95,65 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 		x.Error = cmp.Or(x.Error, "the tool's data was no JSON and was left out")
 	}
 	res.Parts = w.sendable(ctx, res.Parts)
+
+	// The transcript keeps the arguments of the model, which learns only here what was executed.
 	if d := x.Decision; d != nil && d.Approve && d.Args != nil {
 		changed := "(Not run as you asked: the approver changed the arguments to " +
 			text.Clip(string(d.Args), 1000) + ")\n"
 		res.Parts = slices.Insert(res.Parts, 0, llm.Part(llm.Text{Text: changed}))
 	}
+
 	limit := defaultMaxResult
 	if w.tool != nil && w.tool.MaxResult != 0 {
 		limit = w.tool.MaxResult
 	}
 	res.Parts, res.LeftOut = w.truncated(ctx, res.Parts, limit)
-	res.CallID, res.Key = w.task.Call.ID, w.task.Key
-	x.Result = res
+	res.CallID = w.task.Call.ID
+	res.Key = w.task.Key
+	res.Label = w.resultLabel(&res)
+
+	// A part that states a stranger has no label once it is stored, and would have the result's.
+	if slices.ContainsFunc(res.Parts, statesLabel) {
+		joined, _ := llm.Results(res).Label()
+		res.Label = joined.Shared()
+	}
+	return res
+}
+
+// statesLabel reports whether p, a part of a result, has a label of its own.
+func statesLabel(p llm.Part) bool {
+	switch p := p.(type) {
+	case llm.Text:
+		return p.Label != nil
+	case llm.Media:
+		return p.Label != nil
+	}
+	return false
+}
+
+// resultLabel returns the label of res: its own, or else the tool's. A result that is made of the
+// results of nested calls has the join of the conversation and of these. An error has no author
+// better than a stranger, because it may repeat what the call sent.
+func (w *work) resultLabel(res *llm.ToolResult) *llm.Label {
+	composed := w.inv.composed()
+	switch {
+	case res.IsError && composed != nil:
+		return (&llm.Label{From: composed.From}).Shared()
+	case res.IsError:
+		return nil
+	case composed != nil && res.Label != nil:
+		return composed.Join(*res.Label).Shared()
+	case composed != nil:
+		return composed.Shared()
+	case res.Label == nil && w.tool != nil:
+		return w.tool.Label
+	}
+	return res.Label
 }
 
 // failed records the failure, and returns its result for the model.
 func (w *work) failed(err error) llm.ToolResult {
-	x := &w.x
+	x := &w.exec
 	var (
 		f    *failure
 		ctl  *control
@@ -128,12 +181,17 @@ func (w *work) failed(err error) llm.ToolResult {
 	case errors.As(err, &f):
 		x.Outcome, x.Error, x.Limited = f.outcome, f.Error(), f.limit
 		x.Certainty = f.certainty
+
+		// No attempt was made now: what is known of the call is what was known of the earlier
+		// attempt.
 		if w.task.interrupted() && x.Attempts == w.task.Attempt && f.outcome != OutcomeUnknown {
 			x.Certainty = delivery.Unknown
 			return llm.ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
 		}
 		if f.outcome == OutcomeUnknown {
 			x.Certainty = delivery.Unknown
+
+			// The question has the number of this attempt, because an approval covers one attempt.
 			q := PendingCall{Key: w.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
 			q.Digest = digest(q, w.tool)
 			x.Pending = []PendingCall{q}
@@ -223,7 +281,7 @@ func sentence(c delivery.Certainty) string {
 
 // withCertainty returns the result of a delivery.Error with the words of c.
 func withCertainty(r llm.ToolResult, c delivery.Certainty) llm.ToolResult {
-	before, after := "", ""
+	var before, after string
 	switch c {
 	case delivery.NotSent:
 		before = "Not sent: "

@@ -55,6 +55,7 @@ func (a *Agent) output(m llm.Model, tools []*Tool) (*output, error) {
 		}
 		req := &llm.Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}
 		if !ok || !h.HoldsOutput(req) {
+			// Pure and without a time limit, so that the call needs no goroutine; see isShort.
 			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output,
 				Effect: EffectPure, Timeout: -1,
 				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
@@ -109,6 +110,7 @@ func (r *run) fitting(execs []Execution) bool {
 // askAgain reads the answer of a reply without calls. It reports whether the answer does not fit
 // and the model is asked for a correction.
 func (r *run) askAgain(ctx context.Context, resp *llm.Response) (again bool) {
+	// Recorded last, so that the usage in its event counts the correction.
 	defer r.record(Step{Response: resp})
 	if resp.Finish == llm.FinishReasonError {
 		return r.badCall(resp)
@@ -132,6 +134,8 @@ func (r *run) askAgain(ctx context.Context, resp *llm.Response) (again bool) {
 	}
 
 	words := o.wording(text, faults, err)
+
+	// The answer fits the schema, so that the check alone has something to say.
 	if refused != nil {
 		words = "The answer cannot be used:" + gotype.FaultText(refused) + o.again()
 	}
@@ -146,7 +150,7 @@ func (r *run) askAgain(ctx context.Context, resp *llm.Response) (again bool) {
 	}
 	again = r.sentBack(text, lines)
 	if again {
-		r.res.Messages = append(r.res.Messages, llm.User(words))
+		r.res.Messages = append(r.res.Messages, r.correction(words))
 	}
 	return again
 }
@@ -190,6 +194,10 @@ func (r *run) correct() bool {
 	return true
 }
 
+// correction returns a message of the runtime about the last reply. It repeats words of the reply,
+// so that it has its label.
+func (r *run) correction(text string) llm.Message { return llm.User(text).WithLabel(r.label()) }
+
 // badCall sends a reply back that the provider ended with an error, such as a call that it cannot
 // read, or a call that its rules reject. The text of the reply describes it. The reply after a
 // correction is not sent back.
@@ -202,7 +210,7 @@ func (r *run) badCall(resp *llm.Response) bool {
 	if !r.correct() {
 		return false
 	}
-	r.res.Messages = append(r.res.Messages, llm.User("Your last reply could not be used: it has a call that is not valid. "+
+	r.res.Messages = append(r.res.Messages, r.correction("Your last reply could not be used: it has a call that is not valid. "+
 		"Call one of the offered tools, with arguments that are one JSON object, or answer without a call."))
 	r.emit(Event{Kind: EventNotice, Code: "bad_call", Text: "the provider could not read the reply; the model is asked again: " +
 		text.Clip(resp.Message.Text(), 200)})
@@ -223,20 +231,22 @@ func saysNothing(resp *llm.Response) bool {
 func (r *run) emptyAnswer() bool {
 	if n := len(r.res.Steps); n > 0 {
 		last := r.res.Steps[n-1].Response
-		if last != nil && last.Finish != "" && !last.Message.HasCalls() && saysNothing(last) {
+		isAnswer := last != nil && last.Finish != "" && !last.Message.HasCalls()
+		if isAnswer && saysNothing(last) {
 			return false
 		}
 	}
 	if r.reply.final.limit != "" || !r.correct() {
 		return false
 	}
-	r.res.Messages = append(r.res.Messages, llm.User("Your last reply was empty. Give your answer, or say what is missing."))
+	r.res.Messages = append(r.res.Messages, r.correction("Your last reply was empty. Give your answer, or say what is missing."))
 	r.emit(Event{Kind: EventNotice, Code: "empty_answer", Text: "the answer was empty; the model is asked again"})
 	return true
 }
 
 // unfit stops a run whose answer does not fit after all corrections.
 func (r *run) unfit() (StopReason, error) {
+	r.res.Unfit = r.output.faults
 	return StopFailed, &OutputError{Text: r.output.text, Faults: r.output.faults, Result: r.res}
 }
 
@@ -262,7 +272,8 @@ func (o *output) wording(answer string, faults []schema.Fault, err error) string
 		return fmt.Sprintf("The answer must be JSON that fits the schema, and yours is not valid JSON: %s%s You sent: %s%s",
 			schema.SyntaxText(err), o.schema.Example(". An answer of the right form, with your own values: %s.", "."), text.Clip(answer, 200), again)
 	}
-	return "The answer does not fit its schema:" + schema.Message(faults) + o.schema.Example("\nAn answer of the right form, with your own values: %s", "") + again
+	return "The answer does not fit its schema:" + schema.Message(faults) + o.schema.Example("\nAn answer of "+
+		"the right form, with your own values: %s", "") + again
 }
 
 // faultLines returns the faults that are listed in a text for the model.
@@ -308,17 +319,8 @@ var _ error = (*OutputError)(nil)
 // OutputRunner is a Runner with a schema for its answer, such as an Agent. WithOutput returns a
 // copy whose Result.Output fits schema, in place of an earlier schema.
 //
-// Into uses two more methods of the Runner that WithOutput returns, if it has them. WithCheck is
-// for runs that can ask the model again about an answer which fits the schema and not the Go type.
-// FollowUp is for runs that cannot, and that have an ID of their own.
-//
-//	WithCheck(check func(answer json.RawMessage) error) (Runner, bool)
-//	FollowUp(ctx context.Context, res *Result) (next Runner, stored bool, err error)
-//
-// WithCheck returns false if the run inside cannot check. FollowUp returns the run that continues
-// res with a new message, always the same for a run, and whether that run is stored already; nil
-// means that it has none. A Runner with neither method gets the whole conversation again, with the
-// correction.
+// Into uses two more abilities of the Runner that WithOutput returns, if it has them: CheckedRunner
+// and FollowedRunner. A Runner with neither gets the whole conversation again, with the correction.
 type OutputRunner interface {
 	Runner
 	WithOutput(schema json.RawMessage) Runner
@@ -326,17 +328,23 @@ type OutputRunner interface {
 
 var _ OutputRunner = (*Agent)(nil)
 
-// checkedRunner is the first additional method of an OutputRunner.
-type checkedRunner interface {
+// CheckedRunner is the ability of an OutputRunner to ask the model again about an answer which fits
+// the schema and not the Go type. Agent has it.
+type CheckedRunner interface {
+	// WithCheck returns a copy of the Runner whose answers check must accept too: a refused answer
+	// is sent back to the model. It returns false if the run inside cannot check.
 	WithCheck(check func(answer json.RawMessage) error) (Runner, bool)
 }
 
-// followedRunner is the second one.
-type followedRunner interface {
+// FollowedRunner is the ability of an OutputRunner whose runs have an ID of their own, and cannot
+// check: a correction is the next message. thread.Runner has it.
+type FollowedRunner interface {
+	// FollowUp returns the run that continues res with a new message, always the same for a run,
+	// and whether that run is stored already. A nil next means that it has none.
 	FollowUp(ctx context.Context, res *Result) (next Runner, stored bool, err error)
 }
 
-var _ checkedRunner = (*Agent)(nil)
+var _ CheckedRunner = (*Agent)(nil)
 
 // WithOutput returns a copy of a with Output set to schema, and without OutputCheck.
 func (a *Agent) WithOutput(schema json.RawMessage) Runner {
@@ -373,7 +381,7 @@ func Into[T any](ctx context.Context, r OutputRunner, msgs ...llm.Message) (T, *
 		into = &in
 	}
 	t := typed{of: of, run: r.WithOutput(of.Schema)}
-	if c, ok := t.run.(checkedRunner); ok {
+	if c, ok := t.run.(CheckedRunner); ok {
 		checked, ok := c.WithCheck(of.Fits)
 		if ok {
 			t.run = checked
@@ -429,9 +437,10 @@ func (t *typed) ask(ctx context.Context, msgs []llm.Message) (*Result, error) {
 // correction makes t the run that continues res, and returns its messages. stored reports that the
 // run exists: it has the words of the check as they were then.
 func (t *typed) correction(ctx context.Context, res *Result, wrong error) (msgs []llm.Message, stored bool, err error) {
-	words := llm.User("The answer cannot be used:" + gotype.FaultText(wrong) + answerAgain)
+	text := "The answer cannot be used:" + gotype.FaultText(wrong) + answerAgain
+	words := llm.User(text).WithLabel(labelOf(res.Messages)) // it repeats words of the answer
 	whole := append(slices.Clip(res.Messages), words)
-	f, ok := t.run.(followedRunner)
+	f, ok := t.run.(FollowedRunner)
 	if !ok {
 		return whole, false, nil
 	}

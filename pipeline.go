@@ -46,7 +46,7 @@ func (t Task) Do(ctx context.Context, emit func(Event)) Execution {
 func (w *work) runApart(ctx context.Context, emit func(Event)) *Execution {
 	ended := make(chan *Execution, 1)
 	w.ctx = ctx
-	w.end = func(x *Execution) { ended <- x }
+	w.end = func(_ *work, x *Execution) { ended <- x }
 	go w.execute(emit)
 	select {
 	case x := <-ended:
@@ -71,6 +71,16 @@ func (t *Task) runsHere() bool {
 	return t.scope == nil || t.inWorkflow() || t.Refuse != "" || t.isShort()
 }
 
+// isShort reports whether a goroutine of its own would cost more than most such calls: the call
+// only computes, and has no time limit after which it is abandoned.
+func (t *Task) isShort() bool {
+	if t.earlyCall != nil {
+		return false
+	}
+	tool := t.Tool()
+	return tool == nil || tool.Effect == EffectPure && tool.Timeout <= 0
+}
+
 // inWorkflow reports whether the run is a workflow.
 func (t *Task) inWorkflow() bool { return t.scope != nil && t.scope.engine.Schedule != nil }
 
@@ -93,17 +103,17 @@ func (w *work) execute(emit func(Event)) bool {
 	if !w.state.CompareAndSwap(workRuns, workEnded) {
 		return false
 	}
-	w.end(x)
+	w.end(w, x)
 	return true
 }
 
 // run executes the call.
 func (w *work) run(ctx context.Context, emit func(Event)) *Execution {
-	w.emit, w.x = emit, newExecution(w.task)
+	w.emit, w.exec = emit, newExecution(w.task)
 	res, err := w.checked(ctx)
 	w.complete(ctx, res, err)
-	w.x.Ended = time.Now()
-	return &w.x
+	w.exec.Ended = time.Now()
+	return &w.exec
 }
 
 func newExecution(t *Task) Execution {
@@ -150,33 +160,38 @@ func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 			err = panicked(v)
 		}
 	}()
-	w.x.Call, err = w.validate(ctx, w.task.Call, true)
+	w.exec.Call, err = w.validate(ctx, w.task.Call, true)
 	if err != nil {
 		return res, err
 	}
-	w.inv.Key, w.inv.Agent, w.inv.Call, w.inv.work = w.task.Key, w.task.Agent, w.x.Call, w
+	w.inv.Key, w.inv.Agent, w.inv.Call, w.inv.work = w.task.Key, w.task.Agent, w.exec.Call, w
 	l := &s.layers
-	ctx = context.WithValue(ctx, invocationKey{}, &w.inv)
+	w.with = callContext{ctx, &w.inv}
+	ctx = &w.with
 	if s.remote && s.engine.Conversation != nil {
 		ctx = conversation.With(ctx, s.engine.Conversation)
 	}
 	switch {
 	case l.tool != nil:
-		res, err = l.tool(w.admitted)(ctx, w.x.Call)
+		res, err = l.tool(w.admitted)(ctx, w.exec.Call)
 	case l.approved != nil:
-		res, err = w.admitted(ctx, w.x.Call)
+		res, err = w.admitted(ctx, w.exec.Call)
 	default:
-		return w.admitted(ctx, w.x.Call)
+		return w.admitted(ctx, w.exec.Call)
 	}
-	ended := err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
-	if ended && !ours(err) {
+	if isEndOf(ctx, err) && !ours(err) {
 		// A middleware returned because the run ends.
 		err = notStarted(ctx)
-		if w.x.Attempts > w.task.Attempt {
+		if w.exec.Attempts > w.task.Attempt {
 			err = w.interrupted(ctx, err)
 		}
 	}
 	return res, err
+}
+
+// isEndOf reports whether ctx has ended, and err says so.
+func isEndOf(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
 // ours reports whether err itself states how the call ended.
@@ -212,7 +227,7 @@ func (w *work) validate(ctx context.Context, c llm.ToolCall, repair bool) (llm.T
 		return c, fail(OutcomeInvalid, "%s", refusal)
 	}
 	c.Args = args
-	w.x.Repairs = append(w.x.Repairs, repairs...)
+	w.exec.Repairs = append(w.exec.Repairs, repairs...)
 	return c, nil
 }
 
@@ -239,9 +254,9 @@ func (w *work) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, er
 	case done:
 		return res, err
 	case around != nil:
-		return around(w.approvedCall)(ctx, w.x.Call)
+		return around(w.approvedCall)(ctx, w.exec.Call)
 	}
-	return w.approvedCall(ctx, w.x.Call)
+	return w.approvedCall(ctx, w.exec.Call)
 }
 
 // cleared validates c again if a middleware changed it, makes it the call to execute, and asks
@@ -261,7 +276,7 @@ func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult,
 	c.ID = w.task.Call.ID // a middleware cannot change it
 	w.inv.accepted = true
 	w.inv.Call = c
-	w.x.Call = c
+	w.exec.Call = c
 	res, done, err = w.approved(ctx)
 	if !done && w.held() {
 		return res, true, fail(OutcomePending, "Not run yet: the call before it, %s, waits for an answer.", w.task.HeldBy)
@@ -270,7 +285,7 @@ func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult,
 }
 
 func (w *work) changed(c llm.ToolCall) bool {
-	return c.Name != w.x.Call.Name || !bytes.Equal(c.Args, w.x.Call.Args)
+	return c.Name != w.exec.Call.Name || !bytes.Equal(c.Args, w.exec.Call.Args)
 }
 
 // approvedCall runs an approved call. If a middleware has changed it since, it needs a new
@@ -298,6 +313,15 @@ func (w *work) approvedCall(ctx context.Context, c llm.ToolCall) (llm.ToolResult
 		return llm.ToolResult{}, notStarted(ctx)
 	}
 	return w.attempts(ctx)
+}
+
+// held reports whether the call must not run, because an earlier call has an open question.
+func (w *work) held() bool { return w.task.HeldBy != "" && w.tool.writes() }
+
+// writes reports whether a call may change the world itself.
+func (t *Tool) writes() bool {
+	e := t.Effect.Assumed()
+	return e == EffectWrite || e == EffectIdempotent
 }
 
 // noticeUnstated emits a notice, before the first executed call of a tool whose effect is not

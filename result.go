@@ -22,7 +22,7 @@ type Result struct {
 	Steps []Step `json:"steps,omitzero"`
 	// Usage of this run and of the runs that it resumed.
 	Spent Spent      `json:"spent"`
-	Stop  StopReason `json:"stop"`
+	Stop  StopReason `json:"stop"` // why the run stopped
 	// How the run answered. nil means that it did not, or that the Result was stored before
 	// version 0.1. It is set with StopAnswer and StopFinished, and with StopLimit if there is an
 	// answer all the same.
@@ -31,9 +31,12 @@ type Result struct {
 	Limit LimitName `json:"limit,omitzero"`
 	// The reason as a sentence. "" with StopAnswer.
 	Cause string `json:"cause,omitzero"`
+	// The text of the cause with which the context interrupted the run, with StopCancelled. ""
+	// means that the run was given up (ErrCancelled), or another reason.
+	Interrupted string `json:"interrupted,omitzero"`
 	// The pending calls, in call order.
 	Pending []PendingCall `json:"pending,omitzero"`
-	Values  Values        `json:"values,omitzero"`
+	Values  Values        `json:"values,omitzero"` // of the run, at its end
 	// Messages that were sent to the run and that no request contains (see Steering). Resume does
 	// not send them.
 	Unread []llm.Message `json:"unread,omitzero"`
@@ -42,6 +45,9 @@ type Result struct {
 	Output json.RawMessage `json:"output,omitzero"`
 	// Repairs of the answer that Output needed, such as a removed code fence.
 	Repairs []string `json:"repairs,omitzero"`
+	// Unfit is why the last answer does not fit Agent.Output, with StopFailed: the Faults of the
+	// *OutputError. nil means that the run stopped for another reason.
+	Unfit []string `json:"unfit,omitzero"`
 
 	claimed uint32 // 1 after a Resume has begun to execute the open calls; accessed atomically
 }
@@ -87,8 +93,8 @@ func (r *Result) Text() string {
 // answered returns the answer of the run. nil means none.
 //
 // Results that were stored before version 0.1 have no Answer. For them it is found as it was then:
-// in Output, in the last step, or in the last reply. Only their Cause says whether a limit forced
-// it.
+// in Output, in the last step, or in the last reply. At a limit it counts as forced, since they do
+// not say whether it was: a resumed run then asks the model again.
 func (r *Result) answered() *Answer {
 	if r.Answer != nil {
 		return r.Answer
@@ -98,8 +104,7 @@ func (r *Result) answered() *Answer {
 	switch r.Stop.Class() {
 	case ClassAnswered:
 	case ClassLimited:
-		passed := strings.HasSuffix(r.Cause, " are used up") || strings.HasSuffix(r.Cause, " are spent")
-		forced = !passed
+		forced = true
 	default:
 		return nil
 	}
@@ -119,20 +124,37 @@ func (r *Result) answered() *Answer {
 }
 
 // Err returns nil for StopAnswer and StopFinished, and a *StopError for all other reasons. It is
-// for results that were stored: runs return the same error, and the cause itself if they failed.
+// for results that were stored or that another process sent: runs return the same error, and the
+// cause itself if they failed. In the tree of the error is the *OutputError of an answer that does
+// not fit.
 func (r *Result) Err() error {
 	if r.Stop.Class() == ClassAnswered {
 		return nil
 	}
 	stop := &StopError{Reason: r.Stop, Result: r}
-	if cause, ok := strings.CutPrefix(r.Cause, interruption); ok && r.Stop == StopCancelled {
-		stop.Err = errors.New(cause)
+	switch {
+	case r.Interrupted != "":
+		stop.Err = errors.New(r.Interrupted)
+	case len(r.Unfit) > 0:
+		stop.Err = &OutputError{Text: r.lastAnswer(), Faults: r.Unfit, Result: r}
 	}
 	return stop
 }
 
-// interruption precedes the cause of the context in Result.Cause.
-const interruption = "interrupted: "
+// lastAnswer returns the last answer that the model gave, which may not fit: the arguments of the
+// call with the answer, or else the text of the last reply.
+func (r *Result) lastAnswer() string {
+	i := lastOf(r.Messages, llm.RoleAssistant)
+	if i < 0 {
+		return ""
+	}
+	for _, c := range r.Messages[i].Calls() {
+		if c.Name == answerTool {
+			return string(c.Args)
+		}
+	}
+	return r.Messages[i].Text()
+}
 
 // Calls returns the calls of the last reply that have no result, in call order. With AtLimitReturn
 // the caller executes them.
@@ -147,7 +169,7 @@ func (r *Result) Calls() []llm.ToolCall {
 type Step struct {
 	// Request shares the memory of the conversation. It is nil in a stored Result.
 	Request  *llm.Request  `json:"-"`
-	Response *llm.Response `json:"response,omitzero"`
+	Response *llm.Response `json:"response,omitzero"` // the reply; see Step for nil
 	// Executions of the calls, in call order.
 	Executions []Execution `json:"executions,omitzero"`
 	// Error is the text of the error of a request that failed or was cancelled. Response is then
@@ -168,7 +190,7 @@ type Spent struct {
 	Rounds   int       `json:"rounds"`   // steps whose calls were executed
 	Requests int       `json:"requests"` // requests to models; see above
 	Calls    int       `json:"calls"`    // started calls, with nested calls
-	Usage    llm.Usage `json:"usage"`
+	Usage    llm.Usage `json:"usage"`    // tokens and cost of all requests
 
 	// Answers that did not fit Agent.Output and were sent back.
 	Corrections int `json:"corrections,omitzero"`
@@ -196,6 +218,8 @@ func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, err
 	}
 	r.res.Stop = stop
 	r.res.Answer = r.reply.answer
+
+	// Messages that no request has contained are answered by a run that resumes this Result.
 	r.res.Messages = append(r.res.Messages, r.history.then...)
 	ended := Event{Kind: EventRunEnded, Result: r.res}
 	if err != nil {
@@ -248,6 +272,7 @@ func (r *run) answered(resp *llm.Response) (StopReason, error) {
 	switch {
 	case r.reply.final.limit != "":
 		return r.asked()
+	// The result of the refused call asked the model to answer with what it had.
 	case r.scope.budget.callsRefused().limit != "":
 		r.reply.answer.Forced = true
 		return r.limit(r.scope.budget.callsRefused())
@@ -326,7 +351,8 @@ func (r *run) interrupted(ctx context.Context) (StopReason, error) {
 		r.res.Cause = "the run was cancelled"
 		return StopCancelled, nil
 	default:
-		r.res.Cause = interruption + cause.Error()
+		r.res.Cause = "interrupted: " + cause.Error()
+		r.res.Interrupted = cause.Error()
 		return StopCancelled, cause
 	}
 }

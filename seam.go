@@ -1,7 +1,7 @@
 package pawl
 
-// seam.go: the checks of what an Executor returns and of what a Model yields. llm.Response checks
-// the parts of a reply.
+// seam.go: the calls of an Executor, and the checks of what it returns. llm.Response checks what a
+// Model yields.
 
 import (
 	"context"
@@ -15,9 +15,10 @@ import (
 )
 
 // ExecutorError is the error of a run whose Executor broke its contract: an execution belongs to
-// another call, has another Call.ID than its task, or an unknown outcome; or the Executor panicked,
-// or emitted an event that does not belong to its call. The run stops with StopFailed. A call of a
-// tool with EffectWrite that has no valid execution is pending, because it may have taken effect.
+// another call, has another Call.ID than its task, an unknown outcome, or a question that has no
+// answer; or the Executor panicked, or emitted an event that does not belong to its call. The run
+// stops with StopFailed. A call of a tool with EffectWrite that has no valid execution is pending,
+// because it may have taken effect.
 type ExecutorError struct {
 	Key  llm.Key // of the call
 	Text string  // the fault, and what would be right
@@ -30,10 +31,22 @@ func (e *ExecutorError) Error() string { return fmt.Sprintf("executor: call %s: 
 // one calls DoBy in place of e.Do. nil means Do. An execution with a fault has an *ExecutorError.
 func (t Task) DoBy(ctx context.Context, e Executor, emit func(Event)) Execution {
 	x := t.by(ctx, e, emit)
-	if x.Outcome == OutcomePending && len(x.Pending) == 0 && t.HeldBy == "" && ctx.Err() == nil {
+	if x.Outcome != OutcomePending || len(x.Pending) > 0 {
+		return x
+	}
+
+	waits := t.HeldBy != "" || ctx.Err() != nil // as in settle
+	if !waits || t.hasBegun(&x) {
 		t.ask(&x) // it has a tool: see fault
 	}
 	return x
+}
+
+// hasBegun reports whether x says that this attempt of a write has begun. Such a call does not
+// wait for another one, and is not executed again without a question.
+func (t *Task) hasBegun(x *Execution) bool {
+	tool := t.Tool()
+	return tool != nil && tool.Effect.Assumed() == EffectWrite && x.Attempts > t.Attempt
 }
 
 // by executes the call by e, and checks what e returns. The question of a call with OutcomePending
@@ -92,6 +105,24 @@ func (t *Task) fault(x *Execution) string {
 		return fmt.Sprintf("its execution has the unknown outcome %q", x.Outcome)
 	case !x.Outcome.Settled() && t.Tool() == nil && len(x.Pending) == 0:
 		return fmt.Sprintf("it is %s, and no tool has its name", x.Outcome)
+	case x.Outcome.Settled() && len(x.Pending) > 0:
+		return fmt.Sprintf("its execution is %s and has a question; a call has an outcome or a question", x.Outcome)
+	}
+	return t.questionFault(x)
+}
+
+// questionFault returns what is wrong with the questions of x, an execution of t. Empty means
+// nothing. A question with a fault could not be answered, so that the run would never continue.
+func (t *Task) questionFault(x *Execution) string {
+	for _, q := range x.Pending {
+		switch {
+		case !inOrUnder(q.Key, t.Key):
+			return fmt.Sprintf("its question has the key %q, which is no part of this call", q.Key)
+		case q.Outcome.Settled():
+			return fmt.Sprintf("its question has the outcome %q, want pending or unknown", q.Outcome)
+		case q.Digest == "":
+			return "its question has no digest; leave Pending empty, and the run asks"
+		}
 	}
 	return ""
 }
@@ -112,6 +143,9 @@ func (t *Task) faulty(format string, args ...any) Execution {
 	x.Result.CallID = t.Call.ID
 	x.Result.Key = t.Key
 	x.Ended = x.Started
+
+	// The Executor may have executed it before it broke its contract. The question stays in the
+	// Result, although the run ends.
 	if tool := t.Tool(); tool != nil && tool.Effect.Assumed() == EffectWrite && !tool.Passive {
 		t.ask(&x)
 	}
@@ -122,16 +156,16 @@ func (t *Task) faulty(format string, args ...any) Execution {
 // notExecuted returns the execution of a call that was not sent, or of which no outcome arrived;
 // see Executor.
 func (t *Task) notExecuted(ctx context.Context, err error) Execution {
-	w := &work{task: t, x: newExecution(t), tool: t.Tool()}
+	w := &work{task: t, exec: newExecution(t), tool: t.Tool()}
 	if w.tool != nil && w.tool.Passive {
-		w.x.Outcome = OutcomePending
-		t.ask(&w.x)
-		return w.x
+		w.exec.Outcome = OutcomePending
+		t.ask(&w.exec)
+		return w.exec
 	}
 
-	hadNone := hadNoEffect(err)
+	hadNone := w.tool == nil || hadNoEffect(err) // no tool has its name
 	if !hadNone {
-		w.x.Attempts++ // it may have been started
+		w.exec.Attempts++ // it may have been started
 	}
 	switch {
 	case ctx.Err() != nil && hadNone:
@@ -148,8 +182,8 @@ func (t *Task) notExecuted(ctx context.Context, err error) Execution {
 		err = &failure{outcome: OutcomeError, err: err, certainty: c, text: "No result of the call arrived" + sentence(c)}
 	}
 	w.complete(ctx, llm.ToolResult{}, err)
-	w.x.endNow()
-	return w.x
+	w.exec.endNow()
+	return w.exec
 }
 
 // endNow sets the time of the end.
@@ -159,6 +193,50 @@ func (x *Execution) endNow() { x.Ended = time.Now() }
 func hadNoEffect(err error) bool {
 	var stated *delivery.Error
 	return errors.As(err, &stated) && stated.Certainty.NoEffect()
+}
+
+// workBy executes task i by the Executor, which may end this goroutine, as t.FailNow does. It
+// reports false if the call was abandoned in the meantime.
+func (b *batch) workBy(i int) bool {
+	returned := false
+	defer func() {
+		if !returned {
+			x := b.tasks[i].faulty("it ended the goroutine of the call; return the Execution")
+			b.endBy(i, workEnded, &x, true)
+		}
+	}()
+	x := b.tasks[i].by(b.ctx, b.executor, b.sent[i].emit)
+	returned = true
+	return b.endBy(i, workEnded, &x, false)
+}
+
+// endBy completes task i, a call by the Executor, unless it is complete: its Do may return when the
+// call has just been abandoned. It reports whether it did.
+func (b *batch) endBy(i int, state int32, x *Execution, freed bool) bool {
+	if !b.works[i].state.CompareAndSwap(workRuns, state) {
+		return false
+	}
+	b.sent[i].end()
+	b.done(i, x, freed)
+	return true
+}
+
+// errStuck is the error of a call whose Executor does not return.
+var errStuck = errors.New("its Executor did not return when the context ended, and was abandoned")
+
+// abandonBy abandons task i, a call by the Executor. The Executor may have sent it, if a worker had
+// started it.
+func (b *batch) abandonBy(i int, started bool) {
+	if b.works[i].state.Load() != workRuns {
+		return // it has ended
+	}
+
+	var err error = delivery.NewError(delivery.NotSent, "the run has ended", nil)
+	if started {
+		err = errStuck
+	}
+	x := b.tasks[i].notExecuted(b.ctx, err)
+	b.endBy(i, workAbandoned, &x, started)
 }
 
 // callEvents passes on the events that an Executor emits for one call, until the call has ended.
@@ -196,7 +274,8 @@ func (t *Task) owns(e Event) bool {
 }
 
 // settle completes the executions of a step when all calls have ended: a pending call without a
-// question gets one, unless it waits for an earlier call that has one, or ctx has ended.
+// question gets one, unless it waits for an earlier call that has one, or ctx has ended. A write
+// that has begun gets one in any case.
 func settle(ctx context.Context, tasks []Task, execs []Execution) []Execution {
 	asked := false
 	for i := range tasks {
@@ -207,7 +286,8 @@ func settle(ctx context.Context, tasks []Task, execs []Execution) []Execution {
 
 		waits := asked || t.HeldBy != "" || ctx.Err() != nil
 		switch {
-		case x.Outcome != OutcomePending || len(x.Pending) > 0 || waits:
+		case x.Outcome != OutcomePending || len(x.Pending) > 0:
+		case waits && !t.hasBegun(x):
 		case t.Tool() == nil:
 			*x = t.faulty("it is pending, and no tool has its name")
 		default:
@@ -236,18 +316,4 @@ func (t *Task) ask(x *Execution) {
 		x.Certainty = delivery.Unknown
 	}
 	x.Pending = []PendingCall{q}
-}
-
-// unknownFinish returns an error for a finish reason that is not on the list: a reply that ended
-// for an unknown reason must not count as an answer. An adapter maps it to llm.FinishReasonOther.
-func unknownFinish(f llm.FinishReason) error {
-	switch f {
-	case llm.FinishReasonStop, llm.FinishReasonLength, llm.FinishReasonToolCalls, llm.FinishReasonContentFilter,
-		llm.FinishReasonError, llm.FinishReasonOther:
-		return nil
-	}
-	return &llm.ProviderError{
-		Code:    llm.CodeStream,
-		Message: fmt.Sprintf("the model yielded the unknown finish reason %q", f),
-	}
 }

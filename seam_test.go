@@ -6,7 +6,12 @@ import (
 	"iter"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/delivery"
@@ -212,6 +217,88 @@ func TestExecutorFaultsInside(t *testing.T) {
 	if !errors.As(err, &fault) || res.Stop != pawl.StopFailed {
 		t.Errorf("got %+v, %v", res, err)
 	}
+}
+
+// An Executor does not return when the run is interrupted. Ten seconds later the run ends without
+// it. Each call is completed once, also if Do returns at this moment. A stored outcome stays, a
+// write that was begun becomes a question, and a call that was not begun stays open.
+func TestStuckExecutor(t *testing.T) {
+	const grace = 10 * time.Second
+	for _, late := range []time.Duration{grace, grace + 1, time.Minute} {
+		for _, cause := range []error{errors.New("the process ends"), pawl.ErrCancelled} {
+			synctest.Test(t, func(t *testing.T) {
+				testStuckExecutor(t, late, grace, cause)
+			})
+		}
+	}
+}
+
+func testStuckExecutor(t *testing.T, late, grace time.Duration, cause error) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stored := func(_ context.Context, tasks []pawl.Task) ([]*pawl.Execution, func()) {
+		x := pawl.Execution{Key: tasks[0].Key, Call: tasks[0].Call, Outcome: pawl.OutcomeOK, Result: llm.TextResult("stored")}
+		x.Result.CallID = x.Call.ID
+		all := make([]*pawl.Execution, len(tasks))
+		all[0] = &x
+		return all, func() {}
+	}
+	ctx = pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: &pawl.Engine{Begin: stored}})
+
+	tool := func(name string, effect pawl.Effect) *pawl.Tool {
+		made := says(name, "done")
+		made.Effect = effect
+		return made
+	}
+	var began atomic.Int32
+	agent := &pawl.Agent{
+		Model: script.New(script.Together(script.Call("old", `{}`), script.Call("read", `{}`), script.Call("pay", `{}`),
+			script.Call("send", `{}`), script.Call("none", `{}`)), script.Say("done")),
+		Tools: []pawl.Toolset{tool("old", pawl.EffectWrite), tool("read", pawl.EffectRead), tool("pay", pawl.EffectUnstated),
+			tool("send", pawl.EffectWrite)},
+		Executor: by(func(_ context.Context, c pawl.Task, emit emitter) (pawl.Execution, error) {
+			if began.Add(1) == 3 {
+				cancel(cause)
+			}
+			time.Sleep(late)
+			emit(pawl.Event{Kind: pawl.EventProgress, Run: c.Run, Step: c.Step, Path: c.Key})
+			return pawl.Execution{}, errors.New("no outcome arrived")
+		}),
+		Parallel: pawl.Parallel{Limit: 3},
+	}
+	start := time.Now()
+	completed := map[llm.Key]int{}
+	res, _ := pawl.Collect(agent.Stream(ctx, llm.User("go")), func(e pawl.Event) {
+		switch {
+		case e.Kind == pawl.EventCallCompleted:
+			completed[e.Path]++
+		case e.Kind == pawl.EventProgress && completed[e.Path] > 0:
+			t.Errorf("an event of %s after its end", e.Path)
+		}
+	})
+
+	if took := time.Since(start); took > grace {
+		t.Errorf("the run took %v", took)
+	}
+	want := map[llm.Key]int{"run/1/0": 1, "run/1/1": 1, "run/1/2": 1, "run/1/3": 1, "run/1/4": 1}
+	if diff := cmp.Diff(completed, want); diff != "" {
+		t.Errorf("completed calls (-got +want):\n%s", diff)
+	}
+	if first := res.Steps[0].Executions[0]; first.Result.Text() != "stored" {
+		t.Errorf("the stored outcome is now %+v", first)
+	}
+	pay := res.Steps[0].Executions[2]
+	if pay.Certainty != delivery.Unknown {
+		t.Errorf("the write that was begun: %+v", pay)
+	}
+	asks := len(res.Pending) > 0 && res.Pending[0].Key == "run/1/2" && res.Pending[0].Outcome == pawl.OutcomeUnknown
+	if asks != (cause != pawl.ErrCancelled) {
+		t.Errorf("pending: %+v", res.Pending)
+	}
+	send := res.Steps[0].Executions[3]
+	if late > grace && (send.Attempts > 0 || began.Load() != 3) {
+		t.Errorf("a call began after the end: %+v", send)
+	}
+	time.Sleep(2 * time.Minute) // the Executor returns
 }
 
 // Events that an Executor emits after Do has returned are dropped.

@@ -5,6 +5,7 @@ package pawl
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/text"
@@ -28,7 +29,7 @@ const (
 type stall struct {
 	limit   int    // Limits.LoopThreshold
 	recent  []seen // ring buffer of twice the threshold
-	n       int
+	count   int    // of the calls so far
 	strikes []seen // calls that got a warning
 	failing map[string]failing
 	cause   string // for the end of the run; "" means that it continues
@@ -59,8 +60,8 @@ func (a *seen) canonical() []byte {
 	return a.canon
 }
 
-// see records a completed call. It returns true if it adds a warning to the result.
-func (s *stall) see(x *Execution, step int) (warned bool) {
+// observe records a completed call. It returns true if it adds a warning to the result.
+func (s *stall) observe(x *Execution, step int) (warned bool) {
 	if s.limit < 0 || x.Outcome == OutcomeSkipped || x.Outcome == OutcomeCancelled {
 		return false
 	}
@@ -69,6 +70,8 @@ func (s *stall) see(x *Execution, step int) (warned bool) {
 		limit = stallCount
 	}
 	limit = min(limit, stallMost)
+
+	// Both rules record the call, also if the first one warns.
 	fails := s.fails(x, step)
 	if s.repeated(x, step, limit) {
 		return true
@@ -80,7 +83,8 @@ func (s *stall) see(x *Execution, step int) (warned bool) {
 		s.cause = fmt.Sprintf("calls of %s failed in %d steps, and nothing worked between them", x.Call.Name, fails)
 	}
 	x.Result.Parts = append(x.Result.Parts[:len(x.Result.Parts):len(x.Result.Parts)], llm.Text{Text: fmt.Sprintf(
-		"\n%s has failed %d times now, and nothing worked in between. Do not try another variation: do it in another way, or answer and say what is missing.", x.Call.Name, fails)})
+		"\n%s has failed %d times now, and nothing worked in between. Do not try another variation: do it in "+
+			"another way, or answer and say what is missing.", x.Call.Name, fails)})
 	return true
 }
 
@@ -113,43 +117,13 @@ func (s *stall) repeated(x *Execution, step, limit int) bool {
 			return false // calls of one reply count once
 		}
 	}
-	if len(s.recent) < 2*limit {
-		s.recent = append(s.recent, c)
-	} else {
-		s.recent[s.n%len(s.recent)] = c
-	}
-	s.n++
-	count := 0
-	for i := range s.recent {
-		if s.recent[i].equal(&c) {
-			count++
-		}
-	}
-	if count < limit {
+	if s.remember(&c, limit) < limit {
 		return false
 	}
 	other := s.turnsWith(&c)
-	known := false
-	for i := range s.strikes {
-		k := &s.strikes[i]
-		if !k.equal(&c) {
-			continue
-		}
-		known = true
-		if k.step < step { // calls of one reply count once
-			k.again++
-		}
-		if k.again < limit || s.cause != "" {
-			continue
-		}
-		s.cause = "the model repeats the call of " + c.name + " although its result does not change"
-		if other != nil {
-			s.cause = "the model goes back and forth between calls of " + other.name + " and " + c.name + " although their results do not change"
-		}
-	}
-	if !known {
-		s.strikes = append(s.strikes, c)
-	}
+	s.strike(&c, other, limit)
+
+	// The warning replaces the result, because the model has seen the result before and went on.
 	why := "This call was made before with the same arguments, and its result does not change: "
 	if other != nil {
 		why = "You go back and forth between this call and one of " + other.name + ", with the same arguments, and neither result changes. This one is: "
@@ -160,13 +134,51 @@ func (s *stall) repeated(x *Execution, step, limit int) bool {
 	return true
 }
 
+// remember records c among the last calls, and returns how many of them equal it, c included.
+func (s *stall) remember(c *seen, limit int) (count int) {
+	if len(s.recent) < 2*limit {
+		s.recent = append(s.recent, *c)
+	} else {
+		s.recent[s.count%len(s.recent)] = *c
+	}
+	s.count++
+	for i := range s.recent {
+		if s.recent[i].equal(c) {
+			count++
+		}
+	}
+	return count
+}
+
+// strike records that c gets a warning. It ends the run if c has been repeated too often since its
+// first one. other is the call that alternates with c; nil means none.
+func (s *stall) strike(c, other *seen, limit int) {
+	i := slices.IndexFunc(s.strikes, func(k seen) bool { return k.equal(c) })
+	if i < 0 {
+		s.strikes = append(s.strikes, *c)
+		return
+	}
+
+	k := &s.strikes[i]
+	if k.step < c.step { // calls of one reply count once
+		k.again++
+	}
+	if k.again < limit || s.cause != "" {
+		return
+	}
+	s.cause = "the model repeats the call of " + c.name + " although its result does not change"
+	if other != nil {
+		s.cause = "the model goes back and forth between calls of " + other.name + " and " + c.name + " although their results do not change"
+	}
+}
+
 // turnsWith returns the call that alternates with c, the last call. nil means none.
 func (s *stall) turnsWith(c *seen) *seen {
 	size := len(s.recent)
-	if s.n < 4 || size < 4 {
+	if s.count < 4 || size < 4 {
 		return nil
 	}
-	back := func(n int) *seen { return &s.recent[(s.n-1-n)%size] }
+	back := func(n int) *seen { return &s.recent[(s.count-1-n)%size] }
 	if other := back(1); !other.equal(c) && back(2).equal(c) && back(3).equal(other) {
 		return other
 	}

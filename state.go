@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pawl-go/pawl/internal/slots"
 	"github.com/pawl-go/pawl/llm"
@@ -69,6 +70,8 @@ type history struct {
 	replies int           // number of replies
 	at      int           // index of the last reply with calls
 	turn    int           // index of the last message of the user
+
+	authors authors // of the conversation
 
 	answered bool // a request of this run, or of the run that it resumes, was answered
 }
@@ -135,7 +138,8 @@ func (r *run) view() []llm.Message {
 		r.res.Messages = r.history.sent[1:]
 	}
 	if r.history.sent[0].Role == "" {
-		r.history.sent[0] = llm.System(r.setup.instructions)
+		instructions := llm.Text{Text: r.setup.instructions, Label: r.scope.label.Shared()}
+		r.history.sent[0] = llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{instructions}}
 	}
 	r.history.sent = r.history.sent[:len(msgs)+1]
 	return slices.Clip(r.history.sent)
@@ -182,4 +186,100 @@ func merged(old, changes Values) Values {
 	}
 	maps.Copy(out, changes)
 	return out
+}
+
+// authors is the join of the labels of a conversation, which grows with it.
+//
+// begin is called before its other methods.
+type authors struct {
+	read    int        // messages that label counts
+	label   llm.Label  // the join of their labels
+	changed bool       // label differs from last
+	last    *llm.Label // what add returned, shared by the texts of several replies
+}
+
+// everybody are the readers of a text that nothing private went into.
+var everybody = []string{llm.Everybody}
+
+// label returns the label of what the model writes next.
+func (r *run) label() *llm.Label { return r.history.authors.add(r.res.Messages) }
+
+// labelOf returns the label of what a model writes after msgs.
+// Its replies have the label of its instructions already.
+func labelOf(msgs []llm.Message) *llm.Label {
+	a := new(authors)
+	a.begin(*llm.Operator.Label())
+	return a.add(msgs)
+}
+
+// begin sets the label of the instructions, whose words a text of the model may have.
+func (a *authors) begin(instructions llm.Label) {
+	a.label = llm.Label{By: llm.Typed, Readers: everybody}
+	if instructions.By < llm.Operator {
+		a.label = a.label.Join(instructions)
+	}
+	a.changed = true
+}
+
+// add counts the messages of msgs that are new, and returns the label of a text that a model writes
+// after msgs. Its words may come from each of them, but they are never the operator's.
+func (a *authors) add(msgs []llm.Message) *llm.Label {
+	for ; a.read < len(msgs); a.read++ {
+		m := msgs[a.read]
+		if m.Role == llm.RoleTool && a.read > 0 {
+			a.addResults(msgs[a.read-1], m)
+		} else if l, ok := m.Label(); ok {
+			a.join(l)
+		}
+	}
+
+	if a.changed {
+		a.changed = false
+		a.last = a.label.Shared()
+	}
+	return a.last
+}
+
+// join adds a label. Most labels change nothing.
+func (a *authors) join(l llm.Label) {
+	before := a.label
+	a.label = before.Join(l)
+	more := len(a.label.From) != len(before.From)
+	fewer := len(a.label.Readers) != len(before.Readers)
+	if a.label.By != before.By || more || fewer {
+		a.changed = true
+	}
+}
+
+// addResults adds the results of the calls of reply. A tool is a source, unless its results are
+// trusted.
+func (a *authors) addResults(reply, results llm.Message) {
+	var tools []llm.Source
+	for i, p := range results.Parts {
+		l, _ := llm.Message{Parts: results.Parts[i : i+1]}.Label()
+		a.join(l)
+		if l.By >= llm.Trusted || len(tools) == llm.MaxSources {
+			continue
+		}
+		for _, q := range reply.Parts {
+			c, ok := q.(llm.ToolCall)
+			if !ok || c.ID != p.(llm.ToolResult).CallID {
+				continue
+			}
+			source := llm.Source{Kind: "tool", Name: c.Name}
+			if !slices.Contains(a.label.From, source) && !slices.Contains(tools, source) {
+				tools = append(tools, source)
+			}
+		}
+	}
+	a.addSources(tools)
+}
+
+// addSources adds sources to the label.
+func (a *authors) addSources(sources []llm.Source) {
+	if len(sources) == 0 {
+		return
+	}
+	slices.SortFunc(sources, func(x, y llm.Source) int { return strings.Compare(x.Name, y.Name) })
+	a.join(llm.Label{By: llm.Operator, From: sources, Readers: everybody})
 }

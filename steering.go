@@ -102,7 +102,13 @@ func (r *run) takeMessages(ctx context.Context) bool {
 // steered reports whether a message continues the run after an answer. This counts as a round.
 func (r *run) steered(ctx context.Context, resp *llm.Response) bool {
 	last := r.reply.final.limit != "" || r.exhausted()
-	if resp.Finish.Cut() || last || ctx.Err() != nil || r.output.rejected() || !r.takeMessages(ctx) {
+	unusable := resp.Finish.Cut() || r.output.rejected()
+	if last || unusable || ctx.Err() != nil {
+		return false
+	}
+
+	// Last, because a message that is taken must reach the model.
+	if !r.takeMessages(ctx) {
 		return false
 	}
 	r.res.Spent.Rounds++

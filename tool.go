@@ -80,6 +80,9 @@ type Tool struct {
 	// own repair.
 	Repair  func(args json.RawMessage) (json.RawMessage, error)
 	Address string // the server of the calls, which durable runs compare; "" means none or unknown
+	// Label is the label of results that bring none. An error has no label. nil means that a
+	// stranger may have written the results.
+	Label *llm.Label
 	// Server is the name of the MCP server that has the tool, for rules (mcp:NAME). "" means none.
 	Server string
 	// MaxResult limits the bytes of text in a result. Longer text keeps its head and its tail. 0
@@ -306,7 +309,7 @@ func (t *Tool) Clone() *Tool {
 		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
 		MaxResult: t.MaxResult, Pin: t.Pin, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline,
 		Concurrent: t.Concurrent, Repair: t.Repair, Address: t.Address, Server: t.Server, agent: t.agent,
-		fits: t.fits, StatesSending: t.StatesSending}
+		fits: t.fits, StatesSending: t.StatesSending, Label: t.Label}
 }
 
 // Agent returns the agent of a tool that Agent.Tool returned, and nil for other tools. Do not

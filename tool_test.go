@@ -235,6 +235,8 @@ func TestCloneCopiesEveryField(t *testing.T) {
 			f.SetString("x")
 		case f.Type() == reflect.TypeFor[json.RawMessage]():
 			f.SetBytes([]byte(`{}`))
+		case f.Kind() == reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
 		case f.Kind() == reflect.Func:
 			f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { panic("not called") }))
 		default:

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pawl-go/pawl/internal/advice"
 	"github.com/pawl-go/pawl/internal/panics"
 	"github.com/pawl-go/pawl/internal/slots"
 	"github.com/pawl-go/pawl/llm"
@@ -31,6 +32,10 @@ type Toolsets []Toolset
 func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
 	all := make([]*Tool, 0, len(s))
 	for _, set := range s {
+		if t, ok := set.(*Tool); ok && t != nil {
+			all = append(all, t) // most sets are one tool, which needs no list
+			continue
+		}
 		tools, err := toolsOf(ctx, set)
 		if err != nil {
 			return nil, err
@@ -40,7 +45,7 @@ func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
 	seen := make(map[string]bool, len(all))
 	for _, t := range all {
 		if seen[t.Name] {
-			return nil, fmt.Errorf("two tools are named %q; rename one, or put a Prefix around its toolset", t.Name)
+			return nil, advice.New(fmt.Sprintf("two tools are named %q", t.Name), "rename one, or put a Prefix around its toolset")
 		}
 		seen[t.Name] = true
 	}
@@ -98,6 +103,8 @@ func Prefix(prefix string, set Toolset) Toolset {
 		}
 		mu.Lock()
 		defer mu.Unlock()
+
+		// Only the tools of this list are remembered: a set may make new ones each time.
 		fresh := make(map[*Tool]*Tool, len(tools))
 		out := make([]*Tool, len(tools))
 		for i, t := range tools {
@@ -108,6 +115,7 @@ func Prefix(prefix string, set Toolset) Toolset {
 				run := t.Run
 				name := t.Name
 				if run != nil {
+					// The tool knows itself by its own name.
 					c.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 						call.Name = name
 						return run(ctx, call)

@@ -7,27 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/contents"
 	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
-// resultRead is the name of the tool that reads artifacts.
-const resultRead = "result_read"
-
 //go:embed read.md
 var description string
 
-// Reader is a Toolset with the tool result_read, which reads every result of the conversation:
-// stored ones, which are too large for the model, and those in the transcript, which
-// history.Window puts away. Embed it in an implementation of pawl.Artifacts, or give it to an agent
-// that stores nothing.
+// Reader is a Toolset with the tool result_read, which reads and searches the whole conversation:
+// results that are too large for the model and are stored, and all results, calls and texts in the
+// transcript, which history.Window puts away. Embed it in an implementation of pawl.Artifacts, or
+// give it to an agent that stores nothing.
 type Reader struct{}
 
 var _ pawl.Toolset = Reader{}
@@ -37,7 +34,7 @@ func (Reader) Tools(context.Context) ([]*pawl.Tool, error) { return []*pawl.Tool
 
 // reader makes the tool once, because it has no state of a run.
 var reader = sync.OnceValue(func() *pawl.Tool {
-	t := pawl.Func(resultRead, strings.TrimSpace(description), readResult)
+	t := pawl.Func(contents.ReadTool, strings.TrimSpace(description), readResult)
 	t.Effect = pawl.EffectRead
 	t.MaxResult = -1 // a page is bounded already
 	return t
@@ -52,7 +49,7 @@ const (
 
 // page is the input of result_read.
 type page struct {
-	ID      string `json:"id,omitempty" jsonschema:"such as run/1/0; empty: pattern searches all"`
+	ID      string `json:"id,omitempty" jsonschema:"run/1/0 or index; empty: pattern searches all"`
 	Offset  int    `json:"offset,omitempty" jsonschema:"byte to begin at, from 0"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"bytes at most; default and maximum 16384"`
 	Line    int    `json:"line,omitempty" jsonschema:"line to begin at, from 1, instead of offset"`
@@ -72,19 +69,12 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 		return q.searchAll(ctx, v), nil
 	}
 
-	a, err := v.Artifact(ctx, llm.Key(q.ID))
-	if errors.Is(err, pawl.ErrNotFound) {
-		for _, r := range results(ctx, v) {
-			if r.id == q.ID {
-				a.Text = r.text
-				err = nil
-			}
-		}
-	}
+	a, media, err := q.find(ctx, v)
 	switch {
 	case errors.Is(err, pawl.ErrNotFound):
-		return llm.ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; "+
-			"if it was that, it is kept no longer: call the tool again, and ask for less.", text.Clip(q.ID, 80))), nil
+		return llm.ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0, "+
+			"or find it in the list with the id %s; if it was that, it is kept no longer: call the tool again, and ask for less.",
+			text.Clip(q.ID, 80), contents.Index)), nil
 	case err != nil:
 		return llm.ToolResult{}, pawl.RetryableError(err)
 	}
@@ -96,10 +86,18 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 			q.ID, a.MIME, len(a.Data))), nil
 	case q.Pattern != "":
 		return q.search(content), nil
+	case q.ID == contents.Index && q.Offset == 0 && q.Limit == 0:
+		// An id must not stand on two pages.
+		q.Lines = cmp.Or(q.Lines, pageBytes)
+		return q.lines(content), nil
 	case q.Line > 0 || q.Lines > 0:
 		return q.lines(content), nil
 	}
-	return q.bytes(content), nil
+	result := q.bytes(content)
+	if q.Offset == 0 {
+		result.Parts = append(result.Parts, media...)
+	}
+	return result, nil
 }
 
 // fault says what is wrong with q. Empty means nothing.
@@ -127,60 +125,65 @@ func textOf(a pawl.Artifact) (content string, ok bool) {
 	return content, true
 }
 
-// result is a result of the conversation.
-type result struct {
-	id    string // the key, or the number of the reply and the place
-	text  string
-	cut   bool // the run has cut the text, and may have stored the whole
-	reads bool // of a call of result_read
+// messages returns the conversation of a call.
+func messages(ctx context.Context, v *pawl.Invocation) []llm.Message {
+	if msgs := v.Messages(); len(msgs) > 0 {
+		return msgs
+	}
+	return conversation.Of(ctx) // another process executes the call
 }
 
-func results(ctx context.Context, v *pawl.Invocation) (all []result) {
-	replies := 0
-	var calls []llm.ToolCall
-	msgs := v.Messages()
-	if len(msgs) == 0 { // another process executes the call
-		msgs = conversation.Of(ctx)
+// find returns the text with the id of q, and the media of a result. The error is pawl.ErrNotFound
+// if there is none.
+func (q page) find(ctx context.Context, v *pawl.Invocation) (a pawl.Artifact, media []llm.Part, err error) {
+	msgs := messages(ctx, v)
+	if q.ID == contents.Index {
+		return pawl.Artifact{Text: contents.IndexOf(msgs)}, nil, nil
 	}
-	for _, m := range msgs {
-		if m.Role == llm.RoleAssistant {
-			calls = m.Calls()
-			replies++
+
+	a, err = v.Artifact(ctx, llm.Key(q.ID))
+	if !errors.Is(err, pawl.ErrNotFound) {
+		return a, nil, err
+	}
+	for _, t := range contents.Texts(msgs) {
+		if t.ID != q.ID {
+			continue
 		}
-		for i, p := range m.Parts {
-			if r, ok := p.(llm.ToolResult); ok {
-				reads := func(c llm.ToolCall) bool { return c.ID == r.CallID && c.Name == resultRead }
-				id := cmp.Or(string(r.Key), fmt.Sprintf("%d/%d", replies, i))
-				all = append(all, result{
-					id:    id,
-					text:  r.Text(),
-					cut:   r.LeftOut > 0,
-					reads: slices.ContainsFunc(calls, reads),
-				})
-			}
+		a.Text = t.Text
+		err = nil
+		if t.Result != nil {
+			media = mediaOf(t.Result)
 		}
 	}
-	return all
+	return a, media, err
 }
 
-// searchAll returns the matching lines of all results.
+// mediaOf returns the parts of a result that are media.
+func mediaOf(r *llm.ToolResult) (media []llm.Part) {
+	for _, p := range r.Parts {
+		if _, ok := p.(llm.Media); ok {
+			media = append(media, p)
+		}
+	}
+	return media
+}
+
+// searchAll returns the matching lines of the whole conversation.
 func (q page) searchAll(ctx context.Context, v *pawl.Invocation) llm.ToolResult {
 	re, err := regexp.Compile(q.Pattern)
 	if err != nil || q.Pattern == "" {
-		return llm.ErrorResult("Give the id of a result, or a pattern (a regular expression of RE2) to search all results.")
+		return llm.ErrorResult("Give an id, or a pattern (a regular expression of RE2) to search the whole conversation.")
 	}
 	var b strings.Builder
 	found := 0
-	for _, r := range results(ctx, v) {
-		if r.cut {
-			if a, err := v.Artifact(ctx, llm.Key(r.id)); err == nil && a.Data == nil {
-				r.text = a.Text
+	for _, t := range contents.Texts(messages(ctx, v)) {
+		// The run may have stored the whole of a result that it has cut.
+		if t.Own != "" && t.Result != nil && t.Result.LeftOut > 0 {
+			if a, err := v.Artifact(ctx, llm.Key(t.ID)); err == nil && a.Data == nil {
+				t.Own = a.Text
 			}
 		}
-		if r.reads {
-			continue
-		}
-		if matches(&b, re, r.text, r.id+" line ", 1, pageMatches, &found) > 0 {
+		if matches(&b, re, t.Own, t.ID+" line ", 1, pageMatches, &found) > 0 {
 			return llm.TextResult(fmt.Sprintf("[the first %d lines that match; there are more: give a narrower pattern, or an id]\n%s", found, b.String()))
 		}
 	}
@@ -273,7 +276,8 @@ func (q page) lines(content string) llm.ToolResult {
 	}
 	if last < first { // not even one line fits
 		to = text.RuneBefore(content, at+pageBytes)
-		return llm.TextResult(fmt.Sprintf("[%s: the first %d bytes of line %d, which is longer than a page; continue with offset %d]\n%s", q.ID, to-at, first, to, content[at:to]))
+		return llm.TextResult(fmt.Sprintf("[%s: the first %d bytes of line %d, which is longer than a page; "+
+			"continue with offset %d]\n%s", q.ID, to-at, first, to, content[at:to]))
 	}
 	return llm.TextResult(fmt.Sprintf("[%s: lines %d to %d; %s]\n%s", q.ID, first, last, q.next("line", last+1, to >= len(content)), content[at:to]))
 }
@@ -282,7 +286,8 @@ func (q page) lines(content string) llm.ToolResult {
 func (q page) search(content string) llm.ToolResult {
 	re, err := regexp.Compile(q.Pattern)
 	if err != nil {
-		return llm.ErrorResult(fmt.Sprintf("The pattern cannot be read: %v. It is a regular expression of RE2; write \\ before what is meant literally, as in \\( or \\.", err))
+		return llm.ErrorResult(fmt.Sprintf("The pattern cannot be read: %v. It is a regular expression of RE2; "+
+			"write \\ before what is meant literally, as in \\( or \\.", err))
 	}
 	most := pageMatches
 	if q.Lines > 0 {

@@ -16,6 +16,7 @@ package caller
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 )
 
@@ -69,10 +70,28 @@ func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // LogValue is String, for package slog.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
+// ErrNone is in the tree of an error of a Toolset that has no tools without a caller.
+var ErrNone = errors.New("no caller")
+
 type key struct{}
 
 // With returns a context in which tools act for c.
 func With(ctx context.Context, c Caller) context.Context { return context.WithValue(ctx, key{}, c) }
+
+type outsideKey struct{}
+
+// OutsideRuns returns a context in which there is no run, and therefore no caller. A Toolset whose
+// tools depend on the caller returns in it the tools that it knows without one, and no error: an
+// agent is checked before its runs.
+func OutsideRuns(ctx context.Context) context.Context {
+	return context.WithValue(ctx, outsideKey{}, true)
+}
+
+// IsOutsideRuns reports whether ctx comes from OutsideRuns.
+func IsOutsideRuns(ctx context.Context) bool {
+	isOutside, _ := ctx.Value(outsideKey{}).(bool)
+	return isOutside
+}
 
 // From returns the caller of ctx, or false if there is none.
 func From(ctx context.Context) (Caller, bool) {

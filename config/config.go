@@ -162,6 +162,15 @@ func (f *File) Check(ctx context.Context) error {
 	return all
 }
 
+// Side is the key side of a file.
+type Side struct {
+	// Model answers the requests. Nil means no model: an agent without one, such as a team.
+	Model llm.Model
+
+	// Allow is none, known or any.
+	Allow string
+}
+
 // Built is an agent that is ready to run.
 type Built struct {
 	// Agent runs the agent of the file. It may be changed before its first run.
@@ -174,9 +183,9 @@ type Built struct {
 	// replaces them.
 	Hidden []string
 
-	// Side answers small requests next to the conversation, such as a title. Nil means that the
-	// file names no model for them.
-	Side llm.Model
+	// Side answers requests of chat programs for titles and the like: server.About.Side is
+	// server.Side(built.Side).
+	Side Side
 
 	// Window is the context window of the model in tokens. 0 means that it is unknown.
 	Window int
@@ -204,7 +213,7 @@ func (f *File) Build(ctx context.Context, name string) (*Built, error) {
 		Agent:  built.Agent,
 		Tools:  built.Tools,
 		Hidden: built.Hidden,
-		Side:   built.Side,
+		Side:   Side{Model: built.Side, Allow: a.AllowsSide()},
 		Window: built.Window,
 		Close:  built.Close,
 	}, nil

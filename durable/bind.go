@@ -48,7 +48,7 @@ func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 func (s *session) bindModel(a, b *pawl.Agent, name string) *model {
 	m := &model{session: s, accept: s.engine.AcceptChangedTools, name: name}
 	m.agent = record.Agent{
-		Model:        nameOf(a.Model),
+		Model:        record.NameOf(a.Model),
 		Instructions: b.Instructions,
 		Choice:       b.Choice,
 		Settings:     b.Settings,
@@ -60,6 +60,8 @@ func (s *session) bindModel(a, b *pawl.Agent, name string) *model {
 
 	m.inner, m.pricer = s.core.InnerModel(a)
 	m.holder, _ = llm.As[llm.OutputHolder](m.inner)
+
+	// A middleware without Unwrap hides the ability of the model.
 	if m.holder == nil {
 		m.holder, _ = llm.As[llm.OutputHolder](a.Model)
 	}
@@ -78,12 +80,4 @@ func (s *session) continueLimits(l *pawl.Limits) {
 	if l.Time > 0 && !s.readOnly {
 		l.Time = max(l.Time-s.history.Active(), time.Nanosecond)
 	}
-}
-
-// nameOf returns the name of a model as "provider:name", or "" if it is unknown.
-func nameOf(m llm.Model) string {
-	if named, ok := llm.As[llm.Namer](m); ok {
-		return named.Name()
-	}
-	return ""
 }

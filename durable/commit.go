@@ -43,22 +43,36 @@ func (s *session) record(kind, key string, v any) (store.Record, error) {
 
 // add puts a record into the next commit. The error is why no record can be stored any more.
 func (s *session) add(kind, key string, v any) error {
+	_, err := s.enqueue(kind, key, v)
+	return err
+}
+
+// enqueue is add, and returns the number of added records: see flushTo.
+func (s *session) enqueue(kind, key string, v any) (added int, err error) {
 	r, err := s.record(kind, key, v)
 	if err != nil {
-		return s.fail(err)
+		return 0, s.fail(err)
 	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		return s.err
+		return 0, s.err
 	}
 	s.queue = append(s.queue, r)
 	s.added++
 	if kind == record.KindReply {
+		s.outage = outage{replied: true}
 		s.history.RepliedAt[llm.Key(key)] = r.At
 	}
-	return nil
+	return s.added, nil
+}
+
+// isQueued reports whether one of the first n added records still waits for a commit.
+func (s *session) isQueued(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return n > s.added-len(s.queue)
 }
 
 // commitSoon starts a commit within a short time.
@@ -104,6 +118,7 @@ func (s *session) flushTo(n int, change *store.JournalChange) error {
 		return s.fail(fmt.Errorf("journal: %w", err))
 	}
 
+	// Records are numbered without a gap, so that a larger number means records of others.
 	released := change != nil && change.Release
 	othersWrote := last > s.seen+int64(len(queue))
 	switch {
@@ -128,6 +143,13 @@ func (s *session) takeQueue(n int, all bool) ([]store.Record, error) {
 	}
 	onDisk := s.added - len(s.queue)
 	if onDisk >= n && !all {
+		return nil, nil
+	}
+
+	// The position in a trace is no progress: a process that dies after it has stored nothing else
+	// leaves a lease that has lapsed.
+	isTrace := func(r store.Record) bool { return r.Kind == record.KindTrace }
+	if !all && !slices.ContainsFunc(s.queue, func(r store.Record) bool { return !isTrace(r) }) {
 		return nil, nil
 	}
 
@@ -213,11 +235,13 @@ func (s *session) writeAgain(change *store.JournalChange, queue []store.Record) 
 		return last, err
 	}
 
+	// A record is rejected by its fence alone: the write also succeeds if the lease has expired and
+	// no process has claimed it. The run goes on only with a lease that is valid.
 	ctx, cancel := patient()
 	defer cancel()
 	_, err = s.engine.Journal.RenewJournal(ctx, s.lease, s.engine.clock().Add(s.engine.lease()))
 	if err == nil {
-		s.renewed = began
+		s.setRenewed(began)
 	}
 	return last, err
 }

@@ -62,31 +62,45 @@ func open(t testing.TB) *sqlite.DB {
 	return db
 }
 
-// A step of concurrent calls takes two commits: one before its calls, and one after them. Calls
-// that run in order take at most two each. The end of a run takes one more.
+// The commits of a step: one for reads, together with the reply that made them; two for concurrent
+// writes, before and after them; for writes in order one before each, with the outcome of the write
+// before, and one after the last. No call waits for a clock.
 func TestCommitsPerStep(t *testing.T) {
 	const steps = 20
-	for i, calls := range []int{1, 4, 10, 1, 4, 10} {
-		concurrent, right := i < 3, 2.0
-		if !concurrent {
-			right = float64(2 * calls)
+	for _, row := range []struct {
+		name       string
+		effect     pawl.Effect
+		concurrent bool
+		commits    func(calls int) int
+	}{
+		{name: "reads", effect: pawl.EffectRead, commits: func(int) int { return 1 }},
+		{name: "concurrent writes", effect: pawl.EffectWrite, concurrent: true, commits: func(int) int { return 2 }},
+		{name: "writes in order", effect: pawl.EffectWrite, commits: func(calls int) int { return calls + 1 }},
+	} {
+		for _, calls := range []int{1, 4, 10} {
+			// With a synthetic clock, calls wait for each other as long as necessary, also on a
+			// busy machine.
+			synctest.Test(t, func(t *testing.T) {
+				j := &counting{Journal: new(store.MemoryJournal)}
+				a := stepping(steps, calls)
+				tool := a.Tools[0].(*pawl.Tool)
+				tool.Effect = row.effect
+				tool.Concurrent = row.concurrent
+
+				began := time.Now()
+				_, err := (&durable.Engine{Journal: j}).Runner("r", a).Run(t.Context(), llm.User("go"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				waited := time.Since(began)
+				commits := int(j.commits.Load()) - 1 // without the end of the run
+				t.Logf("%s, %2d calls a step: %d commits in %d steps", row.name, calls, commits, steps)
+				if want := steps * row.commits(calls); commits != want || waited != 0 {
+					t.Errorf("%s, %d calls a step: %d commits after waiting %v, want %d and 0",
+						row.name, calls, commits, waited, want)
+				}
+			})
 		}
-		// With a synthetic clock, calls wait for each other as long as necessary, also on a busy
-		// machine.
-		synctest.Test(t, func(t *testing.T) {
-			j := &counting{Journal: new(store.MemoryJournal)}
-			a := stepping(steps, calls)
-			a.Tools[0].(*pawl.Tool).Concurrent = concurrent
-			if _, err := (&durable.Engine{Journal: j}).Runner("r", a).Run(t.Context(),
-				llm.User("go")); err != nil {
-				t.Fatal(err)
-			}
-			per := float64(j.commits.Load()-1) / steps
-			t.Logf("%2d calls a step: %.2f commits a step", calls, per)
-			if per > right {
-				t.Errorf("%d calls a step, concurrent: %t: %.2f commits a step, %v are right", calls, concurrent, per, right)
-			}
-		})
 	}
 }
 

@@ -43,8 +43,8 @@ func TestDiff(t *testing.T) {
 	var got []string
 	for _, d := range ds {
 		side := "both"
-		if d.A == nil || d.B == nil {
-			side = map[bool]string{true: "b", false: "a"}[d.A == nil]
+		if d.First == nil || d.Second == nil {
+			side = map[bool]string{true: "b", false: "a"}[d.First == nil]
 		}
 		got = append(got, fmt.Sprintf("%s %s %s", d.Key, d.What, side))
 	}

@@ -180,7 +180,7 @@ func TestEnqueue(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", name, stuck, err)
 		}
 		eng := &durable.Engine{Journal: j}
-		if left, err := j.AbandonedRuns(t.Context(), time.Now(), 0); err != nil || len(left) != 1 {
+		if left, err := j.DueRuns(t.Context(), store.DueQuery{Now: time.Now()}); err != nil || len(left) != 1 {
 			t.Errorf("%s: a scan finds %+v, %v", name, left, err)
 		}
 		for e, err := range eng.Runner("r", a).Stream(t.Context()) {

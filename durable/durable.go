@@ -16,7 +16,8 @@
 // The guarantees, which docs/durable.md explains with the effect of each fault:
 //
 //	R1  a stored result is never computed again
-//	R2  a call starts only after its intent and the reply that made it are on disk
+//	R2  a call that may change something starts only after its intent and the reply that
+//	    made it are on disk
 //	R3  after a crash, Read and Pure calls may repeat, Idempotent calls repeat with the
 //	    same key, and Compose calls repeat and find the results of their calls
 //	R4  an interrupted Write is not repeated: its outcome is unknown, and it waits for
@@ -56,10 +57,17 @@ type Engine struct {
 	// Lease is the time without a sign of life after which another process may take over the runs
 	// of this one. 0 means 30 s.
 	Lease time.Duration
+	// Look is the interval at which a run looks for what other processes have written to it, such
+	// as a cancellation. 0 means a third of Lease. A run also looks with each write of its own.
+	Look time.Duration
 	// WaitLease is the time for which Run and Stream wait until the process that has the run
 	// releases it, or until its lease ends: after a crash and a restart, a time of at least Lease.
 	// 0 means that they return ErrLost at once.
 	WaitLease time.Duration
+
+	// Agents are the agents whose runs Recover resumes and Abandoned lists: store.DueQuery.Agents.
+	// Thousands of runs of other agents do not delay theirs. Nil means the runs of all agents.
+	Agents []string
 
 	// AcceptChanges continues runs with the present agent, which the journal records. False means
 	// that a run continues with the agent that it began with: its instructions, choice, settings,
@@ -75,6 +83,17 @@ type Engine struct {
 	// The records, such as the outcomes of calls that have ended, are held in memory meanwhile. 0
 	// means 20 s, a negative number means no repetition.
 	Retry time.Duration
+
+	// Outage is the time for which a run stays open although its model's provider cannot be reached
+	// or answers with a temporary error: a rate limit, an overload, an error of the server or of
+	// the network. The run stops with that error after the model's own quick attempts, and is due
+	// again after a pause (JournalRun.Next), which grows to five minutes: see Summary.Waiting.
+	// After this time it is JournalFailed. 0 means 24 h, and less than 0 means none.
+	Outage time.Duration
+	// Crashes is the number of processes that may die in a row while they execute a run, without a
+	// new record. The run is then JournalFailed with the code "crashed", so that it does not take
+	// down the next process; a person can resume it. 0 means 5, and less than 0 means no limit.
+	Crashes int64
 
 	// Report receives the errors that concern the operation of a run: each failed write or renewal
 	// (store.ErrUnavailable), a lost lease (ErrLost), a changed program (ErrChanged) and clocks

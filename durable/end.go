@@ -3,8 +3,10 @@ package durable
 // end.go: how a session ends, and what lists show of the run then.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -24,7 +26,14 @@ func (s *session) storeEnd(res *pawl.Result, text string) error {
 		return err
 	}
 
-	if err := s.add(record.KindEnd, s.endKey(), s.endOf(res, text)); err != nil {
+	end := s.endOf(res, text)
+	s.mu.Lock()
+	waiting := s.outage.waiting(res, s.history.End, s.engine.clock(), s.engine.Outage)
+	s.mu.Unlock()
+	if waiting != nil {
+		end.Waiting = &record.Waiting{Since: waiting.Since, Tries: waiting.Tries}
+	}
+	if err := s.add(record.KindEnd, s.endKey(), end); err != nil {
 		return err
 	}
 	s.stopHeartbeat() // which would renew a lease that the next write releases
@@ -35,11 +44,17 @@ func (s *session) storeEnd(res *pawl.Result, text string) error {
 		Spent:   res.Spent,
 		Pending: len(res.Pending),
 		Unknown: unknownOf(res.Pending),
+		Waiting: waiting,
 	})
 	if err != nil {
 		return err
 	}
-	err = s.flush(&store.JournalChange{State: stateOf(res, text), Summary: summary, Release: true})
+	change := &store.JournalChange{State: stateOf(res, text), Summary: summary, Release: true}
+	if waiting != nil {
+		change.State = store.JournalOpen
+		change.Next = waiting.Next
+	}
+	err = s.flush(change)
 	s.ended = err == nil
 	return err
 }
@@ -53,16 +68,18 @@ func (s *session) endOf(res *pawl.Result, text string) record.End {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return record.End{
-		Stop:    res.Stop,
-		Limit:   res.Limit,
-		Cause:   res.Cause,
-		Error:   text,
-		Spent:   res.Spent,
-		Pending: res.Pending,
-		Values:  res.Values,
-		Output:  res.Output,
-		Answer:  res.Answer,
-		Failed:  maps.Clone(s.failures),
+		Stop:        res.Stop,
+		Limit:       res.Limit,
+		Cause:       res.Cause,
+		Interrupted: res.Interrupted,
+		Unfit:       res.Unfit,
+		Error:       text,
+		Spent:       res.Spent,
+		Pending:     res.Pending,
+		Values:      res.Values,
+		Output:      res.Output,
+		Answer:      res.Answer,
+		Failed:      maps.Clone(s.failures),
 	}
 }
 
@@ -80,6 +97,8 @@ func (s *session) close() {
 	s.stopHeartbeat()
 	_ = s.flush(nil) // a record that cannot be stored is made again
 	s.endChanged(s.failed())
+
+	// endChanged has stored an end, and released the lease with it.
 	if s.ended {
 		return
 	}
@@ -102,7 +121,8 @@ func (s *session) stopTimer() {
 type Summary struct {
 	// Stop is Result.Stop.
 	Stop pawl.StopReason `json:"stop"`
-	// Code is "changed" for a run that failed with ErrChanged. "" means any other stop.
+	// Code is "changed" for a run that failed with ErrChanged, and "crashed" for a run that failed
+	// with ErrCrashed. "" means any other stop.
 	Code string `json:"code,omitzero"`
 	// Cause is Result.Cause. "" means none.
 	Cause string `json:"cause,omitzero"`
@@ -112,10 +132,15 @@ type Summary struct {
 	Pending int `json:"pending,omitzero"`
 	// Unknown is the number of pending calls whose outcome is unknown.
 	Unknown int `json:"unknown,omitzero"`
+	// Waiting is set while the run waits for the provider of a model. Nil means that it does not.
+	Waiting *Waiting `json:"waiting,omitzero"`
 }
 
-// codeChanged is Summary.Code of a run that failed with ErrChanged.
-const codeChanged = "changed"
+// Values of Summary.Code.
+const (
+	codeChanged = "changed" // the run failed with ErrChanged
+	codeCrashed = "crashed" // the run failed with ErrCrashed
+)
 
 // unknownOf returns the number of calls whose outcome is unknown.
 func unknownOf(all []pawl.PendingCall) (n int) {
@@ -142,4 +167,63 @@ func stateOf(res *pawl.Result, text string) string {
 		}
 	}
 	return store.JournalOver
+}
+
+// failedEnd returns the end of a run that is not continued, and its summary. What it has used is
+// what it had used when it stopped before. code is Summary.Code.
+func failedEnd(h *record.History, code, cause string) (end record.End, summary json.RawMessage, err error) {
+	end = record.End{Stop: pawl.StopFailed, Cause: cause, Error: cause}
+	if h.End != nil {
+		end.Spent = h.End.Spent
+		end.Values = h.End.Values
+	}
+	summary, err = json.Marshal(Summary{
+		Stop:    end.Stop,
+		Code:    code,
+		Cause:   cause,
+		Spent:   end.Spent,
+		Pending: len(h.OpenQuestions()),
+	})
+	return end, summary, err
+}
+
+// defaultCrashes is what Engine.Crashes of 0 means.
+const defaultCrashes = 5
+
+// parkCrashed ends a run as failed if too many processes have died while they executed it. It
+// returns ErrCrashed then, and has released the lease.
+func (e *Engine) parkCrashed(ctx context.Context, l store.Lease, h *record.History) error {
+	limit := cmp.Or(e.Crashes, defaultCrashes)
+	if limit < 0 || l.Lapses < limit {
+		return nil
+	}
+
+	last := h.Records[len(h.Records)-1]
+	cause := fmt.Sprintf("%d processes died in a row while they executed the run, after its record %s; "+
+		"the output of the last one may say why", l.Lapses, last.Key)
+	end, summary, err := failedEnd(h, codeCrashed, cause)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(end)
+	if err != nil {
+		return err
+	}
+
+	r := store.Record{
+		Key:  fmt.Sprintf("%s/%d", record.KindEnd, l.Fence),
+		Kind: record.KindEnd,
+		At:   e.clock(),
+		Body: body,
+	}
+	change := &store.JournalChange{
+		State:   store.JournalFailed,
+		Summary: summary,
+		Release: true,
+		Seen:    int64(len(h.Records)),
+	}
+	_, err = e.Journal.AppendJournal(context.WithoutCancel(ctx), l, change, r)
+	err = errors.Join(fmt.Errorf("run %s: %w: %s", l.Run, ErrCrashed, cause), err)
+	e.report(l.Run, err)
+	return err
 }

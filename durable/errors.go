@@ -19,13 +19,17 @@ var (
 	ErrCorrupt = store.ErrCorrupt
 	// ErrLost is in the tree of an error for a run that another process has taken over.
 	ErrLost = errors.New("another process has the run")
+	// ErrCrashed is in the tree of the error for a run that is not resumed because several
+	// processes died in a row while they executed it: see Engine.Crashes.
+	ErrCrashed = errors.New("the processes that executed the run died")
 	// ErrDrained is the cause with which runs stop after Engine.Drain was closed. The run stays
 	// open, and its lease is released.
 	ErrDrained = errors.New("the process ends")
 	// ErrClock is in the tree of an error that Engine.Report receives when the run is resumed with
 	// records from the future: the clock of this process is more than a second behind the clock of
-	// the process that wrote them. Leases hold by these clocks, so that a process whose clock is
-	// ahead takes over runs that another one still executes. The run continues.
+	// the process that wrote them. Unless the database has a clock of its own, leases hold by these
+	// clocks, so that a process whose clock is ahead takes over runs that another one still
+	// executes. The run continues.
 	ErrClock = errors.New("the clocks of the processes differ")
 )
 

@@ -4,9 +4,9 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -23,13 +23,15 @@ type executor struct {
 
 var _ pawl.Executor = (*executor)(nil)
 
-// Do executes a call that has no stored outcome, and stores its end.
+// Do executes a call that has no stored outcome, and puts its end into the next commit. The call
+// has not ended for the run before session.store returns.
 func (x *executor) Do(ctx context.Context, t pawl.Task, emit func(pawl.Event)) (pawl.Execution, error) {
 	s := x.session
 	step := s.stepOf(t.Key)
 	step.enter()
 	e := s.ready(t).DoBy(ctx, x.inner, emit)
-	return s.callEnded(step, t, e), nil
+	step.ends(t.Key, s.addEnd(step, t, &e))
+	return e, nil
 }
 
 // begin returns the stored outcomes of tasks, and prepares the execution of the others:
@@ -48,6 +50,7 @@ func (s *session) begin(ctx context.Context, tasks []pawl.Task) (stored []*pawl.
 		return stored, func() {}
 	}
 
+	// ReplayEvents shows a run that waits, so that its calls stay pending.
 	if s.eventsOnly {
 		if was := s.history.PendingAt(open); was != nil {
 			for i := range was {
@@ -68,7 +71,7 @@ func (s *session) outcome(t pawl.Task) *pawl.Execution {
 	}
 
 	was := t.Replayed(stored.Call, stored.Execution)
-	if strings.HasPrefix(was.Error, pawl.ErrDiverged.Error()) {
+	if errors.Is(was.Err(), pawl.ErrDiverged) {
 		_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
 	}
 	return &was
@@ -80,7 +83,7 @@ func (s *session) checkStarted(t pawl.Task) {
 	if len(started) == 0 {
 		return
 	}
-	if was := t.Replayed(started[len(started)-1].Asked, pawl.Execution{}); was.Error != "" {
+	if was := t.Replayed(started[len(started)-1].Asked, pawl.Execution{}); errors.Is(was.Err(), pawl.ErrDiverged) {
 		_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
 	}
 }
@@ -138,29 +141,42 @@ func (s *session) repliedAt(t pawl.Task) (at time.Time, known bool) {
 // intend stores the intent of a call, and returns when it is on disk and the lease still belongs to
 // this session: pawl.Engine.Intend.
 func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, tool *pawl.Tool, attempt int) error {
+	if err := s.mayBegin(ctx); err != nil {
+		return err
+	}
 	if err := s.calls.admit(ctx, t.Key); err != nil {
 		return err
+	}
+	step := s.stepOf(t.Key)
+	if step == nil { // a tool that was abandoned wants to send
+		return errOver
+	}
+
+	// A call that only reads may be repeated after a crash, so that an intent would protect
+	// nothing. An approved one has an intent, because it uses the approval up.
+	if onlyReads(tool) && len(t.Decisions) == 0 {
+		step.startsRead(t.Key, tool.Effect)
+		return s.checkLease()
 	}
 
 	body := record.Intent{Asked: t.Call, Call: call, Effect: tool.Effect.Assumed(), Tool: s.digest(tool.Spec())}
 	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
 		body.Key = v.IdempotencyKey()
 	}
-	if err := s.add(record.KindIntent, record.Numbered(t.Key, record.KindIntent, attempt), body); err != nil {
+	n, err := s.enqueue(record.KindIntent, record.Numbered(t.Key, record.KindIntent, attempt), body)
+	if err != nil {
 		return err
 	}
+	step.intends(t.Key)
 
 	// Intents of concurrent calls share a commit.
-	s.mu.Lock()
-	step := s.steps[t.Key]
-	n := s.added
-	s.mu.Unlock()
-	if step != nil {
-		step.intents.arrive(t.Key)
-	}
-
+	step.awaitIntents()
 	if err := s.flushTo(n, nil); err != nil {
 		return err
 	}
+	step.stored()
 	return s.checkLease()
 }
+
+// onlyReads reports whether the calls of a tool may be repeated without an effect.
+func onlyReads(t *pawl.Tool) bool { return t.Effect == pawl.EffectRead || t.Effect == pawl.EffectPure }

@@ -57,7 +57,8 @@ func TestFailedRequestsAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eng := &durable.Engine{Journal: db}
+		// A run that waits for its provider has no end.
+		eng := &durable.Engine{Journal: db, Outage: -1}
 		var res *pawl.Result
 		if r := eng.Runner("r", looking(s.URL)); i == 1 {
 			res, _ = pawl.Collect(r.Stream(t.Context(), llm.User("go")), nil)

@@ -13,11 +13,18 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// heartbeat renews the lease until the session ends, and drains the run.
+// heartbeat renews the lease until the session ends, looks for what others have written, and drains
+// the run.
 func (s *session) heartbeat() {
 	tick := time.NewTicker(s.engine.lease() / 3) // so that two renewals may fail
 	defer tick.Stop()
 	drain := s.engine.Drain
+	var look <-chan time.Time
+	if s.engine.Look > 0 && s.engine.Look < s.engine.lease()/3 {
+		looks := time.NewTicker(s.engine.Look)
+		defer looks.Stop()
+		look = looks.C
+	}
 
 	for {
 		select {
@@ -26,6 +33,9 @@ func (s *session) heartbeat() {
 		case <-drain:
 			drain = nil // it stays closed
 			s.calls.drain()
+			continue
+		case <-look:
+			s.look()
 			continue
 		case <-tick.C:
 		}
@@ -54,24 +64,48 @@ func (s *session) renew() error {
 	if err != nil {
 		return err
 	}
-	s.renewed = now
+	s.setRenewed(now)
 	if head.Records > s.seen {
 		s.readOutside(ctx)
 	}
 	return nil
 }
 
+// look reads what others have written since the last write of the run. An error is no news: the
+// next renewal reports it.
+func (s *session) look() {
+	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease()/3)
+	defer cancel()
+	head, err := s.engine.Journal.JournalRun(ctx, s.lease.Scope, s.id)
+	if err != nil {
+		return
+	}
+
+	s.committing <- struct{}{}
+	defer func() { <-s.committing }()
+	if head.Records > s.seen {
+		s.readOutside(ctx)
+	}
+}
+
 // checkLease returns an error unless the lease certainly still belongs to this session. A call may
 // start only then.
 func (s *session) checkLease() error {
-	s.committing <- struct{}{}
-	defer func() { <-s.committing }()
-
+	s.mu.Lock()
 	age := time.Since(s.renewed)
-	if age < s.engine.lease() {
-		return nil
+	err := s.err
+	s.mu.Unlock()
+	if err != nil || age < s.engine.lease() {
+		return err
 	}
 	return s.fail(fmt.Errorf("%w: the lease was not renewed for %v", ErrLost, age.Round(time.Millisecond)))
+}
+
+// setRenewed records that the lease was renewed by a write that began at a time.
+func (s *session) setRenewed(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.renewed = at
 }
 
 // stopHeartbeat ends the heartbeat and waits for it. It may be called more than once.

@@ -407,7 +407,9 @@ func TestLedgerIsKept(t *testing.T) {
 func TestUnsealedRuns(t *testing.T) {
 	f := writeLedger(t)
 	old := f.changed(t, func(db *sql.DB) error {
-		_, err := db.Exec(`alter table journals drop column seal; alter table records drop column signature; pragma user_version = 3`)
+		_, err := db.Exec(`drop index journals_due; create index journals_open on journals (updated) where state = 'open';
+			alter table journals drop column next; alter table journals drop column lapses;
+			alter table journals drop column seal; alter table records drop column signature; pragma user_version = 3`)
 		return err
 	})
 	ctx := store.WithScope(t.Context(), ledgerScope)

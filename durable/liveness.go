@@ -54,8 +54,8 @@ func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, sin
 		return "", since, nil // it works
 	}
 	since = r.Updated
-	if r.Until.After(since) {
-		since = r.Until // the end of the lease, which is no update
+	if r.DueFrom().After(since) {
+		since = r.DueFrom() // the end of the lease, which is no update, or of a wait
 	}
 
 	switch r.State {

@@ -29,7 +29,7 @@ type model struct {
 
 	// What the previous requests had, since only the difference is compared and stored.
 	tools    offered
-	digester digester
+	digester record.Digester
 	wire     []byte // the previous request as it was sent; nil means not stored
 }
 
@@ -59,7 +59,7 @@ func (m *model) HoldsOutput(req *llm.Request) bool {
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		s := m.session
-		digests := m.digester.digest(req)
+		digests := m.digester.Next(req)
 		stored := s.history.Replies[req.Key]
 		if err := m.compare(ctx, req, stored, digests); err != nil {
 			yield(llm.Delta{}, s.fail(err))
@@ -83,6 +83,11 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			return
 		}
 
+		if err := s.mayBegin(ctx); err != nil {
+			yield(llm.Delta{}, err)
+			return
+		}
+
 		// A commit only if the reply before had no calls: an answer that the model is to correct.
 		if err := s.flush(nil); err != nil {
 			yield(llm.Delta{}, err)
@@ -94,9 +99,9 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 
 // comingReply returns the reply to a request that the provider computes in the background, because
 // an earlier process asked for it. Nil means none, or one for an agent that was changed since.
-func (s *session) comingReply(key llm.Key, digests digests) *record.Background {
+func (s *session) comingReply(key llm.Key, digests record.Digests) *record.Background {
 	b := s.history.Background[key]
-	if b == nil || b.Messages != digests.conversation || b.Request != digests.rest {
+	if b == nil || b.Messages != digests.Conversation || b.Request != digests.Rest {
 		return nil
 	}
 	return b
@@ -104,7 +109,7 @@ func (s *session) comingReply(key llm.Key, digests digests) *record.Background {
 
 // compare returns an error if req is not the request that was made. stored is its reply; nil means
 // that only the tools and the agent can be compared.
-func (m *model) compare(ctx context.Context, req *llm.Request, stored *record.Reply, digests digests) error {
+func (m *model) compare(ctx context.Context, req *llm.Request, stored *record.Reply, digests record.Digests) error {
 	if err := m.compareBytes(ctx, req, stored); err != nil {
 		return err
 	}
@@ -122,9 +127,19 @@ func (m *model) compare(ctx context.Context, req *llm.Request, stored *record.Re
 	return err
 }
 
+// compareDigests returns ErrChanged if the new request is not the request of a stored reply.
+func compareDigests(stored *record.Reply, key llm.Key, is record.Digests) error {
+	what := stored.Difference(is)
+	if what == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: the request %s differs from the recorded request: its %s differ", ErrChanged, key, what)
+}
+
 // ask sends the request and stores the reply. coming is the reply that the provider computes
 // already: it is fetched, or cancelled with the run. Nil means none.
-func (m *model) ask(ctx context.Context, req *llm.Request, coming *record.Background, digests digests, yield yields) {
+func (m *model) ask(ctx context.Context, req *llm.Request, coming *record.Background, digests record.Digests,
+	yield yields) {
 	req = m.requestOf(req, coming)
 	run := ctx
 
@@ -137,7 +152,7 @@ func (m *model) ask(ctx context.Context, req *llm.Request, coming *record.Backgr
 	resp := new(llm.Response)
 	failed := error(nil)
 	defer func() {
-		if resp.Finish == "" {
+		if resp.Err() != nil {
 			m.session.countFailure(run, req.Key, resp, failed, fetchable())
 		}
 	}()
@@ -153,7 +168,10 @@ func (m *model) ask(ctx context.Context, req *llm.Request, coming *record.Backgr
 			known.Store(err == nil)
 		}
 		if err == nil && d.Finish != "" {
-			err = m.store(req, digests, resp, wire, coming)
+			err = resp.Err() // only a reply is stored
+			if err == nil {
+				err = m.store(req, digests, resp, wire, coming)
+			}
 		}
 
 		failed = err
@@ -178,6 +196,7 @@ func (s *session) countFailure(ctx context.Context, key llm.Key, resp *llm.Respo
 		s.failures = map[llm.Key]record.Failure{}
 	}
 	s.failures[key] = s.failures[key].With(f)
+	s.outage.note(ctx, resp, err)
 }
 
 // requestOf returns the request with the name of the run's model, and with the reply that the
@@ -211,10 +230,10 @@ func suspended(ctx context.Context) bool {
 
 // storeBackground stores at once which reply the provider computes: the record with that number for
 // the request.
-func (m *model) storeBackground(req *llm.Request, digests digests, reply llm.Opaque, number int, w *wire) error {
+func (m *model) storeBackground(req *llm.Request, digests record.Digests, reply llm.Opaque, number int, w *wire) error {
 	body := &record.Background{
-		Messages:   digests.conversation,
-		Request:    digests.rest,
+		Messages:   digests.Conversation,
+		Request:    digests.Rest,
 		Background: reply,
 		Number:     number,
 	}
@@ -231,13 +250,14 @@ func (m *model) storeBackground(req *llm.Request, digests digests, reply llm.Opa
 
 // store stores a whole reply before its calls start. coming has the stored form of the request if
 // an earlier process has sent it; nil means that it has not.
-func (m *model) store(req *llm.Request, digests digests, resp *llm.Response, w *wire, coming *record.Background) error {
+func (m *model) store(req *llm.Request, digests record.Digests, resp *llm.Response, w *wire,
+	coming *record.Background) error {
 	body, err := record.NewReply(resp)
 	if err != nil {
 		return m.session.fail(err)
 	}
-	body.Messages = digests.conversation
-	body.Request = digests.rest
+	body.Messages = digests.Conversation
+	body.Request = digests.Rest
 
 	if to, sent, ok := w.first(); ok {
 		body.Sent = record.NewSentRequest(to, m.wire, sent, req.Whole)
@@ -256,6 +276,8 @@ func (m *model) store(req *llm.Request, digests digests, resp *llm.Response, w *
 	if err := m.session.add(record.KindReply, string(req.Key), body); err != nil {
 		return err
 	}
+
+	// An intent takes the reply into its own commit. Calls that only read have no intent.
 	if resp.Message.HasCalls() {
 		m.session.commitSoon()
 	}

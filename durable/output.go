@@ -18,16 +18,11 @@ func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
 	return &c
 }
 
-// checkedRunner is a Runner that checks its answers: see pawl.OutputRunner.
-type checkedRunner interface {
-	WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool)
-}
-
 // WithCheck returns a copy of r whose answers check must accept too, for pawl.Into. It returns
 // false if the runner inside cannot check its answers. A resume repeats the checks of stored
 // answers.
 func (r *Runner) WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool) {
-	inner, ok := r.runner.(checkedRunner)
+	inner, ok := r.runner.(pawl.CheckedRunner)
 	if !ok {
 		return r, false
 	}

@@ -132,8 +132,8 @@ func (e *Engine) Questions(ctx context.Context, id string) (open, answered []paw
 	return open, answered, nil
 }
 
-// Cancel marks a run as cancelled. The process that works on it stops it within a third of
-// Engine.Lease; otherwise it stops when it is resumed. Each open call gets a result that says that
+// Cancel marks a run as cancelled. The process that works on it stops it within Engine.Look;
+// otherwise it stops when it is resumed. Each open call gets a result that says that
 // the run was cancelled. A second Cancel has no effect.
 func (e *Engine) Cancel(ctx context.Context, id string) error {
 	mark := store.Record{Key: record.KindCancel, Kind: record.KindCancel, At: e.clock(), Body: json.RawMessage(`{}`)}
@@ -178,6 +178,8 @@ func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	if b := s.history.Steered[at]; b != nil {
 		return b.Messages
 	}
+
+	// A stored request without a record of messages was sent without any.
 	if s.history.Replies[at] != nil || s.readOnly || s.failed() != nil {
 		return nil
 	}

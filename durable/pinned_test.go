@@ -131,7 +131,8 @@ func TestChangedIsFailed(t *testing.T) {
 				!strings.Contains(sum.Cause, `"integer`) || reported != 1 {
 				t.Errorf("%+v, reported %d times", sum, reported)
 			}
-			if open, err := j.AbandonedRuns(t.Context(), time.Now().Add(time.Hour), 0); err != nil || len(open) > 0 {
+			later := store.DueQuery{Now: time.Now().Add(time.Hour)}
+			if open, err := j.DueRuns(t.Context(), later); err != nil || len(open) > 0 {
 				t.Errorf("%+v, %v", open, err)
 			}
 			b, _ := versioned(&paid, "1", payIn) // the former program

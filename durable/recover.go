@@ -15,9 +15,9 @@ import (
 )
 
 // Recover resumes runs that no process works on: runs of processes that died, and runs that
-// received their answer later. It resumes at most limit runs of all scopes, eight at a time; 0
-// means 100. It returns when each has stopped, temporarily or finally, with the number of resumed
-// runs.
+// received their answer later. It resumes at most limit runs of all scopes and of Agents, eight at
+// a time; 0 means 100. It returns when each has stopped, temporarily or finally, with the number of
+// resumed runs.
 //
 // find returns the Runner of a run. If it returns an error, the run is skipped. The error of
 // Recover joins the errors of single runs. A run that another process has taken over is not an
@@ -85,12 +85,13 @@ func (e *Engine) recoverOne(ctx context.Context, run store.JournalRun,
 // the whole journal of each waiting run.
 const sweepEvery = time.Hour
 
-// Abandoned lists the runs of all scopes that a process should resume, the oldest first: at most
-// limit runs that are open and have no process; 0 means 100. The first call, and one call in each
-// hour, adds the waiting runs without an open question, which earlier versions may have left.
+// Abandoned lists the runs of all scopes that a process should resume: at most limit runs that are
+// due (store.Journal.DueRuns); 0 means 100. Runs of agents that are not in Agents are left out. The
+// first call, and one call in each hour, adds the waiting runs without an open question, which
+// earlier versions may have left.
 func (e *Engine) Abandoned(ctx context.Context, limit int) ([]store.JournalRun, error) {
 	now := e.clock()
-	runs, err := e.Journal.AbandonedRuns(ctx, now, limit)
+	runs, err := e.Journal.DueRuns(ctx, store.DueQuery{Now: now, Agents: e.Agents, Limit: limit})
 	if err != nil || !e.sweeps(now) {
 		return runs, err
 	}

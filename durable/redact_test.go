@@ -90,14 +90,16 @@ func TestRedactedRuns(t *testing.T) {
 	ds, err := journal.Diff(r, f, hide)
 	if err != nil ||
 		!slices.ContainsFunc(ds,
-			func(d journal.Difference) bool { return d.What == "call" && string(d.A) != string(d.B) }) ||
+			func(d journal.Difference) bool { return d.What == "call" && string(d.First) != string(d.Second) }) ||
 		strings.Contains(asJSON(ds), "hunter2") {
 		t.Errorf("the difference shows %s, %v", asJSON(ds), err)
 	}
 	f.Calls[0].Execution.Result, f.Calls[0].Call.Args = r.Calls[0].Execution.Result,
 		json.RawMessage(strings.Replace(secretArgs, "47", "48", 1))
 	if ds, err = journal.Diff(r, f, hide); err != nil ||
-		!slices.ContainsFunc(ds, func(d journal.Difference) bool { return d.Key == "run/1/0" && string(d.A) == string(d.B) }) {
+		!slices.ContainsFunc(ds, func(d journal.Difference) bool {
+			return d.Key == "run/1/0" && string(d.First) == string(d.Second)
+		}) {
 		t.Errorf("a difference in what is hidden: %s, %v", asJSON(ds), err)
 	}
 }

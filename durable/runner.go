@@ -17,7 +17,6 @@ import (
 	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/runerr"
-	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -35,6 +34,10 @@ type Runner struct {
 	// pending calls. It is stored, so that a resume does not need it. The Runner must be an Agent.
 	// Nil means that the run starts with its messages only.
 	From *pawl.Result
+	// Gate is called before each call of a tool, also of a nested one, and before each request to a
+	// model. It returns when they may begin, or the error that ends the run, such as the cause of
+	// ctx. It is called concurrently. Nil means that they begin at once.
+	Gate func(ctx context.Context) error
 
 	engine *Engine
 	runner pawl.Runner
@@ -184,6 +187,7 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 	switch {
 	case errors.Is(err, store.ErrNotFound) && starts:
 		return r.begin(ctx, who, msgs)
+	// A store words the end of ctx in its own way.
 	case err != nil && context.Cause(ctx) != nil:
 		return nil, nil, input{}, interrupted(context.Cause(ctx), msgs)
 	case err != nil:
@@ -195,7 +199,11 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 		return nil, nil, input{}, errors.Join(err, e.release(ctx, l))
 	}
 	e.reportSkew(r.ID, h)
+	if err := e.parkCrashed(ctx, l, h); err != nil {
+		return nil, nil, input{}, err
+	}
 	s, ctx := e.start(ctx, l, h)
+	s.gate = r.Gate
 	return s, ctx, in, nil
 }
 
@@ -223,6 +231,9 @@ func (r *Runner) claim(ctx context.Context, who store.Scope) (store.Lease, error
 		}
 
 		l, err = e.Journal.ClaimJournal(ctx, who, r.ID, newOwner(), e.clock(), e.clock().Add(e.lease()))
+		if head.State != store.JournalOpen {
+			l.Lapses = 0 // a person resumes it
+		}
 		switch {
 		case !errors.Is(err, store.ErrConflict):
 			return l, err
@@ -245,6 +256,7 @@ func interrupted(cause error, msgs []llm.Message) error {
 		return &pawl.StopError{Reason: res.Stop, Result: res}
 	}
 	res.Cause = "interrupted: " + cause.Error()
+	res.Interrupted = cause.Error()
 	return &pawl.StopError{Reason: res.Stop, Result: res, Err: cause}
 }
 
@@ -324,43 +336,43 @@ func (r *Runner) startable(ctx context.Context) error {
 // begin stores the start of the run, and returns its session and input.
 func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message) (*session, context.Context,
 	input, error) {
-	l, in, agent, err := r.create(ctx, who, newOwner(), msgs)
+	l, first, in, err := r.create(ctx, who, newOwner(), msgs)
 	if err != nil {
 		return nil, nil, input{}, err
 	}
-	h, err := r.engine.history(ctx, who, r.ID)
+	h, err := record.Begun(r.ID, first, l.Fence)
 	if err != nil {
 		return nil, nil, input{}, err
 	}
-	in.agent = agent
 	s, ctx := r.engine.start(ctx, l, h)
+	s.gate = r.Gate
 	return s, ctx, in, nil
 }
 
-// create stores the start of the run, with a lease unless owner is empty. agent has the tools that
-// were checked; nil means that the Runner is no Agent.
+// create stores the start of the run, with a lease unless owner is empty. It returns the stored
+// record, and the input with the tools that were checked.
 func (r *Runner) create(ctx context.Context, who store.Scope, owner string, msgs []llm.Message) (l store.Lease,
-	in input, agent *pawl.Agent, err error) {
+	first store.Record, in input, err error) {
 	// A run that cannot start leaves no journal.
 	e := r.engine
 	if a, ok := r.runner.(*pawl.Agent); ok {
-		agent = listed(ctx, a)
-		if err := agent.Check(ctx); err != nil {
-			return l, in, nil, err
+		in.agent = listed(ctx, a)
+		if err := in.agent.Check(ctx); err != nil {
+			return l, first, in, err
 		}
 	}
 
 	begin, err := r.beginning(msgs)
 	if err != nil {
-		return l, in, nil, err
+		return l, first, in, err
 	}
 	in.Input, err = begin.Input()
 	if err != nil {
-		return l, in, nil, err
+		return l, first, in, err
 	}
 	body, err := json.Marshal(begin)
 	if err != nil {
-		return l, in, nil, err
+		return l, first, in, err
 	}
 
 	now := e.clock()
@@ -369,9 +381,9 @@ func (r *Runner) create(ctx context.Context, who store.Scope, owner string, msgs
 		until = now.Add(e.lease())
 	}
 	run := store.JournalRun{ID: r.ID, Agent: begin.Agent, Task: taskOf(in.All()), State: store.JournalOpen}
-	first := store.Record{Key: record.KindBegin, Kind: record.KindBegin, At: now, Body: body}
+	first = store.Record{Key: record.KindBegin, Kind: record.KindBegin, At: now, Body: body}
 	l, err = e.Journal.BeginJournal(ctx, who, run, owner, until, first)
-	return l, in, agent, err
+	return l, first, in, err
 }
 
 // beginning returns the journal form of the start of r.
@@ -419,45 +431,7 @@ func (r *Runner) begunWith(h *record.History, msgs []llm.Message) (bool, error) 
 	if r.From != nil && !bytes.Equal(now.From, h.Begin.From) {
 		return false, fmt.Errorf("run %s was begun from another transcript: %w", r.ID, store.ErrConflict)
 	}
-	return bytes.Equal(now.Messages, h.Begin.Messages) && bytes.Equal(now.From, h.Begin.From), nil
-}
-
-// mostTask is the number of bytes of JournalRun.Task.
-const mostTask = 120
-
-// taskOf returns the start of the user's last text in one line, for lists.
-func taskOf(msgs []llm.Message) string {
-	for _, m := range slices.Backward(msgs) {
-		if m.Role != llm.RoleUser {
-			continue
-		}
-		said := strings.Join(strings.Fields(m.Text()), " ")
-		said = strings.ToValidUTF8(said, "")
-		if len(said) > mostTask {
-			said = text.Clip(said, mostTask-len("…"))
-		}
-		return said
-	}
-	return ""
-}
-
-// listed returns a copy of a with its present tools, so that the check and the run ask each toolset
-// once. A toolset with an error stays in its place, and the check reports it.
-func listed(ctx context.Context, a *pawl.Agent) *pawl.Agent {
-	c := *a
-	c.Tools = slices.Clone(a.Tools)
-	for i, set := range c.Tools {
-		tools, err := pawl.Toolsets{set}.Tools(ctx)
-		if err != nil {
-			continue
-		}
-		all := make(pawl.Toolsets, len(tools))
-		for n, t := range tools {
-			all[n] = t
-		}
-		c.Tools[i] = all
-	}
-	return &c
+	return equalMessages(now.Messages, h.Begin.Messages) && bytes.Equal(now.From, h.Begin.From), nil
 }
 
 // answer stores the answers in msgs to the open calls of an existing run.

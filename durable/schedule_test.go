@@ -166,8 +166,9 @@ func (j oddJournal) ClaimJournal(ctx context.Context, s store.Scope, id, owner s
 	return j.Journal.ClaimJournal(ctx, s, id, owner, now, until)
 }
 
-func (j oddJournal) AbandonedRuns(ctx context.Context, now time.Time, _ int) ([]store.JournalRun, error) {
-	all, err := j.Journal.AbandonedRuns(ctx, now, 1000)
+func (j oddJournal) DueRuns(ctx context.Context, d store.DueQuery) ([]store.JournalRun, error) {
+	d.Limit = 1000
+	all, err := j.Journal.DueRuns(ctx, d)
 	var own []store.JournalRun
 	for _, r := range all {
 		if r.Scope == j.s.who {

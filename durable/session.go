@@ -42,23 +42,26 @@ type session struct {
 
 	// committing holds a value while one goroutine writes. It guards these fields.
 	committing chan struct{}
-	seen       int64     // the number of known records
-	renewed    time.Time // the last renewal of the lease
-	late       bool      // an answer came from outside that the run does not have
-	stopped    bool      // the run had stopped before this session, which has stored no step yet
+	seen       int64 // the number of known records
+	late       bool  // an answer came from outside that the run does not have
+	stopped    bool  // the run had stopped before this session, which has stored no step yet
 
 	// mu guards these fields.
 	mu       sync.Mutex
 	queue    []store.Record             // not on disk yet
 	added    int                        // the number of records that were added
+	renewed  time.Time                  // the last renewal of the lease
 	timer    *time.Timer                // of commitSoon; nil before its first use
 	err      error                      // the reason why no record can be stored any more
 	steps    map[llm.Key]*step          // of the calls that execute
 	failures map[llm.Key]record.Failure // requests of this attempt without a reply
 	digested map[*llm.ToolSpec]string   // the tools so far
 	roots    int                        // agents bound outside of calls
+	outage   outage                     // of the provider
 
 	calls calls // in progress
+
+	gate func(ctx context.Context) error // Runner.Gate; nil means open
 
 	stop  chan struct{}  // closed to end the heartbeat
 	beats sync.WaitGroup // of the heartbeat
@@ -97,7 +100,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *record.History) (*
 	}
 
 	// The loop of the run asks this session for models, executors, intents and messages.
-	s.core = &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Begin: s.begin, Intend: s.intend}
+	s.core = &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Begin: s.begin, Store: s.store, Intend: s.intend}
 	in := &inbox{s, pawl.RunOptionsFrom(ctx).Messages}
 	return s, pawl.WithRunOptions(ctx, pawl.RunOptions{Engine: s.core, Messages: in})
 }
@@ -161,4 +164,12 @@ func (s *session) leavePast() {
 	default:
 		_ = s.fail(errOver)
 	}
+}
+
+// mayBegin returns when a call or a request may begin: see Runner.Gate.
+func (s *session) mayBegin(ctx context.Context) error {
+	if s.gate == nil {
+		return nil
+	}
+	return s.gate(ctx)
 }

@@ -1,171 +1,189 @@
 package durable
 
-// step.go: executes the open calls of a step, and stores their ends.
+// step.go: step, which lets the records of calls that start or end at the same time share a commit.
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/store"
 )
 
-// step is the open calls of one step, or of one Invocation.Do. Calls that start or end at the same
-// time share a commit.
+// gather is the time that a record waits for others in the same commit.
+const gather = 2 * time.Millisecond
+
+// step is the open calls of one step, or of one Invocation.Do. A record waits for the records that
+// are about to be added, and not for a clock:
+//
+//	in parallel:  intents of all ─▶ commit ─▶ ends of all ─▶ commit
+//	in order:     intent 1 ─▶ commit ─▶ end 1, intent 2 ─▶ commit ─▶ end 2 ─▶ commit
+//
+// The clock (gather) limits the wait, since a call may be held up: by a policy, by a slot, by its
+// own work.
 type step struct {
-	ctx     context.Context // of the run
-	intents *gate
+	ctx context.Context // of the run
 
 	mu      sync.Mutex
-	running int           // calls that are executing
-	idle    chan struct{} // closed when no call is executing any more; nil means that nothing waits
+	waits   map[llm.Key]int         // the number of calls that a call waits for
+	then    map[llm.Key][]llm.Key   // the calls that wait for a call
+	coming  map[llm.Key]bool        // calls that have their turn, and have not started yet
+	reads   map[llm.Key]pawl.Effect // of the calls that started without an intent
+	running int                     // calls that execute
+	added   map[llm.Key]int         // the number of added records that have the end of a call
+	came    chan struct{}           // closed when no call is coming; nil means that nothing waits
+	quiet   chan struct{}           // closed when none runs either, or after a commit; as came
 }
 
-// expect makes a step of tasks, and returns the function that removes it.
-func (s *session) expect(ctx context.Context, tasks []pawl.Task) (done func()) {
-	st := &step{ctx: ctx, intents: newGate(tasks)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range tasks {
-		s.steps[t.Key] = st
+// newStep returns the step of tasks. A call that executes no tool, or only other calls, is not
+// awaited.
+func newStep(ctx context.Context, tasks []pawl.Task) *step {
+	st := &step{
+		ctx:    ctx,
+		waits:  map[llm.Key]int{},
+		then:   map[llm.Key][]llm.Key{},
+		coming: map[llm.Key]bool{},
+		reads:  map[llm.Key]pawl.Effect{},
+		added:  map[llm.Key]int{},
 	}
 
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, t := range tasks {
-			delete(s.steps, t.Key)
+	// StopOnBlock holds more calls back than this order. A commit then waits for the whole of
+	// gather.
+	before := pawl.Parallel{}.Order(tasks)
+	for i, t := range tasks {
+		tool := t.Tool()
+		if tool == nil || tool.Effect == pawl.EffectCompose || t.Refuse != "" {
+			continue
+		}
+		if before == nil || len(before[i]) == 0 {
+			st.coming[t.Key] = true
+			continue
+		}
+		st.waits[t.Key] = len(before[i])
+		for _, j := range before[i] {
+			st.then[tasks[j].Key] = append(st.then[tasks[j].Key], t.Key)
 		}
 	}
+	return st
 }
 
-// stepOf returns the step of the call at key.
-func (s *session) stepOf(key llm.Key) *step {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.steps[key]
-}
-
-// enter records that a call is executing.
+// enter records that a call executes.
 func (st *step) enter() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.running++
 }
 
-// leave records that a call is not executing any more. It waits a short time for the ends of the
-// others, which then share a commit with this one.
-func (st *step) leave() {
+// startsRead records that the call at key starts without an intent, because it only reads.
+func (st *step) startsRead(key llm.Key, effect pawl.Effect) {
 	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.reads[key] = effect
+	st.arrive(key)
+}
+
+// readEffect returns the effect of a call that started without an intent. The zero value means that
+// it did not.
+func (st *step) readEffect(key llm.Key) pawl.Effect {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.reads[key]
+}
+
+// intends records that the intent of the call at key is added.
+func (st *step) intends(key llm.Key) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.arrive(key)
+}
+
+// ends records that the end of the call at key is among the first added records of the session. The
+// calls that waited for it have their turn.
+func (st *step) ends(key llm.Key, added int) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	st.running--
-	if st.running == 0 {
-		if st.idle != nil {
-			close(st.idle)
-			st.idle = nil
+	st.added[key] = added
+	for _, next := range st.then[key] {
+		st.waits[next]--
+		if st.waits[next] == 0 {
+			st.coming[next] = true
 		}
-		st.mu.Unlock()
+	}
+	delete(st.then, key)
+	st.arrive(key)
+}
+
+// addedBy returns the number of added records that have the end of the call at key. 0 means that it
+// has no record.
+func (st *step) addedBy(key llm.Key) int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.added[key]
+}
+
+// arrive records that the call at key is not coming any more. st.mu is locked.
+func (st *step) arrive(key llm.Key) {
+	delete(st.coming, key)
+	if len(st.coming) > 0 {
 		return
 	}
-	if st.idle == nil {
-		st.idle = make(chan struct{})
-	}
-	idle := st.idle
-	st.mu.Unlock()
-
-	wait := time.NewTimer(gather)
-	defer wait.Stop()
-	select {
-	case <-idle:
-	case <-wait.C:
+	release(&st.came)
+	if st.running == 0 {
+		release(&st.quiet)
 	}
 }
 
-// callEnded stores the end of the call t, or its pending question, and returns its execution when
-// it is on disk.
-func (s *session) callEnded(st *step, t pawl.Task, x pawl.Execution) pawl.Execution {
-	st.intents.withdraw(t.Key)
-	s.addEnd(st.ctx, t, &x)
-	st.leave()
-	if err := s.flush(nil); err != nil {
-		x = notStored(t, x, err)
-	}
-	s.calls.settle(t.Key)
-	return x
+// stored records that a commit has records of the step.
+func (st *step) stored() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	release(&st.quiet)
 }
 
-// addEnd puts the end of the call t, or its pending question, into the next commit. An error ends
-// the session, so that the commit returns it.
-func (s *session) addEnd(ctx context.Context, t pawl.Task, x *pawl.Execution) {
-	switch {
-	case leftOpen(ctx, x):
-	case x.Outcome.Settled():
-		if err := plain(x); err != nil {
-			_ = s.fail(err)
+// awaitIntents waits for the calls that are coming.
+func (st *step) awaitIntents() {
+	st.await(&st.came, func() bool { return len(st.coming) == 0 })
+}
+
+// awaitEnds waits for the calls that are coming or running, unless the record of the caller is
+// stored meanwhile.
+func (st *step) awaitEnds(isStored func() bool) {
+	st.await(&st.quiet, func() bool { return len(st.coming) == 0 && st.running == 0 || isStored() })
+}
+
+// await waits until isOver, for no longer than gather. *changed is closed when isOver may have
+// changed. isOver is called with st.mu locked.
+func (st *step) await(changed *chan struct{}, isOver func() bool) {
+	var limit <-chan time.Time
+	for {
+		st.mu.Lock()
+		if isOver() {
+			st.mu.Unlock()
+			return
 		}
-		_ = s.add(record.KindOutcome, string(t.Key), record.Outcome{Call: t.Call, Execution: *x})
-	case len(x.Pending) > 0 && x.Pending[0].Key == t.Key:
-		w := x.Pending[0]
-		if s.asks(w) {
-			key := record.Numbered(t.Key, record.KindQuestion, len(s.history.Questions[t.Key])+1)
-			_ = s.add(record.KindQuestion, key, w)
+		if *changed == nil {
+			*changed = make(chan struct{})
+		}
+		change := *changed
+		st.mu.Unlock()
+
+		if limit == nil {
+			limit = time.After(gather)
+		}
+		select {
+		case <-change:
+		case <-limit:
+			return
 		}
 	}
 }
 
-// leftOpen reports whether the call ended without an outcome: the process ends, a record could not
-// be stored, or the agent's Executor broke its contract. Such a call is still open.
-func leftOpen(ctx context.Context, x *pawl.Execution) bool {
-	if x.Outcome != pawl.OutcomeCancelled && x.Outcome.Settled() {
-		return false
+// release closes *c, if anything waits for it.
+func release(c *chan struct{}) {
+	if *c != nil {
+		close(*c)
+		*c = nil
 	}
-	var fault *pawl.ExecutorError
-	if errors.As(x.Err(), &fault) && x.Outcome.Settled() {
-		return true
-	}
-	return ctx.Err() != nil && context.Cause(ctx) != pawl.ErrCancelled
-}
-
-// asks reports whether w is a question that the journal does not have yet.
-func (s *session) asks(w pawl.PendingCall) bool {
-	q := s.history.OpenQuestion(w.Key)
-	if q == nil || q.Waiting.Digest != w.Digest {
-		return true
-	}
-
-	// It is asked again if the call did not use the answer.
-	return q.Answer != nil && len(w.Granted) == 0
-}
-
-// plain converts x to the form that the journal returns, so that the run continues with the same
-// bytes before and after a crash.
-func plain(x *pawl.Execution) error {
-	b, err := json.Marshal(x.Result)
-	if err != nil {
-		return err
-	}
-	x.Result = llm.ToolResult{}
-	return json.Unmarshal(b, &x.Result)
-}
-
-// notStored returns the execution of a call whose records could not be stored. For the run, the
-// call has not ended.
-func notStored(t pawl.Task, x pawl.Execution, err error) pawl.Execution {
-	if errors.Is(err, store.ErrUnavailable) {
-		err = store.ErrUnavailable // the rest of its text is for the operator: Engine.Report
-	}
-
-	x.Outcome = pawl.OutcomeCancelled
-	x.Error = err.Error()
-	x.Result = llm.ErrorResult("Not recorded.")
-	x.Result.CallID = t.Call.ID
-	x.Result.Key = t.Key
-	x.Ends = ""
-	x.Pending = nil
-	x.Values = nil
-	return x
 }

@@ -39,6 +39,7 @@ func (m *model) storeTools(req *llm.Request) error {
 		})
 	}
 
+	// A process that died may have stored some of them.
 	stored := func(t *llm.ToolSpec) bool { return was.Tools[t.Name] != "" || was.Later[t.Name] != "" }
 	later := slices.DeleteFunc(slices.Clone(req.Tools[from:]), stored)
 	if len(later) == 0 {
@@ -118,6 +119,8 @@ func (m *model) compareFirst(run string, was record.Program, req *llm.Request) e
 	if len(b.Names) == 0 || err != nil || m.session.readOnly {
 		return err
 	}
+
+	// Later attempts compare with the accepted program.
 	m.session.history.Accept(b)
 	return m.session.add(record.KindAccept, fmt.Sprintf("%s/accept/%d", run, m.session.lease.Fence), b)
 }
@@ -131,6 +134,7 @@ func (m *model) changedTools(run string, rec record.Program, was, now map[string
 	current := record.ToolsByName(record.OfferSpecs(req.Tools))
 
 	for _, name := range slices.Sorted(maps.Keys(record.Joined(was, now))) {
+		// The digest of a tool does not contain its address.
 		before := recorded[name]
 		is := current[name]
 		moved := before != nil && is != nil && before.Address != is.Address
@@ -173,14 +177,7 @@ func (s *session) digest(spec *llm.ToolSpec) string {
 		return d
 	}
 
-	t := record.ToolOf(spec)
-	d = record.Digest(
-		[]byte(t.Digest(nil)),
-		[]byte(t.Description),
-		t.Output,
-		[]byte(t.Effect.Assumed().String()),
-		fmt.Append(nil, t.Passive),
-	)
+	d = record.ToolDigest(spec)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.digested[spec] = d

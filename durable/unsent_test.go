@@ -26,6 +26,7 @@ import (
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
+	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -269,6 +270,77 @@ func TestUnsentWritesDoNotAsk(t *testing.T) {
 				if asked != c.asks || s.arrived.Load() != wanted {
 					t.Errorf("it is asked about: %v, want %v; it arrived %d times, want %d; %+v",
 						asked, c.asks, s.arrived.Load(), wanted, res)
+				}
+			})
+		}
+	}
+}
+
+// A command that cannot start is executed again after its process was killed between the failure
+// and its record, without a question, and runs once. Control: a command that ran asks, and does not
+// run again. A file that only the system can refuse, when it is to run, asks too.
+func TestCommandsThatDoNotStartDoNotAsk(t *testing.T) {
+	const good = "#!/bin/sh\necho ran >> \"$1\"\n"
+	runners := map[string]outside.Runner{"exec": outside.Exec}
+	if sandbox.Check(sandbox.None) == nil {
+		runners["sandbox"] = outside.Sandboxed(sandbox.Spec{Level: sandbox.None})
+	}
+	for runner, run := range runners {
+		for name, c := range map[string]struct {
+			text string
+			mode os.FileMode // 0 means that there is no file
+			asks bool
+		}{
+			"is not there":      {"", 0, false},
+			"is not executable": {good, 0o644, false},
+			"is no program":     {"\x7fELF that is none", 0o755, true},
+			"runs":              {good, 0o755, true},
+		} {
+			t.Run(runner+", it "+name, func(t *testing.T) {
+				dir := t.TempDir()
+				program := filepath.Join(dir, "act")
+				write := func(text string, mode os.FileMode) {
+					_ = os.Remove(program)
+					if err := os.WriteFile(program, []byte(text), mode); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if c.mode != 0 {
+					write(c.text, c.mode)
+				}
+				defs, err := outside.Parse([]byte("[{command: {name: act, description: d, run: [./act, ran], dir: ., write: [.]}}]"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				tools, err := outside.New(defs, &outside.Options{Dir: dir, Run: run})
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				ctx, crash := context.WithCancel(t.Context())
+				around := func(next func()) {
+					next()
+					crash()
+				}
+				memory := new(store.MemoryJournal)
+				eng := &durable.Engine{Journal: &severed{Journal: memory, ctx: ctx}}
+				if _, err := runtest.Ended(eng.Runner("r", acting("command", tools, around)).Run(ctx, llm.User("go"))); err == nil {
+					t.Fatal("the first process did not crash")
+				}
+
+				write(good, 0o755)
+				after := &durable.Engine{Journal: memory}
+				res, err := runtest.Ended(after.Runner("r", acting("command", tools, nil)).Run(t.Context(), llm.User("go")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ran, _ := os.ReadFile(filepath.Join(dir, "ran"))
+				wanted := 1
+				if name == "is no program" {
+					wanted = 0 // it waits for the answer
+				}
+				if asked := len(res.Pending) > 0; asked != c.asks || strings.Count(string(ran), "ran") != wanted {
+					t.Errorf("it is asked about: %v, want %v; it wrote %q; %+v", asked, c.asks, ran, res)
 				}
 			})
 		}

@@ -67,6 +67,7 @@ func (e *Engine) Verify(ctx context.Context, id string, o *VerifyOptions) (Verif
 		return Verified{}, err
 	}
 
+	// The head was read first, so that a run in progress may have more records by now.
 	n := int64(len(h.Records))
 	changed := n == head.Records && h.Head != head.Head
 	if n < head.Records || changed {

@@ -133,7 +133,12 @@ func Example_approval() {
 }
 
 func Example_limits() {
-	model := script.New(script.Loop(script.Call("search", `{"words":"a"}`)))
+	model := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
+		if req.Choice.Mode == llm.ToolNone { // the last request of the run asks for an answer
+			return script.Say("I found three.")
+		}
+		return script.Call("search", `{"words":"a"}`)
+	})))
 	n := 0
 	search := searchTool(func(context.Context, string, int) ([]string, error) {
 		n++
@@ -156,7 +161,7 @@ func Example_limits() {
 	// end limits
 	fmt.Println(res.Limit, res.Spent.Requests)
 	// Output:
-	// limit: the rounds are used up, and the model went on calling; raise Limits.Rounds and Resume
+	// limit: the rounds are used up; the model was asked to answer; raise Limits.Rounds and Resume
 	// rounds 4
 }
 

@@ -16,7 +16,7 @@ func Example_readme() {
 	type City struct{ Name string }
 	weather := pawl.Func("weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (string, error) { return "rain in " + c.Name, nil })
-	model := script.New( // a scripted model; openai.New("gpt-6.1-terra", nil) is a real one
+	model := script.New( // in place of openai.New("gpt-6.1-terra", nil)
 		script.Call("weather", City{"Oslo"}),
 		script.Say("Yes: it rains."))
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{weather}}

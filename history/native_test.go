@@ -99,7 +99,7 @@ func nativeSummaries(t *testing.T) {
 			}
 			// What is pinned follows the summary, since the provider drops what stands before it.
 			_, after, _ := strings.Cut(s.Body, made[len(made)-1])
-			if strings.Count(after, listed) != 1 || strings.Count(after, "> Survey the mill.") != 1 ||
+			if strings.Count(after, listed) != 1 || strings.Count(after, "> user/0: Survey the mill.") != 1 ||
 				strings.Count(after, "> Oil the wheel first.") != 1 {
 				t.Errorf("%s: what is pinned does not follow the summary once: %.2000s", test.wire, after)
 			}

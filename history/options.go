@@ -19,6 +19,9 @@ const (
 	// edits in turn that did not help, and at 6, when the model is warned. Data has their number
 	// (edits), the number at which the run ends (ends), and warned.
 	NoticeWindowThrash = "window_thrash"
+	// New results repeat what equal calls have read before. A line takes their place if the earlier
+	// result is in sight. Data has the number of repeats in all (repeats) and of new ones (new).
+	NoticeWindowRepeated = "window_repeated"
 	// The state in the transcript does not fit it and is ignored.
 	NoticeWindowMark = "window_mark"
 )
@@ -44,9 +47,11 @@ type WindowOptions struct {
 	Keep int
 	// Stub is the size in bytes up to which a result is never put away. 0 means 400.
 	Stub int
-	// Round is the share of the room that the results of three rounds in turn may have together. A
-	// round after long ones has at least a third of it. Longer results are cut, the largest first,
-	// before they are sent for the first time. 0 means 0.25.
+	// Round is the share of the room that the results of three rounds in turn may have together
+	// when the window is filling. A round after long ones has at least a third of it. Longer
+	// results are cut, the largest first, before they are sent for the first time. Results of a
+	// round stay whole below Low, and if none has more than 0.08 of the room and they fit, or take
+	// at most 0.35 of the room. 0 means 0.25.
 	Round float64
 
 	// Pinned returns text that is repeated when steps are folded, such as a to-do list. It must

@@ -10,12 +10,15 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history/internal/fold"
+	"github.com/pawl-go/pawl/internal/contents"
 	"github.com/pawl-go/pawl/llm"
 )
 
 const (
 	shareStubs = 0.15 // of the room: above it, stubs are folded
 	roundSpan  = 3    // rounds that have WindowOptions.Round together
+	shareWhole = 0.35 // of the room: what an edit can free for the results of a round
+	shareEach  = 0.08 // of the room: a longer result has a share if the window is filling
 	leastGain  = 0.10 // of the room: an edit that frees less waits until it must be
 	nearHigh   = 0.90 // of High: a request above it after an edit is nearly full again
 
@@ -51,7 +54,9 @@ type draft struct {
 // render returns the request in the state m. It stores in the state when result_read is first
 // shown.
 func (p *planner) render(m fold.Mark) draft {
-	if p.hidesReader() && m.Shown == 0 && m.Stubbed+m.CutBytes > 0 {
+	// The tool appears with the first result that is put away. The state remembers it, because a
+	// tool that disappears again would cost the prompt cache.
+	if p.hidesReader() && m.Shown == 0 && p.namesReader(&m) {
 		m.Shown = len(p.rounds.Replies) + 1
 	}
 
@@ -79,13 +84,31 @@ func (p *planner) hidesReader() bool {
 	return p.options.HideReader && p.rounds.HasReader && p.provider == nil
 }
 
+// namesReader reports whether the request in state m names result_read.
+func (p *planner) namesReader(m *fold.Mark) bool {
+	if m.Stubbed+m.CutBytes > 0 {
+		return true
+	}
+	n := len(p.rounds.Replies)
+	if m.Brief() || n == 0 {
+		return false
+	}
+
+	// The run has cut a new result, and stored the whole.
+	results := p.rounds.Results(n - 1)
+	return results != nil && slices.ContainsFunc(results.Parts, func(part llm.Part) bool {
+		result, ok := part.(llm.ToolResult)
+		return ok && result.LeftOut > 0
+	})
+}
+
 // tools returns the tools that are offered in state m.
 func (p *planner) tools(m *fold.Mark) []*llm.ToolSpec {
 	tools := p.rounds.Request.Tools
 	if !p.hidesReader() || m.Shown > 0 {
 		return tools
 	}
-	isReader := func(t *llm.ToolSpec) bool { return t.Name == fold.ReadTool }
+	isReader := func(t *llm.ToolSpec) bool { return t.Name == contents.ReadTool }
 	return slices.DeleteFunc(slices.Clone(tools), isReader)
 }
 
@@ -99,9 +122,11 @@ func (p *planner) next(before fold.Mark) (d draft, notices []*llm.Notice, err er
 	m.Why = ""
 
 	size := p.sizes(&m)
-	m.CutBytes = p.cutBytes(&m, size)
 	p.summary = p.lastSummary(m.Folded)
-	d = p.render(m)
+	d = p.renderCut(m, size)
+	if !m.Brief() {
+		notices = append(notices, p.repeatNotices()...)
+	}
 
 	if p.summary.replaces > m.Folded {
 		adopted := p.adopt(d, size)
@@ -114,6 +139,43 @@ func (p *planner) next(before fold.Mark) (d draft, notices []*llm.Notice, err er
 
 	d, more, err := p.edit(d, size)
 	return d, append(notices, more...), err
+}
+
+// renderCut returns the request in the state m. The new results are cut to their share if the
+// window is filling.
+func (p *planner) renderCut(m fold.Mark, size sizes) draft {
+	m.CutBytes = 0
+	whole := p.render(m)
+	if !m.Brief() && p.fitWhole(whole, size) {
+		return whole
+	}
+
+	m.CutBytes = p.cutBytes(&m, size)
+	if m.CutBytes == 0 {
+		return whole
+	}
+	return p.render(m)
+}
+
+// fitWhole reports whether the new results stay whole in the request d, which has all of them.
+func (p *planner) fitWhole(d draft, size sizes) bool {
+	n := len(p.rounds.Replies)
+	bytes := float64(d.bytes)
+	if n == 0 || bytes <= size.low {
+		return true // nothing is near its end
+	}
+
+	// A long result would fill the window, so that each request after it has another beginning.
+	results := p.rounds.Results(n - 1)
+	if results == nil {
+		return true
+	}
+	for i := range results.Parts {
+		if float64(fold.Weigh(results.Parts[i:i+1])) > shareEach*size.room {
+			return false
+		}
+	}
+	return bytes <= size.high || float64(p.resultBytes(n-1)) <= shareWhole*size.room
 }
 
 // cutBytes returns the bytes that the new results may have in state m. 0 means all. It is what the
@@ -131,6 +193,7 @@ func (p *planner) cutBytes(m *fold.Mark, size sizes) int {
 		rest -= last
 		last = p.resultBytes(i)
 	}
+	// Large results of the rounds before must not leave nothing for the new ones.
 	rest = max(rest, share/roundSpan)
 
 	switch {
@@ -214,13 +277,14 @@ func (p *planner) putAway(m *fold.Mark, bytes int, size sizes, keep int) {
 	n := len(p.rounds.Replies)
 	left := float64(bytes)
 	stubs := p.rounds.StubBytes(m, p.options.Stub)
+	before := *m // the rounds weigh what they have in the request before the edit
 
 	// The last round always stays: the model has not seen its results yet.
 	for ; left > size.low && m.Stubbed < n-1; m.Stubbed++ {
 		if m.Stubbed == n-keep && left <= nearHigh*size.high {
 			break
 		}
-		whole, short := p.rounds.Cost(m.Stubbed, m, p.options.Stub)
+		whole, short := p.rounds.Cost(m.Stubbed, &before, p.options.Stub)
 		left += float64(short - whole)
 		stubs += short
 	}
@@ -332,6 +396,18 @@ func (p *planner) countOf(d draft, used llm.Usage, more int) int {
 		return 0
 	}
 	return tokens
+}
+
+// repeatNotices says that the model reads again what it has read, if new results do.
+func (p *planner) repeatNotices() []*llm.Notice {
+	all, last := p.ledger.CountRepeats(p.rounds)
+	if last == 0 {
+		return nil
+	}
+	n := notice(NoticeWindowRepeated,
+		"%d of the new results repeat earlier results of the same calls; %d did in all", last, all)
+	n.Data = fmt.Appendf(nil, `{"new":%d,"repeats":%d}`, last, all)
+	return []*llm.Notice{n}
 }
 
 // notice returns a notice with the text that format makes.

@@ -42,6 +42,7 @@ func (m *cutModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 
 		r := *req
 		r.Messages = v.Messages
+		// Both are indexes into the messages, some of which are missing in the view.
 		r.Turn = v.Turn
 		r.Edited = v.Edited
 		for d, err := range m.inner.Stream(ctx, &r) {

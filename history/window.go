@@ -17,16 +17,18 @@ import (
 // Window returns the middleware that keeps requests within the context window of the model, also
 // within a turn of hundreds of steps. It measures requests by the provider's usage. When a request
 // passes High, results of old rounds become one line each, with the id by which result_read finds
-// the whole; when these lines are many, old rounds become a record that names every call with an
-// effect. In between, requests only grow at their end, so that prompt caches hit. The message that
-// began the turn, instructions, results of tools with Tool.Pin and the last rounds stay.
+// the whole; when these lines are many, old rounds become a record, which lists each distinct call
+// and text with its id, as far as its share of the room goes. In between, requests only grow at
+// their end, so that prompt caches hit. The message that began the turn, instructions, results of
+// tools with Tool.Pin and the last rounds stay.
 //
 // If the provider refuses a request as too long, a shorter one is sent, and the size is remembered.
 // A run that reads the same results again and again in a window that cannot hold them is warned,
 // and ends with pawl.StopLimit.
 //
 // The transcript stays whole. Give the model the tool result_read (pawl.Agent.Artifacts, or
-// artifact.Reader among the tools), which reads and searches all of it. The state is a small opaque
+// artifact.Reader among the tools), which lists, reads and searches all of it: results, calls with
+// their arguments, and what the model and the user wrote. The state is a small opaque
 // part of the replies, so that a resumed, forked or replayed run sends the same requests.
 func Window(o *WindowOptions) pawl.Middleware {
 	opts := o.withDefaults()
@@ -39,6 +41,7 @@ func Window(o *WindowOptions) pawl.Middleware {
 			return w
 		},
 		Check: func([]*pawl.Tool) error { return opts.check() },
+		Sole:  func([]*pawl.Tool) []string { return []string{"the window of the conversation"} },
 	}
 }
 
@@ -74,6 +77,7 @@ func (w noted) MaxCost(req *llm.Request) (dollars float64, known bool) {
 		one, ok := p.MaxCost(req)
 		dollars += one
 		if !ok {
+			// A bound that leaves out a part of the cost is none.
 			return 0, false
 		}
 	}
@@ -89,6 +93,8 @@ func (w *windowed) planner(req *llm.Request) planner {
 	if m, ok := llm.As[llm.Windower](w.inner); ok {
 		known.stated, known.output = m.Window(req)
 	}
+	// The request's own limit is what the model can write at most. The model's maximum would take
+	// room from the conversation for nothing.
 	known.output = cmp.Or(req.Settings.MaxTokens, known.output)
 
 	provider, onDemand := w.provider(req)

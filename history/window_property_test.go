@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +35,7 @@ type wanted struct {
 	Fails, Media  bool
 	Pinned, Steer bool
 	Long          int // bytes of the arguments
+	Page          int // of a read whose calls and results are equal; 0 means another call
 }
 
 // world is a random conversation with a model that counts, and refuses what is too long.
@@ -82,7 +85,11 @@ func (w *world) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 			args, _ := json.Marshal(map[string]any{"size": c.Size, "fails": c.Fails, "media": c.Media, "steer": c.Steer, "n": len(w.asked),
 				"filler": strings.Repeat("x", c.Long)})
 			name := "work"
-			if c.Pinned {
+			switch {
+			case c.Page > 0:
+				name = "look"
+				args, _ = json.Marshal(map[string]any{"page": c.Page, "size": 900 * c.Page})
+			case c.Pinned:
 				name = "skill"
 			}
 			if !part(llm.ToolCall{ID: fmt.Sprint("c", i), Name: name, Args: args}) {
@@ -128,6 +135,7 @@ func (w *world) tools() []pawl.Toolset {
 	}
 	input := json.RawMessage(`{"type":"object"}`)
 	return []pawl.Toolset{&pawl.Tool{Name: "work", Description: "Works.", Input: input, Run: run},
+		&pawl.Tool{Name: "look", Description: "Looks.", Input: input, Run: run, Effect: pawl.EffectRead},
 		&pawl.Tool{Name: "skill", Description: "Shows a skill.", Input: input, Run: run, Pin: true,
 			Effect: pawl.EffectRead}, artifact.Reader{}}
 }
@@ -168,9 +176,10 @@ func drawOptions(t *rapid.T) *history.WindowOptions {
 }
 
 // In random conversations, with any options, what is sent is valid for every API and has what is
-// pinned; it begins like the request before unless a notice reports an edit; it never has a mark;
-// and it depends on the transcript alone: the same requests, read from JSON and given to another
-// process, are sent in the same way.
+// pinned; it begins like the request before unless a notice reports an edit; it never has a mark; a
+// line in place of a repeated result names a result that is there as a whole; and the request
+// depends on the transcript alone: the same requests, read from JSON and given to another process,
+// are sent in the same way.
 func TestWindowProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawOptions(t)
@@ -178,7 +187,8 @@ func TestWindowProperties(t *testing.T) {
 			return wanted{Size: rapid.SampledFrom([]int{0, 100, 1_500, 6_000}).Draw(t, "size"),
 				Fails: rapid.IntRange(0, 5).Draw(t, "fails") == 0,
 				Media: rapid.IntRange(0, 9).Draw(t, "media") == 0, Pinned: rapid.IntRange(0, 9).Draw(t, "pinned") == 0,
-				Steer: rapid.IntRange(0, 9).Draw(t, "steer") == 0, Long: rapid.SampledFrom([]int{0, 0, 0, 3_000}).Draw(t, "long")}
+				Steer: rapid.IntRange(0, 9).Draw(t, "steer") == 0, Long: rapid.SampledFrom([]int{0, 0, 0, 3_000}).Draw(t, "long"),
+				Page: rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "page")}
 		})
 		w := &world{turns: rapid.SliceOfN(rapid.SliceOfN(rapid.SliceOfN(call, 1, 3), 0, 10), 1, 3).Draw(t, "turns"),
 			blind: rapid.IntRange(0, 4).Draw(t, "blind") == 0, cjk: rapid.Bool().Draw(t, "cjk"),
@@ -232,6 +242,9 @@ func check(t *rapid.T, w *world, o *history.WindowOptions, task string) {
 			if m := sent.Messages[sent.Turn]; sent.Turn > 0 && m.Role != llm.RoleUser {
 				t.Fatalf("request %d: the turn begins at %d, a message of %s", n, sent.Turn, m.Role)
 			}
+			if id := repeatsPutAway(sent.Messages); id != "" {
+				t.Fatalf("request %d has a line in place of a repeat of %s, which it has not as a whole: %s", n, id, text)
+			}
 			unedited := k == 0 && a.edits == 0 && len(a.sent) == 1
 			if unedited && !strings.HasPrefix(text, strings.TrimSuffix(beforeForm, "]")) {
 				if i := differs(sent.Messages, before); i >= 0 {
@@ -266,6 +279,31 @@ func check(t *rapid.T, w *world, o *history.WindowOptions, task string) {
 			}
 		}
 	}
+}
+
+var repeatLine = regexp.MustCompile(`^\[The same (\d+) bytes as the result (\S+) of the same call`)
+
+// repeatsPutAway returns the id of a result that a line stands for and that msgs have not as a
+// whole. Empty means none.
+func repeatsPutAway(msgs []llm.Message) string {
+	whole := map[string]int{} // the bytes of the results, by id
+	for _, m := range msgs {
+		for _, p := range m.Parts {
+			r, ok := p.(llm.ToolResult)
+			if !ok {
+				continue
+			}
+			whole[string(r.Key)] = len(r.Text())
+			line := repeatLine.FindStringSubmatch(r.Text())
+			if line == nil {
+				continue
+			}
+			if size, _ := strconv.Atoi(line[1]); whole[line[2]] < size {
+				return line[2]
+			}
+		}
+	}
+	return ""
 }
 
 // differs returns the index of the first message of before with which msgs do not begin, or -1.

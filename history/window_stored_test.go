@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -75,8 +76,23 @@ func storedTools() []pawl.Toolset {
 		&pawl.Tool{Name: "work", Description: "Works.", Input: input, Run: run},
 		&pawl.Tool{Name: "read", Description: "Reads.", Input: input, Run: run, Effect: pawl.EffectRead},
 		&pawl.Tool{Name: "guide", Description: "Shows a guide.", Input: input, Run: run, Effect: pawl.EffectRead, Pin: true},
-		artifact.Reader{},
+		storedReader(),
 	}
+}
+
+// storedReader returns result_read with the description of that time, whose size counts.
+func storedReader() *pawl.Tool {
+	const description = `Reads a result of an earlier call again, or what was left out of it. A result that is too long is cut in the middle, and old results are put away; there stands the id under which the whole is found.
+
+Read on with offset (in bytes), page by page: each page ends with the offset of the next. Or ask for lines with line and lines. Or look for something with pattern, a regular expression (RE2): the lines that match come with their numbers, and then line and lines show what stands around them. A pattern without an id searches all results; each line comes with the id of its result.
+
+Look for what you need instead of reading all of it.`
+	tools, _ := artifact.Reader{}.Tools(context.Background())
+	now := tools[0]
+	reader := &pawl.Tool{Name: now.Name, Description: description, Effect: now.Effect, Run: now.Run}
+	reader.MaxResult = now.MaxResult
+	reader.Input = bytes.Replace(now.Input, []byte("run/1/0 or index;"), []byte("such as run/1/0;"), 1)
+	return reader
 }
 
 // sentBy returns what Window sends of a request.

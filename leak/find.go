@@ -102,6 +102,8 @@ func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []
 		}
 	}
 
+	// A reply that is nothing but JSON needs no mark. Within a text, JSON without a mark is more
+	// often data or an example.
 	var words strings.Builder
 	pos := 0
 	for pos < len(text) {
@@ -117,6 +119,8 @@ func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []
 			n, found = marked(text[i:], marks[at], tools)
 		}
 		if found == nil {
+			// A mark without a call of an offered tool stays text. The search resumes after its
+			// first character, since another mark may be in it.
 			_, size := utf8.DecodeRuneInString(text[i:])
 			words.WriteString(text[pos : i+size])
 			pos = i + size
@@ -161,6 +165,7 @@ func marked(s string, m mark, tools []*llm.ToolSpec) (n int, calls []llm.ToolCal
 	n = len(s) - len(body) + end + size
 	content := body[:end]
 	switch m.open {
+	// The name of the tool is behind these marks, so that the reader of the content needs them.
 	case "<function=", "<invoke name=", "functools[", "<|channel|>commentary to=", "<｜tool▁call▁begin｜>":
 		content = s[:len(m.open)] + content
 	}
@@ -217,6 +222,8 @@ func jsonCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 		if fixed[0] == '[' && json.Unmarshal(fixed, &list) != nil || len(list) == 0 {
 			return nil
 		}
+		// One object that is no call makes all of it text: such a text is data that resembles
+		// calls.
 		for _, raw := range list {
 			c := jsonCall(raw, tools)
 			if c == nil {
@@ -235,6 +242,7 @@ func jsonCall(raw json.RawMessage, tools []*llm.ToolSpec) *llm.ToolCall {
 	if json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
+	// The form of the API: {"id", "type", "function": {"name", "arguments"}}.
 	if f, ok := fields["function"]; ok && len(f) > 0 && f[0] == '{' {
 		return jsonCall(f, tools)
 	}
@@ -250,14 +258,17 @@ func jsonCall(raw json.RawMessage, tools []*llm.ToolSpec) *llm.ToolCall {
 		case "arguments", "parameters", "args", "input":
 			args = v
 		case "id", "type", "tool_call_id", "index":
+		// An object with any other field is data, such as a list of people.
 		default:
 			return nil
 		}
 	}
+	// A name alone is no call: many objects have one.
 	if args == nil {
 		return nil
 	}
 
+	// Models copy the API's form, in which arguments are a string.
 	var text string
 	if json.Unmarshal(args, &text) == nil {
 		args = json.RawMessage(text)
@@ -274,6 +285,7 @@ func callOf(name string, args []byte, tools []*llm.ToolSpec) *llm.ToolCall {
 	if args[0] != '{' || !json.Valid(args) {
 		return nil
 	}
+	// gpt-oss puts its tools into the namespace functions.
 	for _, n := range []string{name, strings.TrimPrefix(name, "functions.")} {
 		for _, t := range tools {
 			if t.Name == n {
@@ -295,6 +307,7 @@ func blockCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 				keys = append(keys, p[1])
 				values = append(values, p[3])
 			}
+			// Content that is neither JSON nor parameters is a text about the mark.
 			if len(keys) == 0 && len(args) > 0 {
 				return nil
 			}
@@ -343,6 +356,8 @@ func object(tool string, keys, values []string, tools []*llm.ToolSpec) []byte {
 	}
 	args := map[string]json.RawMessage{}
 	for i, k := range keys {
+		// Parameters are written between tags: a line break on each side belongs to the tags, and <
+		// is often escaped.
 		v := html.UnescapeString(strings.TrimSuffix(strings.TrimPrefix(values[i], "\n"), "\n"))
 		if schema.Properties[k].Type != "string" && json.Valid([]byte(v)) {
 			args[k] = json.RawMessage(v)
@@ -398,6 +413,8 @@ func pythonCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 		if n == 0 {
 			return nil
 		}
+		// Positional arguments have no names, and the order of a schema's properties means nothing.
+		// So they are no call.
 		args, ok := keywords(s[m[1] : m[1]-2+n])
 		c := callOf(s[m[2]:m[3]], args, tools)
 		if !ok || c == nil {
@@ -431,6 +448,8 @@ func keywords(s string) ([]byte, bool) {
 		s = strings.TrimPrefix(s[m[1]+end:], ",")
 	}
 	b.WriteByte('}')
+	// The repair reads what Python writes and JSON does not: True, None, and quotes of the other
+	// kind.
 	fixed, _, err := jsonrepair.Repair([]byte(b.String()))
 	return fixed, err == nil
 }

@@ -76,11 +76,14 @@ func (f *filter) add(d llm.Delta) bool {
 	if _, isCall := d.Part.(llm.ToolCall); isCall {
 		f.calls = true
 	}
+	// A reply with real calls is understood by the server, and a cut reply has calls that may not
+	// be whole: in both, marks stay text.
 	if f.holds && f.endsText(d) {
 		f.flush(!f.calls && !d.Finish.Cut())
 	}
 
 	text, isText := d.Part.(llm.Text)
+	seals := d.Part == nil && d.Done
 	switch {
 	case isText && text.Opaque == nil && !f.calls:
 		f.hold(d.Index, text.Text)
@@ -89,9 +92,10 @@ func (f *filter) add(d llm.Delta) bool {
 		if saysNothing(d) {
 			return !f.left
 		}
-	case d.Part == nil && d.Done && f.holds && d.Index == f.part:
+	case seals && f.holds && d.Index == f.part:
 		return !f.left // sealed when it is flushed
 	}
+	// Parts are numbered again, because a held text may become several parts, or none.
 	if d.Part != nil || d.Done {
 		d.Index = f.index(d.Index)
 	}
@@ -165,6 +169,8 @@ func (f *filter) flush(look bool) {
 		rest, calls = find(s, f.tools, !f.began())
 	}
 
+	// A part that was begun must be ended, also with an empty text. A reply that only had an empty
+	// text keeps it.
 	if rest != "" || f.began() {
 		f.send(llm.Delta{Index: f.index(f.part), Part: llm.Text{Text: rest}, Done: true})
 	} else if len(calls) == 0 {

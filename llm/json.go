@@ -22,12 +22,15 @@ type (
 		Type   string  `json:"type"`
 		Text   string  `json:"text"`
 		Opaque *Opaque `json:"opaque,omitzero"`
+		Label  *Label  `json:"label,omitzero"`
 	}
 	mediaJSON struct {
 		Type string `json:"type"`
 		MIME string `json:"mime,omitzero"`
 		URL  string `json:"url,omitzero"`
 		Data []byte `json:"data,omitzero"`
+
+		Label *Label `json:"label,omitzero"`
 	}
 	callJSON struct {
 		Type     string             `json:"type"`
@@ -45,6 +48,7 @@ type (
 		Data    stdjson.RawMessage `json:"data,omitzero"`
 		Key     Key                `json:"key,omitzero"`
 		LeftOut int                `json:"left_out,omitzero"`
+		Label   *Label             `json:"label,omitzero"`
 	}
 	decisionJSON struct {
 		Type    string             `json:"type"`
@@ -88,7 +92,7 @@ func parsePart(b []byte) (Part, error) {
 	case "text":
 		var p textJSON
 		err := jsonform.Read(b, &p)
-		return Text{p.Text, p.Opaque}, err
+		return Text{p.Text, p.Opaque, shared(p.Label)}, err
 
 	case "reasoning":
 		var p textJSON
@@ -103,7 +107,7 @@ func parsePart(b []byte) (Part, error) {
 		if (p.URL == "") == (len(p.Data) == 0) {
 			return nil, fmt.Errorf("media needs exactly one of url and data")
 		}
-		return Media{p.MIME, p.URL, p.Data}, nil
+		return Media{p.MIME, p.URL, p.Data, shared(p.Label)}, nil
 
 	case "tool_call":
 		var p ToolCall
@@ -124,6 +128,28 @@ func parsePart(b []byte) (Part, error) {
 		return nil, fmt.Errorf(`a part needs a "type"`)
 	}
 	return nil, fmt.Errorf("unknown part type %q; known: text, reasoning, media, tool_call, tool_result, decision", head.Type)
+}
+
+// shared returns l as Label.Shared does, for a part that was read.
+func shared(l *Label) *Label {
+	if l == nil {
+		return nil
+	}
+	return l.Shared()
+}
+
+// stated returns l if it says anything, for a part that is stored.
+func stated(l *Label) *Label {
+	if l == nil {
+		return nil
+	}
+
+	// A part without a label is a stranger's.
+	namesAny := len(l.From) > 0 || len(l.Readers) > 0
+	if l.By == Stranger && !namesAny {
+		return nil
+	}
+	return l
 }
 
 func parseParts(in []jsontext.Value) ([]Part, error) {
@@ -167,19 +193,19 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes {"type":"text","text","opaque"?}.
+// MarshalJSON writes {"type":"text","text","opaque"?,"label"?}.
 func (t Text) MarshalJSON() ([]byte, error) {
-	return json.Marshal(textJSON{"text", t.Text, t.Opaque}, jsonform.Lenient)
+	return json.Marshal(textJSON{"text", t.Text, t.Opaque, stated(t.Label)}, jsonform.Lenient)
 }
 
 // MarshalJSON writes {"type":"reasoning","text","opaque"?}.
 func (t Reasoning) MarshalJSON() ([]byte, error) {
-	return json.Marshal(textJSON{"reasoning", t.Text, t.Opaque}, jsonform.Lenient)
+	return json.Marshal(textJSON{Type: "reasoning", Text: t.Text, Opaque: t.Opaque}, jsonform.Lenient)
 }
 
-// MarshalJSON writes {"type":"media","mime","url"|"data"}; data is base64.
+// MarshalJSON writes {"type":"media","mime","url"|"data","label"?}; data is base64.
 func (m Media) MarshalJSON() ([]byte, error) {
-	return json.Marshal(mediaJSON{"media", m.MIME, m.URL, m.Data}, jsonform.Lenient)
+	return json.Marshal(mediaJSON{"media", m.MIME, m.URL, m.Data, stated(m.Label)}, jsonform.Lenient)
 }
 
 // MarshalJSON writes {"type":"tool_call","id","name","args","opaque"?}. If the model's bytes are
@@ -214,7 +240,7 @@ func (c *ToolCall) UnmarshalJSON(b []byte) error {
 }
 
 // MarshalJSON writes {"type":"tool_result","call_id","parts","is_error"?,"data"?,"key"?,
-// "left_out"?}.
+// "left_out"?,"label"?}.
 func (r ToolResult) MarshalJSON() ([]byte, error) {
 	parts, err := partsJSON(r.Parts)
 	if err != nil {
@@ -228,6 +254,7 @@ func (r ToolResult) MarshalJSON() ([]byte, error) {
 		Data:    r.Data,
 		Key:     r.Key,
 		LeftOut: r.LeftOut,
+		Label:   stated(r.Label),
 	}, jsonform.Lenient)
 }
 
@@ -258,6 +285,7 @@ func (r *ToolResult) UnmarshalJSON(b []byte) error {
 		Data:    w.Data,
 		Key:     w.Key,
 		LeftOut: w.LeftOut,
+		Label:   shared(w.Label),
 	}
 	return nil
 }

@@ -44,6 +44,8 @@ type Text struct {
 	Text string // as written; may be empty
 	// Opaque is provider data that is sent back with this text. Nil means no data.
 	Opaque *Opaque
+	// Label says who could have written the text. It is never sent. nil means a stranger.
+	Label *Label
 }
 
 // Reasoning is the text that a model writes before its answer. It is sent back byte for byte, in
@@ -61,6 +63,8 @@ type Media struct {
 	MIME string // "image/png"; may be empty if URL is set
 	URL  string // where the content is; the provider fetches it
 	Data []byte // the content
+	// Label says who could have made the content. It is never sent. nil means a stranger.
+	Label *Label
 }
 
 // ToolCall is the model's request to execute a tool.
@@ -85,6 +89,9 @@ type ToolResult struct {
 	// Bytes that the run has cut out of the text of Parts, because the text is longer than the tool
 	// may return. 0 means that Parts have the whole text. The model reads it in the text.
 	LeftOut int
+	// Label says who could have written Parts and Data. The labels of Parts can only make it worse.
+	// It is never sent. nil means Tool.Label in what a tool returns, and otherwise a stranger.
+	Label *Label
 }
 
 // Decision is the answer of a person or a caller to an open call. It is input to a run, in a
@@ -156,11 +163,17 @@ func (o *Opaque) Clone() *Opaque {
 // keys.
 type Key string
 
-// System returns a system message with one text.
-func System(text string) Message { return Message{RoleSystem, []Part{Text{Text: text}}} }
+// System returns a system message with one text of the operator (see Label).
+func System(text string) Message {
+	return Message{RoleSystem, []Part{Text{Text: text, Label: Operator.Label()}}}
+}
 
-// User returns a user message with one text.
-func User(text string) Message { return Message{RoleUser, []Part{Text{Text: text}}} }
+// User returns a user message with one text, which counts as the user's own words (see Label). Text
+// that the user has from others, such as a file, is a Text of its own with the label
+// Attached.Label().
+func User(text string) Message {
+	return Message{RoleUser, []Part{Text{Text: text, Label: Typed.Label()}}}
+}
 
 // Assistant returns a reply with the given parts, such as Assistant(Text{Text: "ok"}).
 func Assistant(parts ...Part) Message { return Message{RoleAssistant, parts} }
@@ -253,6 +266,11 @@ func (m Message) Calls() []ToolCall {
 		}
 	}
 	return calls
+}
+
+// HasDecision reports whether m has a decision.
+func (m Message) HasDecision() bool {
+	return slices.ContainsFunc(m.Parts, func(p Part) bool { _, ok := p.(Decision); return ok })
 }
 
 // HasCalls reports whether m has a call. It does not allocate.

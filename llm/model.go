@@ -183,6 +183,17 @@ func (f FinishReason) Cut() bool {
 	return f == FinishReasonLength || f == FinishReasonContentFilter || f == FinishReasonError
 }
 
+// known reports whether f is on the list of finish reasons. An adapter maps any other reason to
+// FinishReasonOther.
+func (f FinishReason) known() bool {
+	switch f {
+	case FinishReasonStop, FinishReasonLength, FinishReasonToolCalls,
+		FinishReasonContentFilter, FinishReasonError, FinishReasonOther:
+		return true
+	}
+	return false
+}
+
 // Usage counts tokens, in the same way for all providers: Input includes the tokens read from or
 // written to a cache, and Output includes Reasoning.
 type Usage struct {

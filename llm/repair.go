@@ -274,6 +274,7 @@ func (h *repairing) answer(k int, r ToolResult) {
 
 // joined returns the transcript made from the messages that are not dropped.
 func (h *repairing) joined() []Message {
+	// Only the calls of the last reply may still be executed, so that they alone can stay open.
 	last := len(h.remaining) - 1
 	for last >= 0 && h.remaining[last].Role != RoleAssistant {
 		last--
@@ -283,6 +284,8 @@ func (h *repairing) joined() []Message {
 	begun := !h.rules.UserFirst
 	for k := range h.remaining {
 		m := &h.remaining[k]
+
+		// pair has moved the results to their calls, with which they are written.
 		if m.Role == RoleTool || len(m.Parts) == 0 && m.Role != RoleAssistant {
 			continue
 		}

@@ -33,7 +33,7 @@ type fragments struct {
 }
 
 // someArgs is the initial capacity for arguments in fragments. Most arguments fit.
-const someArgs = 128
+const someArgs = 256
 
 // errAfterFinish is the error for a model that yields a fragment after the last one.
 var errAfterFinish = errors.New("a fragment came after the reply had ended")
@@ -178,6 +178,7 @@ func (r *Response) begin(d Delta) error {
 	}
 	r.Message.Parts = append(r.Message.Parts, d.Part)
 
+	// Media cannot come in fragments; see extend.
 	_, media := d.Part.(Media)
 	if d.Done || media {
 		if r.open != nil {
@@ -269,11 +270,15 @@ func (r *Response) Sealed(i int) Part {
 	return r.Message.Parts[i]
 }
 
-// Err returns an error if the reply broke off: a stream without its last fragment never counts as a
-// reply.
+// Err returns an error if the reply broke off, or ended for a reason that is not on the list of
+// finish reasons: neither counts as a reply.
 func (r *Response) Err() error {
-	if r.Finish == "" {
+	switch {
+	case r.Finish == "":
 		return &ProviderError{Code: CodeStream, Message: "the reply ended without a finish reason", Retryable: true}
+	case !r.Finish.known():
+		text := fmt.Sprintf("the model yielded the unknown finish reason %q", r.Finish)
+		return &ProviderError{Code: CodeStream, Message: text}
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ type Answer struct {
 // maxAsks is the maximum number of questions during one call.
 const maxAsks = 5
 
-var secretField = regexp.MustCompile(`(?i)(^|[_\W])(pass(word|phrase|wd|code)?|secret|token|api[_ -]?key|private[_ -]?key|credential|pin|cvv|ssn|otp)s?([_\W]|$)`)
+var secretField = regexp.MustCompile(`(?i)(^|[_\W])(pass(word|phrase|wd|code)?|secret|token|api[_ -]?key|` +
+	`private[_ -]?key|credential|pin|cvv|ssn|otp)s?([_\W]|$)`)
 
 // elicit passes a question of the server to a person.
 func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {

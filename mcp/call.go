@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/delivery"
+	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp/internal/wire"
@@ -38,7 +39,12 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 		case err != nil:
 			return c.failure(ctx, s, err)
 		}
-		return c.result(ctx, &d, res), nil
+		out := c.hidden(c.result(ctx, &d, res))
+		if u := foreign.UnfitIn(res.Meta); u != nil && out.IsError {
+			unfit := &pawl.OutputError{Text: u.Answer, Faults: u.Faults}
+			return llm.ToolResult{}, &delivery.Error{Result: out, Err: c.hiddenIn(unfit)}
+		}
+		return out, nil
 	}
 }
 
@@ -46,7 +52,7 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 func (c *Client) callTool(ctx context.Context, s *session, name string,
 	call llm.ToolCall) (*sdk.CallToolResult, error) {
 	ctx, work := c.begin(ctx, call.Name)
-	defer c.end(work)
+	defer c.endCall(work)
 	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: json.RawMessage(call.Args)}
 	if len(call.Args) == 0 {
 		params.Arguments = json.RawMessage("{}")
@@ -161,7 +167,7 @@ func (c *Client) begin(ctx context.Context, name string) (context.Context, *atWo
 	return ctx, w
 }
 
-func (c *Client) end(w *atWork) {
+func (c *Client) endCall(w *atWork) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.calls, w.token)
@@ -293,9 +299,16 @@ func lost(err error) bool {
 	if errors.As(err, &sent) || errors.As(err, &on) {
 		return true
 	}
-	return errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, io.ErrClosedPipe)
+	return slices.ContainsFunc(closedErrors, func(closed error) bool { return errors.Is(err, closed) })
+}
+
+// closedErrors are the errors of the SDK and of pipes for a connection that is closed.
+var closedErrors = []error{
+	sdk.ErrConnectionClosed,
+	sdk.ErrSessionMissing,
+	io.EOF,
+	io.ErrUnexpectedEOF,
+	io.ErrClosedPipe,
 }
 
 // drop closes an unusable connection, so that the next call makes another one.
@@ -321,3 +334,77 @@ func (c *Client) abandon(s *session) {
 		_ = guard.Call(s.close)
 	})
 }
+
+// certainty says what is known about a request that has no result.
+type certainty int
+
+const (
+	unknown  certainty = iota // it was sent, and may have been executed
+	notSent                   // it was not sent
+	refused                   // the server refused it before any work
+	expired                   // the server no longer has the session, and did not process it
+	answered                  // the server executed it, or says why not
+)
+
+// certaintyOf judges the error of a request.
+func certaintyOf(err error) certainty {
+	var said *jsonrpc.Error
+	var undone *wire.NotDone
+	switch {
+	case errors.As(err, &undone):
+		return notSent
+	case errors.Is(err, sdk.ErrSessionMissing):
+		return expired
+	case lost(err), !errors.As(err, &said):
+		return unknown
+	}
+	switch said.Code {
+	case wire.CodeExpired:
+		return expired
+	case wire.CodeRefused, wire.CodeBusy:
+		return refused
+	case wire.CodeUnread, wire.CodeAway:
+		return unknown
+	}
+	return answered
+}
+
+// errDenied is part of the error of a session that the server did not begin for this client.
+var errDenied = errors.New("the server refused this client")
+
+// isDown reports whether err says that the server is away or busy, and not that it refuses this
+// client, or that this side refused the request.
+func isDown(err error) bool {
+	var undone *wire.NotDone
+	var said *jsonrpc.Error
+	switch {
+	case errors.Is(err, errDenied):
+		return false
+	case errors.As(err, &undone):
+		return !undone.Own
+	case errors.As(err, &said):
+		return said.Code == wire.CodeBusy || said.Code == wire.CodeAway || said.Code == wire.CodeExpired
+	}
+	return true
+}
+
+// retryable marks an error of a server that is down, so that the pipeline retries the call if its
+// effect allows it.
+func retryable(err, cause error) error {
+	if isDown(cause) {
+		return pawl.RetryableError(err)
+	}
+	return err
+}
+
+// fault is an error with a text for people.
+type fault struct {
+	text  string
+	cause error
+}
+
+// Error returns the text.
+func (f *fault) Error() string { return f.text }
+
+// Unwrap returns the cause.
+func (f *fault) Unwrap() error { return f.cause }

@@ -37,6 +37,10 @@ type Options struct {
 	// Login shows a person the address of a login page and returns the address to which the login
 	// redirected. Nil means that no login is possible.
 	Login func(ctx context.Context, url string) (string, error)
+	// IDToken returns the ID token of the user for OAuth.Identity, which issued it. It is called
+	// when a token of the server is needed. With an error no token is requested. Nil means that a
+	// server with an Identity is an error.
+	IDToken func(ctx context.Context) (string, error)
 	// Header returns headers for each HTTP request to the server, in addition to Server.Headers:
 	// the credentials of the caller, whom it finds in ctx. ctx is the context of the call, if a
 	// call causes the request, and has no caller for requests that begin or keep a session. With an
@@ -48,10 +52,10 @@ type Options struct {
 
 // Notice reports something that a server sent and that was not simply accepted.
 type Notice struct {
-	Server  string  `json:"server"`
+	Server  string  `json:"server"`         // the name of the server
 	Tool    string  `json:"tool,omitempty"` // the server's name for the tool
-	Verdict Verdict `json:"verdict"`
-	Text    string  `json:"text"`
+	Verdict Verdict `json:"verdict"`        // what became of it
+	Text    string  `json:"text"`           // what was sent, in a sentence
 }
 
 // String returns "server: tool: verdict: text".
@@ -301,6 +305,7 @@ func (c *Client) Close() error {
 	}
 	c.mu.Unlock()
 
+	// An attempt to reach the server may have the turn. It ends with c.ended.
 	c.turn <- struct{}{}
 	defer c.release()
 	c.closed = true
@@ -400,17 +405,6 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 	c.live = s
 	return s, nil
 }
-
-// startTime returns the limit for starting and listing.
-func (s *Server) startTime() time.Duration {
-	if s.StartSeconds == 0 {
-		return 30 * time.Second
-	}
-	return time.Duration(s.StartSeconds) * time.Second
-}
-
-// callTime returns the limit for a call, in the form of pawl.Tool.Timeout.
-func (s *Server) callTime() time.Duration { return time.Duration(s.CallSeconds) * time.Second }
 
 // dial starts or reaches the server and negotiates a protocol version.
 func (c *Client) dial(ctx context.Context) (*session, error) {

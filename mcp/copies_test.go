@@ -51,7 +51,7 @@ func TestDefinitionHasEveryField(t *testing.T) {
 // A result for clients has every field of a result, except the fields about the run.
 func TestResultHasEveryField(t *testing.T) {
 	known := map[string]bool{"Parts": true, "IsError": true, "Data": true, "CallID": false, "Key": false,
-		"LeftOut": false}
+		"LeftOut": false, "Label": false} // a label is not for clients
 	of := reflect.TypeFor[llm.ToolResult]()
 	for i := range of.NumField() {
 		if _, ok := known[of.Field(i).Name]; !ok {

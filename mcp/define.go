@@ -18,12 +18,12 @@ import (
 // Definition is a server's definition of a tool. The parts that a model sees are kept byte for
 // byte.
 type Definition struct {
-	Name        string          `json:"name"`
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Input       json.RawMessage `json:"inputSchema,omitempty"`
-	Output      json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations json.RawMessage `json:"annotations,omitempty"`
+	Name        string          `json:"name"`                   // the server's name for the tool
+	Title       string          `json:"title,omitempty"`        // for people
+	Description string          `json:"description,omitempty"`  // for models
+	Input       json.RawMessage `json:"inputSchema,omitempty"`  // the JSON Schema of the arguments
+	Output      json.RawMessage `json:"outputSchema,omitempty"` // of results
+	Annotations json.RawMessage `json:"annotations,omitempty"`  // hints
 }
 
 // Digest identifies the definition by its content. Definitions that differ only in the order of

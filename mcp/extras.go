@@ -37,13 +37,15 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 		add("list_resources", "Lists what can be read from the server "+c.server.Name+": the address of each, and what it is.",
 			`{"type":"object","properties":{}}`, over(c, c.listResources))
 		add("read_resource", "Reads one of the resources that the server "+c.server.Name+" lists.",
-			`{"type":"object","properties":{"uri":{"type":"string","description":"Its address, as it was listed"}},"required":["uri"]}`, over(c, c.readResource))
+			`{"type":"object","properties":{"uri":{"type":"string","description":"Its address, as it was listed"}},`+
+				`"required":["uri"]}`, over(c, c.readResource))
 	}
 	if c.server.Prompts && caps != nil && caps.Prompts != nil {
 		add("list_prompts", "Lists the prompts that the server "+c.server.Name+" has, with their arguments.",
 			`{"type":"object","properties":{}}`, over(c, c.listPrompts))
 		add("read_prompt", "Gives the text of one of the prompts that the server "+c.server.Name+" lists, with arguments filled in.",
-			`{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"]}`, over(c, c.readPrompt))
+			`{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object",`+
+				`"additionalProperties":{"type":"string"}}},"required":["name"]}`, over(c, c.readPrompt))
 	}
 	return tools
 }
@@ -151,13 +153,13 @@ func over[T any](c *Client, do func(context.Context, *session, T) (llm.ToolResul
 		var res llm.ToolResult
 		s, _, err := c.within(ctx, "", "", func(ctx context.Context, s *session) (err error) {
 			_, work := c.begin(ctx, "")
-			defer c.end(work)
+			defer c.endCall(work)
 			res, err = do(ctx, s, args)
 			return err
 		})
 		if err != nil {
 			return c.failure(ctx, s, err)
 		}
-		return res, nil
+		return c.hidden(res), nil
 	}
 }

@@ -89,7 +89,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		}
 		if r.ProtocolVersion() >= roundTrips {
 			return &sdk.CallToolResult{InputRequests: questionsOf(res.Pending),
-				RequestState: h.open.put(asked{id: id, run: run, runID: runID, res: res})}, nil
+				RequestState: h.open.keep(asked{id: id, run: run, runID: runID, res: res})}, nil
 		}
 		answers := sdk.InputResponseMap{}
 		for _, w := range res.Pending { // one after another, because a person reads one at a time
@@ -256,7 +256,7 @@ const (
 	maxWait = 30 * time.Minute
 )
 
-func (q *questions) put(a asked) string {
+func (q *questions) keep(a asked) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	oldest := ""

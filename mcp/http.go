@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
@@ -33,6 +34,7 @@ type web struct {
 	guard  *netguard.Guard
 	tokens *transport.Tokens                          // nil means that the server gets no token
 	header func(context.Context) (http.Header, error) // Options.Header; nil means none
+	issued issued
 }
 
 // web checks the address and its settings. It sends nothing.
@@ -42,9 +44,11 @@ func (s *Server) web(o *Options) (*web, error) {
 		return nil, err
 	}
 	allow := s.Allow
-	// A person wrote the address, so an address that is obviously private is intended.
-	if _, err := netip.ParseAddr(home.Hostname()); err == nil || home.Hostname() == "localhost" {
-		allow = append(append([]string{}, allow...), home.Host)
+	// A person wrote the addresses, so an address that is obviously private is intended.
+	for _, address := range append([]*url.URL{home}, s.issuers()...) {
+		if _, err := netip.ParseAddr(address.Hostname()); err == nil || address.Hostname() == "localhost" {
+			allow = append(append([]string{}, allow...), address.Host)
+		}
 	}
 	for name, value := range s.Headers {
 		if strings.Contains(value, "${caller.") {
@@ -57,8 +61,9 @@ func (s *Server) web(o *Options) (*web, error) {
 		return nil, fmt.Errorf("mcp server %q: %w", s.Name, err)
 	}
 	if s.OAuth != nil {
-		handler := func(client *http.Client) (auth.OAuthHandler, error) { return s.OAuth.handler(o, client) }
-		w.tokens, err = transport.NewTokens(o.Login == nil, w.guard, handler)
+		handler := func(client *http.Client) (auth.OAuthHandler, error) { return s.OAuth.handler(s.URL, o, client) }
+		isAlone := o.Login == nil || s.OAuth.Identity != nil
+		w.tokens, err = transport.NewTokens(isAlone, w.guard, handler)
 		if err != nil {
 			return nil, fmt.Errorf("mcp server %q: oauth: %w", s.Name, err)
 		}
@@ -66,9 +71,23 @@ func (s *Server) web(o *Options) (*web, error) {
 	return w, nil
 }
 
+// issuers returns the addresses of the servers that issue grants and tokens for callers.
+func (s *Server) issuers() (all []*url.URL) {
+	if s.OAuth == nil || s.OAuth.Identity == nil {
+		return nil
+	}
+	for _, address := range []string{s.OAuth.Identity.Issuer, s.OAuth.Identity.Server} {
+		u, err := url.Parse(address)
+		if err == nil {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
 // transport returns the SDK transport for the server.
 func (w *web) transport(s *session) sdk.Transport {
-	c := &carrier{web: w, m: s.repairer, cancels: &s.cancels, denied: &s.denied}
+	c := &carrier{web: w, repairer: s.repairer, cancels: &s.cancels, denied: &s.denied}
 	client := &http.Client{Transport: c, CheckRedirect: transport.Stay}
 	if w.server.Transport == "sse" {
 		return &sdk.SSEClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage}
@@ -81,10 +100,10 @@ func (w *web) transport(s *session) sdk.Transport {
 // responses. A response that is no reply becomes a reply with an error, because the SDK would end
 // the connection, and with it the other calls.
 type carrier struct {
-	web     *web
-	m       *repairer
-	cancels *transport.Cancels
-	denied  *atomic.Bool // whether the server refused to begin the session
+	web      *web
+	repairer *repairer
+	cancels  *transport.Cancels
+	denied   *atomic.Bool // whether the server refused to begin the session
 }
 
 // RoundTrip sends one request.
@@ -117,7 +136,7 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.Method == http.MethodPost:
 		return c.post(r)
 	case r.Method == http.MethodGet && !resumes && c.web.server.Transport != "sse":
-		l := transport.Listener{Send: c.send, Events: c.m.reader(wire.Source{}).Events}
+		l := transport.Listener{Send: c.send, Events: c.repairer.reader(wire.Source{}).Events}
 		return l.Listen(r), nil
 	case r.Method == http.MethodDelete:
 		// A DELETE ends a session. A server that does not respond must not block it.
@@ -144,7 +163,7 @@ func (c *carrier) send(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &wire.NotDone{Err: err}
 	}
-	res, err := c.sendOnce(authorized(r, token))
+	res, err := c.sendOnce(c.authorized(r, token))
 	if err != nil || res.StatusCode != http.StatusUnauthorized && res.StatusCode != http.StatusForbidden {
 		return res, err
 	}
@@ -153,7 +172,7 @@ func (c *carrier) send(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &wire.NotDone{Err: err}
 	}
-	again := authorized(r, token)
+	again := c.authorized(r, token)
 	if r.GetBody != nil {
 		again.Body, err = r.GetBody()
 		if err != nil {
@@ -164,10 +183,11 @@ func (c *carrier) send(r *http.Request) (*http.Response, error) {
 }
 
 // authorized returns r with a token. Empty means none.
-func authorized(r *http.Request, token string) *http.Request {
+func (c *carrier) authorized(r *http.Request, token string) *http.Request {
 	if token == "" {
 		return r
 	}
+	c.web.issued.add(token)
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+token)
 	return r
@@ -197,7 +217,7 @@ func (c *carrier) post(r *http.Request) (*http.Response, error) {
 	head := c.sending(r)
 	res, err := c.send(r)
 	if err != nil {
-		c.m.requests.Done(head.ID)
+		c.repairer.requests.Done(head.ID)
 		return nil, err
 	}
 
@@ -223,7 +243,7 @@ func (c *carrier) post(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxMessage+1))
 	_ = res.Body.Close()
 	if err != nil {
-		c.m.requests.Done(head.ID)
+		c.repairer.requests.Done(head.ID)
 		return nil, err
 	}
 	reply := c.reply(r, res, body, head)
@@ -256,7 +276,7 @@ func (c *carrier) sending(r *http.Request) wire.Head {
 	if err != nil {
 		return wire.Head{}
 	}
-	c.m.requests.Sent(message)
+	c.repairer.sent(message)
 	return wire.HeadOf(message)
 }
 
@@ -273,7 +293,7 @@ func follows(r *http.Request, res *http.Response) bool {
 func (c *carrier) events(res *http.Response, from wire.Source) *http.Response {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
-		res.Body = c.m.reader(from).Events(res.Body)
+		res.Body = c.repairer.reader(from).Events(res.Body)
 	}
 	return res
 }
@@ -307,9 +327,9 @@ func (c *carrier) reply(r *http.Request, res *http.Response, body []byte, head w
 
 	var reply []byte
 	if len(body) <= maxMessage && code != wire.CodeExpired {
-		reply = c.m.reader(wire.Source{For: head.ID, Sole: true}).Body(body)
+		reply = c.repairer.reader(wire.Source{For: head.ID, Sole: true}).Body(body)
 	}
-	c.m.requests.Done(head.ID)
+	c.repairer.requests.Done(head.ID)
 	switch {
 	case slices.Contains(begins, head.Method) && (failed || reply == nil):
 		c.denied.Store(code == wire.CodeRefused)
@@ -324,93 +344,63 @@ func (c *carrier) reply(r *http.Request, res *http.Response, body []byte, head w
 	return wire.Error(head.ID, wire.CodeUnread, "its response holds no reply: "+res.Status)
 }
 
-// certainty says what is known about a request that has no result.
-type certainty int
-
-const (
-	unknown  certainty = iota // it was sent, and may have been executed
-	notSent                   // it was not sent
-	refused                   // the server refused it before any work
-	expired                   // the server no longer has the session, and did not process it
-	answered                  // the server executed it, or says why not
-)
-
-// certaintyOf judges the error of a request.
-func certaintyOf(err error) certainty {
-	var said *jsonrpc.Error
-	var undone *wire.NotDone
-	switch {
-	case errors.As(err, &undone):
-		return notSent
-	case errors.Is(err, sdk.ErrSessionMissing):
-		return expired
-	case lost(err), !errors.As(err, &said):
-		return unknown
+// credentials returns the credentials of a client whose secret is in a variable; an empty variable
+// name means that the client has no secret.
+func (o *Options) credentials(id, variable string) (*oauthex.ClientCredentials, error) {
+	known := &oauthex.ClientCredentials{ClientID: id}
+	if variable == "" {
+		return known, nil
 	}
-	switch said.Code {
-	case wire.CodeExpired:
-		return expired
-	case wire.CodeRefused, wire.CodeBusy:
-		return refused
-	case wire.CodeUnread, wire.CodeAway:
-		return unknown
+	secret := o.getenv(variable)
+	if secret == "" {
+		return nil, fmt.Errorf("the variable %s is empty", variable)
 	}
-	return answered
+	known.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: secret}
+	return known, nil
 }
 
-// errDenied is part of the error of a session that the server did not begin for this client.
-var errDenied = errors.New("the server refused this client")
-
-// isDown reports whether err says that the server is away or busy, and not that it refuses this
-// client, or that this side refused the request.
-func isDown(err error) bool {
-	var undone *wire.NotDone
-	var said *jsonrpc.Error
-	switch {
-	case errors.Is(err, errDenied):
-		return false
-	case errors.As(err, &undone):
-		return !undone.Own
-	case errors.As(err, &said):
-		return said.Code == wire.CodeBusy || said.Code == wire.CodeAway || said.Code == wire.CodeExpired
+// forCaller returns the handler that exchanges the ID token of a caller for tokens of the server at
+// address. known is the client at the server.
+func (a *OAuth) forCaller(address string, known *oauthex.ClientCredentials, o *Options,
+	client *http.Client) (auth.OAuthHandler, error) {
+	if o.IDToken == nil {
+		return nil, errors.New("identity exchanges the ID token of a caller, and there is no caller: set Options.IDToken")
 	}
-	return true
-}
-
-// retryable marks an error of a server that is down, so that the pipeline retries the call if its
-// effect allows it.
-func retryable(err, cause error) error {
-	if isDown(cause) {
-		return pawl.RetryableError(err)
+	atProvider, err := o.credentials(cmp.Or(a.Identity.ClientID, a.ClientID), a.Identity.SecretEnv)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return extauth.NewEnterpriseHandler(&extauth.EnterpriseHandlerConfig{
+		IdPIssuerURL:     a.Identity.Issuer,
+		IdPCredentials:   atProvider,
+		MCPAuthServerURL: a.Identity.Server,
+		MCPResourceURI:   address,
+		MCPCredentials:   known,
+		MCPScopes:        a.Identity.Scopes,
+		HTTPClient:       client,
+		IDTokenFetcher: func(ctx context.Context) (*oauth2.Token, error) {
+			token, err := o.IDToken(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return new(oauth2.Token).WithExtra(map[string]any{"id_token": token}), nil
+		},
+	})
 }
 
-// fault is an error with a text for people.
-type fault struct {
-	text  string
-	cause error
-}
-
-// Error returns the text.
-func (f *fault) Error() string { return f.text }
-
-// Unwrap returns the cause.
-func (f *fault) Unwrap() error { return f.cause }
-
-// handler returns the handler that obtains tokens.
-func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, error) {
+// handler returns the handler that obtains tokens of the server at address.
+func (a *OAuth) handler(address string, o *Options, client *http.Client) (auth.OAuthHandler, error) {
 	var known *oauthex.ClientCredentials
 	document := strings.HasPrefix(a.ClientID, "https://")
-	if a.ClientID != "" && !document {
-		known = &oauthex.ClientCredentials{ClientID: a.ClientID}
-		if a.SecretEnv != "" {
-			secret := o.getenv(a.SecretEnv)
-			if secret == "" {
-				return nil, fmt.Errorf("the variable %s is empty", a.SecretEnv)
-			}
-			known.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: secret}
+	if a.ClientID != "" && (!document || a.Identity != nil) {
+		var err error
+		known, err = o.credentials(a.ClientID, a.SecretEnv)
+		if err != nil {
+			return nil, err
 		}
+	}
+	if a.Identity != nil {
+		return a.forCaller(address, known, o, client)
 	}
 
 	// Without a person, the program itself is the user.

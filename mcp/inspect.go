@@ -175,6 +175,8 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 	if n := len(l.Input) + len(l.Output); n > maxSchema {
 		return Quarantined, fmt.Sprintf("its schema has %d bytes", n)
 	}
+
+	// Before the schema is compiled: some that are short take very long.
 	for _, foreign := range []json.RawMessage{l.Input, l.Output} {
 		if len(foreign) > 0 && foreign[0] == '{' {
 			if err := schema.Bounds(foreign); err != nil {
@@ -182,6 +184,8 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 			}
 		}
 	}
+
+	// Models read the texts in a schema, too.
 	for _, text := range append(texts(l.Input), append(texts(l.Output), l.Description, l.Title)...) {
 		if smuggles(text) {
 			return Quarantined, "it hides text from readers: " + clip(show(text), 200)
@@ -236,15 +240,32 @@ func badName(l *Listed, o *Options) string {
 // observed attacks and nothing more subtle.
 var speaks = sync.OnceValue(func() []phrase {
 	return []phrase{
-		{regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+)*(previous|prior|earlier|above|other|system)\s+(instructions?|prompts?|rules|messages?|context)`), "it asks to set instructions aside"},
-		{regexp.MustCompile(`(?i)\b(do\s+not|don'?t|never|without)\s+(ever\s+)?(tell(ing)?|mention(ing)?|inform(ing)?|reveal(ing)?|notify(ing)?|disclose|ask(ing)?|show(ing)?)\s+(it\s+|this\s+|that\s+|anything\s+)*(to\s+)?(the\s+)?(user|person|human|anyone|anybody)\b`), "it asks to keep something from the person"},
-		{regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|admin|secret)\s*>|\[\s*(system|inst)\s*\]|<\|im_(start|end)\|>`), "it has marks that stand for another voice"},
+		{regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+)*(previous|` +
+			`prior|earlier|above|other|system)\s+(instructions?|prompts?|rules|messages?|context)`),
+			"it asks to set instructions aside"},
+		{regexp.MustCompile(`(?i)\b(do\s+not|don'?t|never|without)\s+(ever\s+)?(tell(ing)?|mention(ing)?|` +
+			`inform(ing)?|reveal(ing)?|notify(ing)?|disclose|ask(ing)?|show(ing)?)\s+(it\s+|this\s+|that\s+|` +
+			`anything\s+)*(to\s+)?(the\s+)?(user|person|human|anyone|anybody)\b`),
+			"it asks to keep something from the person"},
+		{regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|admin|secret)\s*>|` +
+			`\[\s*(system|inst)\s*\]|<\|im_(start|end)\|>`), "it has marks that stand for another voice"},
 		{regexp.MustCompile(`(?is)<!--.*?-->`), "it has a comment that is not shown"},
-		{regexp.MustCompile(`(?i)\b(before|after|whenever|each\s+time)\s+(you\s+)?(us(e|ing)|call(ing)?|invok(e|ing))\s+(any|every|all|other)\s+(other\s+)?tools?`), "it speaks of other tools"},
-		{regexp.MustCompile(`(?i)(~|\$HOME|/home/\w+|/root)?/?\.(ssh|aws|gnupg|kube)/|\bid_(rsa|ed25519)\b|\bmcp\.json\b|/etc/(passwd|shadow)\b`), "it names where secrets lie"},
-		{regexp.MustCompile(`(?i)\b(system\s+prompt|developer\s+message|chat\s+history|conversation\s+history|previous\s+messages)\b.{0,80}\b(pass|send|include|copy|put|provide|as)\b|\b(pass|send|include|copy|put)\b.{0,60}\b(system\s+prompt|(entire|whole|full)\s+conversation|chat\s+history)`), "it wants the conversation passed on"},
-		{regexp.MustCompile(`(?i)\b(user|person|human)\s+(has\s+)?(already\s+|pre-?)(approved|confirmed|authori[sz]ed|consented)|\bno\s+(approval|confirmation)\s+(is\s+)?(needed|required|necessary)`), "it says that it was approved"},
-		{regexp.MustCompile(`(?i)\b(this|it)\s+(tool\s+)?must\s+be\s+used\s+instead\s+of\b|\bthis\s+(tool|function|server)\s+(replaces|supersedes)\b|\b(this|it)\s+(replaces|supersedes)\s+(([a-z]+\s+){0,4}tools?\b|(the\s+)?[a-z]+_[a-z_]+)|\binstead\s+of\s+(the\s+)?[a-z]+_[a-z_]+\s*(tool)?\b|\b(is|are)\s+(deprecated|broken|disabled|unsafe)\b.{0,40}\buse\s+this\b`), "it draws calls from other tools"},
+		{regexp.MustCompile(`(?i)\b(before|after|whenever|each\s+time)\s+(you\s+)?(us(e|ing)|call(ing)?|invok(e|` +
+			`ing))\s+(any|every|all|other)\s+(other\s+)?tools?`), "it speaks of other tools"},
+		{regexp.MustCompile(`(?i)(~|\$HOME|/home/\w+|/root)?/?\.(ssh|aws|gnupg|kube)/|\bid_(rsa|ed25519)\b|` +
+			`\bmcp\.json\b|/etc/(passwd|shadow)\b`), "it names where secrets lie"},
+		{regexp.MustCompile(`(?i)\b(system\s+prompt|developer\s+message|chat\s+history|conversation\s+history|` +
+			`previous\s+messages)\b.{0,80}\b(pass|send|include|copy|put|provide|as)\b|\b(pass|send|include|copy|` +
+			`put)\b.{0,60}\b(system\s+prompt|(entire|whole|full)\s+conversation|chat\s+history)`),
+			"it wants the conversation passed on"},
+		{regexp.MustCompile(`(?i)\b(user|person|human)\s+(has\s+)?(already\s+|pre-?)(approved|confirmed|` +
+			`authori[sz]ed|consented)|\bno\s+(approval|confirmation)\s+(is\s+)?(needed|required|necessary)`),
+			"it says that it was approved"},
+		{regexp.MustCompile(`(?i)\b(this|it)\s+(tool\s+)?must\s+be\s+used\s+instead\s+of\b|\bthis\s+(tool|` +
+			`function|server)\s+(replaces|supersedes)\b|\b(this|it)\s+(replaces|supersedes)\s+(([a-z]+\s+){0,` +
+			`4}tools?\b|(the\s+)?[a-z]+_[a-z_]+)|\binstead\s+of\s+(the\s+)?[a-z]+_[a-z_]+\s*(tool)?\b|\b(is|` +
+			`are)\s+(deprecated|broken|disabled|unsafe)\b.{0,40}\buse\s+this\b`),
+			"it draws calls from other tools"},
 	}
 })
 
@@ -288,7 +309,6 @@ func ownField(input json.RawMessage, phrase string) bool {
 
 // hasWord reports whether word stands in text as a whole name.
 func hasWord(text, word string) bool {
-	part := func(c byte) bool { return letter(c) || c == '_' || c >= '0' && c <= '9' }
 	for from := 0; ; {
 		i := strings.Index(text[from:], word)
 		if i < 0 {
@@ -296,8 +316,8 @@ func hasWord(text, word string) bool {
 		}
 		i += from
 		end := i + len(word)
-		begins := i == 0 || !part(text[i-1])
-		ends := end == len(text) || !part(text[end])
+		begins := i == 0 || !isWord(text[i-1])
+		ends := end == len(text) || !isWord(text[end])
 		if begins && ends {
 			return true
 		}
@@ -354,8 +374,11 @@ func cleanJSON(b json.RawMessage) json.RawMessage {
 }
 
 // twins maps letters of other scripts to the ASCII letters that they resemble.
-var twins = strings.NewReplacer("а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "i", "ѕ", "s", "ј", "j", "ԁ", "d", "һ", "h", "ӏ", "l", "ԛ", "q", "ԝ", "w",
-	"ο", "o", "ν", "v", "α", "a", "ι", "i", "ρ", "p", "τ", "t", "υ", "u", "κ", "k", "Α", "A", "Β", "B", "Ε", "E", "Ι", "I", "Κ", "K", "Μ", "M", "Ν", "N", "Ο", "O", "Ρ", "P", "Τ", "T", "Х", "X", "А", "A", "В", "B", "Е", "E", "К", "K", "М", "M", "Н", "H", "О", "O", "Р", "P", "С", "C", "Т", "T")
+var twins = strings.NewReplacer("а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і",
+	"i", "ѕ", "s", "ј", "j", "ԁ", "d", "һ", "h", "ӏ", "l", "ԛ", "q", "ԝ", "w",
+	"ο", "o", "ν", "v", "α", "a", "ι", "i", "ρ", "p", "τ", "t", "υ", "u", "κ", "k", "Α", "A", "Β", "B", "Ε",
+	"E", "Ι", "I", "Κ", "K", "Μ", "M", "Ν", "N", "Ο", "O", "Ρ", "P", "Τ", "T", "Х", "X", "А", "A", "В", "B",
+	"Е", "E", "К", "K", "М", "M", "Н", "H", "О", "O", "Р", "P", "С", "C", "Т", "T")
 
 // asASCII replaces letters that resemble ASCII, and full-width letters, by ASCII.
 func asASCII(s string) string {

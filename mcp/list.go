@@ -185,6 +185,8 @@ func (c *Client) trying(ctx context.Context) *attempt {
 
 	a := &attempt{done: make(chan struct{})}
 	c.attempt = a
+
+	// Several runs wait for the attempt, so that it does not end with the first of them.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.closing.Go(func() {
 		defer cancel()
@@ -211,7 +213,8 @@ func (c *Client) without(ctx context.Context, err error) error {
 	wasUp := c.wasUp
 	gone := c.isClosed
 	c.mu.Unlock()
-	if ctx.Err() != nil || gone || !wasUp && !c.server.Optional {
+	mayBeAway := wasUp || c.server.Optional
+	if ctx.Err() != nil || gone || !mayBeAway {
 		return err
 	}
 

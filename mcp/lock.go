@@ -173,6 +173,7 @@ func (l *Lock) compare(s *Server, d *Definition) (Verdict, string) {
 	switch {
 	case !ok:
 		return "", ""
+	// Another program has the name now, whose tools no person has accepted.
 	case p.Identity != s.identity():
 		return Drifted, fmt.Sprintf("the lock is for another server: %s", p.Identity)
 	}

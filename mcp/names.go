@@ -26,13 +26,16 @@ func replaced(name string) (short string, exact bool) {
 	b := []byte(name)
 	exact = true
 	for i, c := range b {
-		if !letter(c) && (c < '0' || c > '9') && c != '_' && c != '-' {
+		if !isWord(c) && c != '-' {
 			b[i] = '_'
 			exact = false
 		}
 	}
 	return string(b), exact
 }
+
+// isWord reports whether c is a letter, a digit or an underscore.
+func isWord(c byte) bool { return letter(c) || c == '_' || c >= '0' && c <= '9' }
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 

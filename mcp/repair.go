@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -24,6 +25,34 @@ type repairer struct {
 	tools map[string]Listed // tools of the last list, by name
 	bad   []Listed          // tools that cannot be decoded
 	on    map[string]int    // progress notifications received, by token
+
+	announced bool // a change of the tools was delivered after the last request for their list
+}
+
+var errRepeated = errors.New("a change was announced, and the list was not requested since then")
+
+// sent records a message to the server.
+func (m *repairer) sent(message []byte) {
+	m.requests.Sent(message)
+	if bytes.Contains(message, []byte(`"tools/list"`)) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.announced = false
+	}
+}
+
+// repeats reports whether a message announces a change of the tools that was announced already. A
+// server may do that without end, and the SDK is slow at it.
+func (m *repairer) repeats(b []byte) bool {
+	const change = "notifications/tools/list_changed"
+	if len(b) > 1000 || !bytes.Contains(b, []byte(change)) || wire.HeadOf(b).Method != change {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.announced
+	m.announced = true
+	return before
 }
 
 // reader returns how messages are read. from says where they come from.
@@ -31,6 +60,9 @@ func (m *repairer) reader(from wire.Source) wire.Reader {
 	return wire.Reader{
 		Most: maxMessage,
 		Repair: func(b []byte) ([]byte, error) {
+			if m.repeats(b) {
+				return nil, errRepeated
+			}
 			out, err := m.requests.Repair(b, from)
 			if err != nil {
 				return nil, err
@@ -57,12 +89,12 @@ func (m *repairer) reader(from wire.Source) wire.Reader {
 // recorded is a writer of messages to a server.
 type recorded struct {
 	io.WriteCloser
-	requests *wire.Requests
+	sent func(message []byte)
 }
 
 // Write writes one message.
 func (r *recorded) Write(message []byte) (int, error) {
-	r.requests.Sent(message)
+	r.sent(message)
 	return r.WriteCloser.Write(message)
 }
 
@@ -130,6 +162,8 @@ func (m *repairer) message(b []byte) []byte {
 	if bytes.Contains(b, []byte(`"notifications/progress"`)) {
 		m.progress(b)
 	}
+
+	// Most messages have nothing to repair, and are not decoded.
 	if !slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(b, mark) }) {
 		return b
 	}

@@ -34,6 +34,7 @@ type Resource struct {
 	Description string // for people and models
 	MIME        string // empty means unknown
 
+	// Read returns the data. value is the variable of a template, and empty without one.
 	Read func(ctx context.Context, value string) (llm.Media, error)
 	// Version returns a text that changes with the data. It is called every second while a client
 	// is subscribed. Nil means that clients cannot subscribe.
@@ -43,8 +44,8 @@ type Resource struct {
 	Values func(ctx context.Context, prefix string) ([]string, error)
 }
 
-// at returns the URI for a value.
-func (r *Resource) at(value string) string {
+// uriOf returns the URI for a value.
+func (r *Resource) uriOf(value string) string {
 	before, variable, _ := strings.Cut(r.URI, "{")
 	value = strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
 	if strings.HasPrefix(variable, "+") {
@@ -56,8 +57,15 @@ func (r *Resource) at(value string) string {
 // value returns the value in a URI. It returns false for the URI of another resource.
 func (r *Resource) value(uri string) (string, bool) {
 	before, _, template := strings.Cut(r.URI, "{")
-	value, err := url.PathUnescape(strings.TrimPrefix(uri, before))
-	return value, err == nil && strings.HasPrefix(uri, before) && (template || value == "")
+	escaped, ok := strings.CutPrefix(uri, before)
+	value, err := url.PathUnescape(escaped)
+	switch {
+	case !ok || err != nil:
+		return value, false
+	case template:
+		return value, true
+	}
+	return value, value == "" // a resource without a variable is one URI
 }
 
 // maxFile is the maximum size of a file that is offered.
@@ -86,6 +94,7 @@ func Files(base string, files fs.FS, names ...string) Resource {
 		return slices.Compact(found), nil
 	}
 	r.Read = func(ctx context.Context, name string) (llm.Media, error) {
+		// What is not listed cannot be read, so that patterns and limits hold for both.
 		if list, err := r.Values(ctx, name); err != nil || !slices.Contains(list, name) {
 			return llm.Media{}, errors.Join(err, pawl.ErrNotFound)
 		}
@@ -176,7 +185,7 @@ func (h *host) results(next sdk.MethodHandler) sdk.MethodHandler {
 				values, errList := h.values(ctx, t, "")
 				err = cmp.Or(err, errList)
 				for _, v := range values {
-					list.Resources = append(list.Resources, &sdk.Resource{URI: t.at(v), Name: v, MIMEType: t.MIME})
+					list.Resources = append(list.Resources, &sdk.Resource{URI: t.uriOf(v), Name: v, MIMEType: t.MIME})
 				}
 			}
 		}
@@ -217,6 +226,7 @@ func (h *host) subscribe(ctx context.Context, r *sdk.SubscribeRequest) error {
 		go h.stopWatches(r.Session)
 	}
 
+	// The watch outlives the request.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w := &watch{stop: stop}
 	all[r.Params.URI] = w

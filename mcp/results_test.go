@@ -150,3 +150,33 @@ func TestResultsAsTheyCome(t *testing.T) {
 		}
 	}
 }
+
+// A value that is nested deeply costs its tool or its place in a result, and neither the other
+// tools nor the connection.
+func TestNestedDeeply(t *testing.T) {
+	for _, n := range []int{600, 3000, 20_000} {
+		schema := strings.Repeat(`{"properties":{"a":`, n) + `{}` + strings.Repeat(`}}`, n)
+		more := `},{"name":"deep","description":"Digs.","inputSchema":` + schema
+		value := strings.Repeat(`{"a":`, n) + `1` + strings.Repeat(`}`, n)
+		c := open(t, rawServer(t, more, func() string {
+			return `{"content":[{"type":"text","text":"a chart"}],"structuredContent":` + value + `}`
+		}), nil)
+
+		verdicts := map[string]mcp.Verdict{}
+		all, err := c.List(t.Context())
+		if err != nil {
+			t.Fatalf("%d: %v", n, err)
+		}
+		for _, l := range all {
+			verdicts[l.Name] = l.Verdict
+		}
+		if verdicts["get"] != mcp.Accepted || verdicts["deep"] != mcp.Quarantined {
+			t.Errorf("%d: the tools are %v", n, verdicts)
+		}
+		for range 2 {
+			if x := call(t, c, "test_get", `{}`); !strings.Contains(x.Result.Text(), "a chart") {
+				t.Errorf("%d: the result is %q", n, x.Result.Text())
+			}
+		}
+	}
+}

@@ -17,9 +17,9 @@ import (
 // The server gets the model's answer and nothing else of the run: neither its conversation nor its
 // tools.
 type Sampling struct {
-	Model    llm.Model
-	Requests int // limit for the lifetime of the Client; 0 means 10
-	Tokens   int // limit for one answer; 0 means 1,024
+	Model    llm.Model // answers the requests
+	Requests int       // limit for the lifetime of the Client; 0 means 10
+	Tokens   int       // limit for one answer; 0 means 1,024
 
 	// Approve decides whether a request is permitted. An error is a rejection, and its text is sent
 	// to the server. Nil means that every request is rejected.
@@ -28,13 +28,13 @@ type Sampling struct {
 
 // SampleRequest is a server's request to the model.
 type SampleRequest struct {
-	Server string
+	Server string // the name of the server
 	Call   string // tool that is executing, by the model's name for it; empty means unknown
 	// System is the system prompt that the server wants. It is sent as the server's words, in the
 	// user message.
 	System   string
-	Messages []llm.Message
-	Tokens   int
+	Messages []llm.Message // the conversation that the server sent
+	Tokens   int           // the limit of the answer
 }
 
 // createMessage answers a request of the server to the model.
@@ -75,7 +75,7 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 			return no("only text is passed on")
 		}
 		size += len(t.Text)
-		msg := llm.User(clean(t.Text))
+		msg := llm.User(clean(t.Text)).WithLabel(nil) // the server's words
 		if m.Role == "assistant" {
 			msg = llm.Assistant(llm.Text{Text: clean(t.Text)})
 		}
@@ -116,7 +116,7 @@ func (c *Client) lend(ctx context.Context, s *Sampling, req SampleRequest) (*sdk
 	if req.System != "" {
 		system += "\nIt wants you to keep to this:\n" + "> " + strings.ReplaceAll(req.System, "\n", "\n> ")
 	}
-	msgs := append([]llm.Message{llm.System(system)}, req.Messages...)
+	msgs := append([]llm.Message{llm.System(system).WithLabel(nil)}, req.Messages...)
 	res, err := llm.Complete(ctx, s.Model, &llm.Request{
 		Key:      "mcp/sample",
 		Messages: msgs,

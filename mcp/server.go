@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Server describes how to reach an MCP server and which of its features are used. It is plain data
@@ -81,7 +82,8 @@ type Server struct {
 // OAuth describes how to obtain a token for a server. With ClientID and SecretEnv the program
 // itself is the user (client credentials). Otherwise a person logs in (Options.Login) under
 // ClientID, which is a name or the https address of a document that describes the client. If
-// ClientID is empty, the client registers dynamically. Tokens are held in memory only.
+// ClientID is empty, the client registers dynamically. With Identity the caller of each run is the
+// user. Tokens are held in memory only.
 type OAuth struct {
 	// ID of the client, or the https address of a document that describes it.
 	ClientID string `json:"client_id,omitempty" yaml:"client_id"`
@@ -91,6 +93,31 @@ type OAuth struct {
 
 	// Address to which a person's login redirects; only in Go.
 	Redirect string `json:"redirect,omitempty" yaml:"redirect"`
+
+	// The identity provider that knows the callers of runs: the ID token of a caller is exchanged
+	// for a token of the server, for a session of his own.
+	Identity *Identity `json:"identity,omitempty" yaml:"identity"`
+}
+
+// Identity is an identity provider of a company, which decides for its users about MCP servers
+// (enterprise-managed authorization). It exchanges the ID token of a user for a grant, and the
+// server's authorization server exchanges the grant for a token. OAuth.ClientID is the client
+// there.
+type Identity struct {
+	// Address of the identity provider, as in its metadata.
+	Issuer string `json:"issuer" yaml:"issuer"`
+
+	// Address of the authorization server of the MCP server, as in its metadata.
+	Server string `json:"server" yaml:"server"`
+
+	// ID of the client at the identity provider. Default: the client_id of oauth.
+	ClientID string `json:"client_id,omitempty" yaml:"client_id"`
+
+	// The environment variable that holds the client's secret at the identity provider.
+	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env"`
+
+	// The scopes to request. Default: the scopes of the server.
+	Scopes []string `json:"scopes,omitempty" yaml:"scopes"`
 }
 
 var (
@@ -167,19 +194,46 @@ func (s *Server) checkURL() error {
 		return fmt.Errorf("there is no transport %q; there are http and sse", s.Transport)
 	}
 
-	u, err := url.Parse(s.URL)
-	whole := err == nil && u.Host != ""
-	if !whole || u.Scheme != "http" && u.Scheme != "https" {
+	u, ok := webAddress(s.URL)
+	if !ok {
 		return errors.New("url: want a whole address that begins with https:// or http:// and a host")
 	}
 	if u.User != nil {
 		return errors.New("url: it has a name or a password in it; send them in a header")
 	}
 
-	if o := s.OAuth; o != nil && o.SecretEnv != "" && o.ClientID == "" {
+	if s.OAuth == nil {
+		return nil
+	}
+	return s.OAuth.check()
+}
+
+func (a *OAuth) check() error {
+	if a.SecretEnv != "" && a.ClientID == "" {
 		return errors.New("oauth: secret_env needs client_id")
 	}
+	if a.Identity == nil {
+		return nil
+	}
+
+	if a.ClientID == "" || a.Redirect != "" {
+		return errors.New("oauth: identity needs client_id, and takes no redirect, because there is no login page")
+	}
+	for name, address := range map[string]string{"issuer": a.Identity.Issuer, "server": a.Identity.Server} {
+		if _, ok := webAddress(address); !ok {
+			return fmt.Errorf("oauth: identity: %s: want a whole address that begins with https:// and a host", name)
+		}
+	}
 	return nil
+}
+
+// webAddress parses an address. ok reports whether it has a host and the scheme http or https.
+func webAddress(address string) (u *url.URL, ok bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return nil, false
+	}
+	return u, u.Scheme == "http" || u.Scheme == "https"
 }
 
 // identity returns the program or address behind the name, for tools.lock: an entry is valid for
@@ -332,3 +386,14 @@ func split(line string) ([]string, error) {
 	}
 	return words, nil
 }
+
+// startTime returns the limit for starting and listing.
+func (s *Server) startTime() time.Duration {
+	if s.StartSeconds == 0 {
+		return 30 * time.Second
+	}
+	return time.Duration(s.StartSeconds) * time.Second
+}
+
+// callTime returns the limit for a call, in the form of pawl.Tool.Timeout.
+func (s *Server) callTime() time.Duration { return time.Duration(s.CallSeconds) * time.Second }

@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp/internal/wire"
 	"github.com/pawl-go/pawl/policy"
@@ -34,8 +35,8 @@ type Service struct {
 	Tools  []pawl.Toolset // evaluated when serving begins
 	Agents []Offer        // each is a tool whose argument is a task
 
-	Resources []Resource
-	Prompts   []Prompt // the first of two with the same name counts
+	Resources []Resource // data that clients can read
+	Prompts   []Prompt   // the first of two with the same name counts
 
 	// Approve decides which calls need approval. Nil means policy.AskBeforeWrites.
 	Approve    pawl.Approver
@@ -51,9 +52,9 @@ type Service struct {
 
 // Offer is an agent as a tool for MCP clients. The tool's name is the agent's name.
 type Offer struct {
-	Agent       *pawl.Agent
-	Title       string // for people; empty means none
-	Description string // for the clients' models
+	Agent       *pawl.Agent // executes the tasks
+	Title       string      // for people; empty means none
+	Description string      // for the clients' models
 
 	// Runner creates the run of a call if it is more than the agent in memory. id is random, and
 	// the run may take it as its ID. The run gets the task, and Decisions when it is pending, as
@@ -222,7 +223,7 @@ func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) e
 	}
 	err = h.sdk.Run(ctx, &sdk.IOTransport{
 		Reader:        read.Lines(io.NopCloser(in)),
-		Writer:        &recorded{written, &requests},
+		Writer:        &recorded{written, requests.Sent},
 		MaxLineLength: 2 * maxBody,
 	})
 	// the client has disconnected
@@ -266,7 +267,7 @@ func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 		return begun{
 			stream: func(ctx context.Context, _ pawl.Runner, from *pawl.Result, d ...llm.Message) events {
 				return a.ResumeStream(ctx, cmp.Or(from, &pawl.Result{Messages: []llm.Message{
-					llm.User("An MCP client calls " + t.Name + "."), llm.Assistant(call)}}), d...)
+					llm.User("An MCP client calls " + t.Name + ".").WithLabel(nil), llm.Assistant(call)}}), d...)
 			},
 			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {
 				for _, m := range res.Messages {
@@ -298,7 +299,8 @@ func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 						yield(pawl.Event{}, errors.New("the arguments need a task: what to do, in words"))
 					}
 				case from == nil:
-					d = []llm.Message{llm.User(in.Task)}
+					// The model of a client wrote the task, so that it is not the user's words.
+					d = []llm.Message{llm.User(in.Task).WithLabel(nil)}
 				}
 				if run != nil {
 					return run.Stream(ctx, d...)
@@ -320,7 +322,12 @@ func (h *host) agentAnswer(name string, res *pawl.Result, err error) *sdk.CallTo
 		for _, c := range res.Calls() { // a client may execute them
 			text += "\nNot executed: " + c.Name + " " + string(c.Args)
 		}
-		return failure(text)
+		out := failure(text)
+		var unfit *pawl.OutputError
+		if errors.As(res.Err(), &unfit) {
+			out.Meta = sdk.Meta{foreign.UnfitKey: foreign.Unfit{Answer: unfit.Text, Faults: unfit.Faults}}
+		}
+		return out
 	}
 	r := llm.TextResult(res.Text())
 	r.Data = res.Output

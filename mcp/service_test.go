@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -460,4 +461,27 @@ func TestAnswerOfATool(t *testing.T) {
 		text, _ := ask(t, c, "writer", map[string]any{"task": task})
 		return text
 	})
+}
+
+// A caller of an agent over MCP finds why its answer does not fit with errors.As.
+func TestUnfitAnswerOverMCP(t *testing.T) {
+	counter := &pawl.Agent{Name: "counter", Model: script.New(script.Loop(script.Say(`{"n":"many"}`))),
+		Limits: pawl.Limits{Corrections: -1},
+		Output: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}
+	h, err := (&mcp.Service{Agents: []mcp.Offer{{Agent: counter, Description: "Counts."}}}).Handler(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	t.Cleanup(web.Close)
+	c := open(t, mcp.Server{Name: "far", URL: web.URL}, nil)
+	x := call(t, c, "far_counter", `{"task":"go"}`)
+
+	var unfit *pawl.OutputError
+	if !errors.As(x.Err(), &unfit) || unfit.Text != `{"n":"many"}` || len(unfit.Faults) != 1 {
+		t.Errorf("%s, %v, %+v; the model reads %q", x.Outcome, x.Err(), unfit, x.Result.Text())
+	}
+	if !x.Result.IsError || !strings.Contains(x.Result.Text(), "does not fit") {
+		t.Errorf("the model reads %q", x.Result.Text())
+	}
 }

@@ -63,6 +63,9 @@ func (s *Server) start(getenv func(string) string) (*process, io.ReadCloser, err
 	if err != nil {
 		return nil, nil, err
 	}
+
+	// Not by StdoutPipe, which Wait closes with unread output in it: the last message of a program
+	// that ends must arrive.
 	r, w := io.Pipe()
 	cmd.Stdout = w
 	if err := p.group.Start(); err != nil {
@@ -100,7 +103,7 @@ func (p *process) Close() error {
 func (p *process) transport(out io.ReadCloser, m *repairer) sdk.Transport {
 	return &sdk.IOTransport{
 		Reader:        m.reader(wire.Source{}).Lines(out),
-		Writer:        &recorded{p, &m.requests},
+		Writer:        &recorded{p, m.sent},
 		MaxLineLength: 2 * maxMessage,
 	}
 }

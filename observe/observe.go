@@ -60,19 +60,9 @@ func (o *outputThrough) WithOutput(schema json.RawMessage) pawl.Runner {
 	return Wrap(o.inner.WithOutput(schema), o.stream)
 }
 
-// The additional methods of an OutputRunner: see pawl.OutputRunner.
-type (
-	checkedRunner interface {
-		WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool)
-	}
-	followedRunner interface {
-		FollowUp(ctx context.Context, res *pawl.Result) (next pawl.Runner, stored bool, err error)
-	}
-)
-
 // WithCheck returns the same wrapper around the inner Runner's WithCheck.
 func (o *outputThrough) WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool) {
-	c, ok := o.inner.(checkedRunner)
+	c, ok := o.inner.(pawl.CheckedRunner)
 	if !ok {
 		return o, false
 	}
@@ -82,7 +72,7 @@ func (o *outputThrough) WithCheck(check func(answer json.RawMessage) error) (paw
 
 // FollowUp returns the same wrapper around the inner Runner's FollowUp, and nil if it has none.
 func (o *outputThrough) FollowUp(ctx context.Context, res *pawl.Result) (next pawl.Runner, stored bool, err error) {
-	f, ok := o.inner.(followedRunner)
+	f, ok := o.inner.(pawl.FollowedRunner)
 	if !ok {
 		return nil, false, nil
 	}
@@ -274,6 +264,8 @@ func (q *observed) work() {
 	for range q.wake {
 		for {
 			q.mu.Lock()
+			// closed is read together with the queue: events that were queued before the queue
+			// closed are passed on.
 			batch, closed := q.queue, q.closed
 			if len(batch) == 0 {
 				q.owed()
@@ -287,6 +279,7 @@ func (q *observed) work() {
 			if len(batch) > 0 {
 				continue
 			}
+			// The gap is otherwise passed with the next event, and there is none.
 			if closed {
 				if g := q.gap; g.Lost != nil { // fn panicked at the last event
 					q.gap = pawl.Event{}
@@ -312,6 +305,7 @@ func (q *observed) flush(ctx context.Context) {
 		return
 	case <-t.C:
 		return
+	// The caller does not wait for the run any more, so it waits only briefly for the observer.
 	case <-ctx.Done():
 	}
 	t.Reset(flushTimeLate)

@@ -59,6 +59,8 @@ func (p *Partial[T]) Add(e pawl.Event) (v T, ok bool) {
 	case pawl.EventText:
 		return p.add(e)
 	case pawl.EventCallDelta:
+		// A model without structured output answers with a call of this tool, whose arguments are
+		// the value.
 		if e.Call != nil && e.Call.Name == "final_answer" {
 			return p.add(e)
 		}
@@ -71,7 +73,10 @@ func (p *Partial[T]) Add(e pawl.Event) (v T, ok bool) {
 }
 
 func (p *Partial[T]) restart(index int) {
-	p.index, p.buf, p.shown, p.read = index, nil, 0, 0
+	p.index = index
+	p.buf = nil
+	p.shown = 0
+	p.read = 0
 }
 
 func (p *Partial[T]) add(e pawl.Event) (v T, ok bool) {
@@ -87,6 +92,8 @@ func (p *Partial[T]) add(e pawl.Event) (v T, ok bool) {
 		text = text[i:]
 	}
 	p.buf = append(p.buf, text...)
+	// Each reading costs the length of the text. It grows by a part of itself between two readings,
+	// so that the total stays linear.
 	if len(p.buf) <= max(p.shown+p.shown/8, p.read+p.read/32) {
 		return v, false
 	}

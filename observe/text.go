@@ -33,9 +33,12 @@ func Text(stream iter.Seq2[pawl.Event, error]) (text iter.Seq[string], end func(
 		if begun {
 			return
 		}
-		begun, err = true, errors.New("the text of the run was not read to its end")
+		begun = true
+		err = errors.New("the text of the run was not read to its end")
 		step := 0 // of the last text; 0 means none
 		void := false
+
+		// Collect keeps the Result of a run, and this function has its texts on the way.
 		res, err = pawl.Collect(func(event func(pawl.Event, error) bool) {
 			for e, failed := range stream {
 				own := failed == nil && !strings.Contains(string(e.Run), "/")
@@ -62,6 +65,7 @@ func Text(stream iter.Seq2[pawl.Event, error]) (text iter.Seq[string], end func(
 		}, nil)
 	}
 	return text, func() (*pawl.Result, error) {
+		// A caller who only wants the end has not executed the run yet.
 		for range text { // unless it was read
 		}
 		return res, err

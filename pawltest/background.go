@@ -1,6 +1,7 @@
 package pawltest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,14 +9,16 @@ import (
 	"strconv"
 
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest/internal/reply"
+	"github.com/pawl-go/pawl/pawltest/internal/wire"
 )
 
 // computed is a response that a Simulator computes in the background.
 type computed struct {
-	events    []event // of the stream; its last one has the complete response
-	streamed  bool    // the request asked for a stream
-	asked     int     // GETs of the response object
-	done      bool    // the client has received the complete response
+	events    []reply.Event // of the stream; its last one has the complete response
+	streamed  bool          // the request asked for a stream
+	asked     int           // GETs of the response object
+	done      bool          // the client has received the complete response
 	cancelled bool
 }
 
@@ -27,39 +30,39 @@ func inBackground(got *Received) bool {
 	return got.API == Responses && json.Unmarshal(got.Body, &w) == nil && w.Background
 }
 
-// background answers a request for a reply in the background, and keeps the reply.
-func (s *Simulator) background(w http.ResponseWriter, ctx context.Context, reply *reply, fault *Fault,
+// background answers a request for a reply in the background, and keeps the answer.
+func (s *Simulator) background(w http.ResponseWriter, ctx context.Context, answer *reply.Reply, fault *Fault,
 	model llm.Model) {
 	s.mu.Lock()
-	reply.id = fmt.Sprintf("%s_%d", reply.id, len(s.computed)+1)
+	answer.ID = fmt.Sprintf("%s_%d", answer.ID, len(s.computed)+1)
 	s.mu.Unlock()
-	reply.background = true
-	c := &computed{streamed: !reply.req.Whole}
+	answer.Background = true
+	c := &computed{streamed: !answer.Request.Whole}
 	resp := new(llm.Response)
-	for d, err := range model.Stream(context.WithoutCancel(ctx), reply.req) {
+	for d, err := range model.Stream(context.WithoutCancel(ctx), answer.Request) {
 		if err == nil {
 			err = resp.Add(d)
 		}
 		if err != nil && len(c.events) == 0 {
-			toAPIError(err).write(w, reply.api, fault)
+			writeError(w, toAPIError(err), answer.API, fault)
 			return
 		} else if err != nil {
-			c.events = append(c.events, reply.failed(toAPIError(err))...)
+			c.events = append(c.events, answer.Failed(toAPIError(err))...)
 			break
 		}
-		c.events = append(c.events, reply.events(d)...)
+		c.events = append(c.events, answer.Events(d)...)
 	}
 	s.mu.Lock()
 	if s.computed == nil {
 		s.computed = map[string]*computed{}
 	}
-	s.computed["resp_"+reply.id] = c
+	s.computed["resp_"+answer.ID] = c
 	s.mu.Unlock()
 	if c.streamed {
 		s.continued(w, ctx, c, -1, fault)
 		return
 	}
-	raw(w, http.StatusOK, "application/json", fault, marshal(reply.response("", nil)))
+	raw(w, http.StatusOK, "application/json", fault, answer.InProgress())
 }
 
 // later answers a request about the response id, which was computed in the background.
@@ -72,16 +75,16 @@ func (s *Simulator) later(w http.ResponseWriter, r *http.Request, got *Received,
 	case fault.Body != nil:
 		raw(w, http.StatusOK, "application/json", fault, fault.Body)
 	case c == nil:
-		(&apiError{Status: 404, Message: "Response with id '" + at.id + "' not found."}).write(w, got.API, fault)
+		writeError(w, &wire.Error{Status: 404, Message: "Response with id '" + at.id + "' not found."}, got.API, fault)
 	case at.cancel && r.Method == http.MethodPost:
 		s.mu.Lock()
 		c.cancelled = c.cancelled || !c.done
 		s.mu.Unlock()
 		raw(w, http.StatusOK, "application/json", fault, s.state(c, false))
 	case at.cancel || r.Method != http.MethodGet:
-		(&apiError{Status: 405, Message: "Not allowed to " + r.Method + " on " + r.URL.Path + "."}).write(w, got.API, fault)
+		writeError(w, &wire.Error{Status: 405, Message: "Not allowed to " + r.Method + " on " + r.URL.Path + "."}, got.API, fault)
 	case query.Get("stream") == "true" && !c.streamed:
-		(&apiError{Status: 400, Param: "stream", Message: "The response was not created with stream=true."}).write(w, got.API, fault)
+		writeError(w, &wire.Error{Status: 400, Param: "stream", Message: "The response was not created with stream=true."}, got.API, fault)
 	case query.Get("stream") == "true":
 		after := int64(-1)
 		if n, err := strconv.ParseInt(query.Get("starting_after"), 10, 64); err == nil {
@@ -113,7 +116,7 @@ func (s *Simulator) state(c *computed, busy bool) []byte {
 	var e struct {
 		Response map[string]any `json:"response"`
 	}
-	if err := json.Unmarshal([]byte(last.data), &e); err != nil {
+	if err := json.Unmarshal([]byte(last.Data), &e); err != nil {
 		panic(fmt.Sprintf("pawltest: %v", err)) // we wrote it
 	}
 	switch {
@@ -124,23 +127,19 @@ func (s *Simulator) state(c *computed, busy bool) []byte {
 	default:
 		c.done = true
 	}
-	return marshal(e.Response)
+	return wire.Marshal(e.Response)
 }
 
 // continued writes the events of a stream after the event with the number after.
 func (s *Simulator) continued(w http.ResponseWriter, ctx context.Context, c *computed, after int64, fault *Fault) {
-	w.Header().Set("Content-Type", or(fault.ContentType, "text/event-stream"))
-	defer func() {
-		if v := recover(); v != nil && v != errEnded {
-			panic(v)
-		}
-	}()
-	out := &stream{w: w, fault: fault, gone: ctx.Done()}
+	w.Header().Set("Content-Type", cmp.Or(fault.ContentType, "text/event-stream"))
+	defer recoverEnded()
+	out := &stream{to: w, fault: fault, gone: ctx.Done()}
 	if after+1 < int64(len(c.events)) { // events have their index as their number
 		out.send(c.events[max(after+1, 0):])
 	}
 	s.mu.Lock()
 	c.done = true
 	s.mu.Unlock()
-	out.end()
+	out.finish()
 }

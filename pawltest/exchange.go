@@ -13,19 +13,20 @@ import (
 
 // Exchange is one recorded request and its response. Its JSON form is a line of a recording.
 type Exchange struct {
-	Cassette  string `json:"cassette"` // its recording
-	Seq       int    `json:"seq"`      // its place in the recording, from 0
-	Provider  string `json:"provider"`
-	API       string `json:"api"`    // Chat, Responses, or another
-	Method    string `json:"method"` // of HTTP
-	Path      string `json:"path"`
-	Streaming bool   `json:"streaming"`
+	Cassette  string `json:"cassette"`  // its recording
+	Seq       int    `json:"seq"`       // its place in the recording, from 0
+	Provider  string `json:"provider"`  // who served it
+	API       string `json:"api"`       // Chat, Responses, or another
+	Method    string `json:"method"`    // of HTTP
+	Path      string `json:"path"`      // of the URL
+	Streaming bool   `json:"streaming"` // the response is a stream
 	// Continues is the Seq of the exchange whose calls this one answers. Nil means none.
 	Continues *int `json:"continues"`
 	Loop      bool `json:"loop"` // an exchange of the recording continues another
 	Request   *struct {
 		Body json.RawMessage `json:"body"`
 	} `json:"request"` // nil means not recorded
+	// Response is what the provider sent.
 	Response struct {
 		Status   int               `json:"status"`
 		Headers  map[string]string `json:"headers"` // names in lower case
@@ -45,8 +46,8 @@ type Exchange struct {
 
 // RecordedCall is a call as the recorder read it.
 type RecordedCall struct {
-	ID   string          `json:"id"`
-	Name string          `json:"name"`
+	ID   string          `json:"id"`   // empty where the API has none
+	Name string          `json:"name"` // of the tool
 	Args json.RawMessage `json:"args"` // a JSON string of the model's text (OpenAI), or an object
 }
 
@@ -67,8 +68,8 @@ func (e *Exchange) Body() ([]byte, error) {
 
 // Cassette is the exchanges of one recording, in order.
 type Cassette struct {
-	Name      string
-	Exchanges []Exchange
+	Name      string     // of the recording
+	Exchanges []Exchange // of one recording
 }
 
 // LoadCassettes reads the recordings of api from dir/api.jsonl.gz: gzipped JSON lines, with the

@@ -2,11 +2,13 @@ package pawltest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/pawl-go/pawl/pawltest/internal/reply"
 )
 
 // Fault is the failure of one request. Fields can be combined; the zero Fault changes nothing.
@@ -33,8 +35,8 @@ type Fault struct {
 	// Break breaks the connection: of a stream after After events, and of a whole reply after half
 	// of its body. If Bytes is not 0, it breaks both after Bytes bytes.
 	Break bool
-	After int
-	Bytes int
+	After int // events; see Break and Raw
+	Bytes int // see Break
 	// Raw is written into a stream after After events. The stream then ends without a broken
 	// connection. Empty means none.
 	Raw string
@@ -77,20 +79,27 @@ func (f *Fault) sent(n int) int {
 // errEnded ends a stream early without a broken connection.
 var errEnded = errors.New("ended by a fault")
 
+// recoverEnded, deferred, recovers from a panic with errEnded. Other panics continue.
+func recoverEnded() {
+	if v := recover(); v != nil && v != errEnded {
+		panic(v)
+	}
+}
+
 // stream writes events, with the faults.
 type stream struct {
-	w      http.ResponseWriter
+	to     http.ResponseWriter
 	fault  *Fault
 	gone   <-chan struct{} // closed when the client has left
 	events int             // events so far, written or held back
 	bytes  int
 	array  bool // Gemini without alt=sse: one JSON array
-	held   *event
+	held   *reply.Event
 	later  []byte // input of Rewrite
 }
 
 // send writes events. It panics with errEnded or http.ErrAbortHandler if a fault ends the stream.
-func (s *stream) send(events []event) {
+func (s *stream) send(events []reply.Event) {
 	for _, e := range events {
 		s.before()
 		s.events++
@@ -119,7 +128,7 @@ func (s *stream) before() {
 		return
 	}
 	if f.Insert != "" {
-		s.put([]byte(f.Insert))
+		s.writeBytes([]byte(f.Insert))
 	}
 	if f.Stall != nil {
 		s.flush()
@@ -130,7 +139,7 @@ func (s *stream) before() {
 		}
 	}
 	if f.Raw != "" {
-		s.put([]byte(f.Raw))
+		s.writeBytes([]byte(f.Raw))
 	}
 	switch {
 	case f.Break && f.Bytes == 0 && f.Cut == 0:
@@ -140,24 +149,24 @@ func (s *stream) before() {
 	}
 }
 
-func (s *stream) write(e event) {
+func (s *stream) write(e reply.Event) {
 	var b bytes.Buffer
 	if s.array {
-		b.WriteString(map[bool]string{true: "[", false: ",\r\n"}[s.bytes == 0] + e.data)
+		b.WriteString(map[bool]string{true: "[", false: ",\r\n"}[s.bytes == 0] + e.Data)
 	} else {
-		e.write(&b)
+		e.WriteTo(&b)
 	}
-	s.put(b.Bytes())
+	s.writeBytes(b.Bytes())
 }
 
-// end writes the rest.
-func (s *stream) end() {
+// finish writes the rest.
+func (s *stream) finish() {
 	if s.held != nil {
 		s.write(*s.held)
 		s.held = nil
 	}
 	if s.array {
-		s.put([]byte("]"))
+		s.writeBytes([]byte("]"))
 	}
 	if s.later == nil {
 		return
@@ -165,14 +174,14 @@ func (s *stream) end() {
 	if s.fault.Rewrite != nil {
 		s.later = s.fault.Rewrite(s.later)
 	}
-	inPieces(s.w, s.later[:s.fault.sent(len(s.later))], s.fault.Chunk)
+	inPieces(s.to, s.later[:s.fault.sent(len(s.later))], s.fault.Chunk)
 	if s.fault.Cut > 0 {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// put writes the bytes that the fault does not drop.
-func (s *stream) put(b []byte) {
+// writeBytes writes the bytes that the fault does not drop.
+func (s *stream) writeBytes(b []byte) {
 	// The length of an answer is unknown before its change.
 	if s.fault.Rewrite != nil || s.fault.Cut > 0 {
 		s.later = append(s.later, b...)
@@ -180,12 +189,12 @@ func (s *stream) put(b []byte) {
 		return
 	}
 	if f := s.fault; f.Break && f.Bytes > 0 && s.bytes+len(b) >= f.Bytes {
-		s.w.Write(b[:f.Bytes-s.bytes])
+		s.to.Write(b[:f.Bytes-s.bytes])
 		s.flush()
 		panic(http.ErrAbortHandler)
 	}
 	s.bytes += len(b)
-	inPieces(s.w, b, s.fault.Chunk)
+	inPieces(s.to, b, s.fault.Chunk)
 }
 
 // inPieces writes b in pieces of size bytes.
@@ -199,26 +208,14 @@ func inPieces(w http.ResponseWriter, b []byte, size int) {
 	}
 }
 
-func (s *stream) flush() { s.w.(http.Flusher).Flush() }
-
-// write writes the event in the server's form.
-func (e event) write(w io.Writer) {
-	end := "\n"
-	if e.crlf {
-		end = "\r\n"
-	}
-	if e.name != "" {
-		io.WriteString(w, "event: "+e.name+end)
-	}
-	io.WriteString(w, "data: "+e.data+end+end)
-}
+func (s *stream) flush() { s.to.(http.Flusher).Flush() }
 
 // raw writes a whole body, or its start if the fault says so.
 func raw(w http.ResponseWriter, status int, contentType string, fault *Fault, body []byte) {
 	if fault.Rewrite != nil {
 		body = fault.Rewrite(body)
 	}
-	w.Header().Set("Content-Type", or(fault.ContentType, contentType))
+	w.Header().Set("Content-Type", cmp.Or(fault.ContentType, contentType))
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if fault.Break {

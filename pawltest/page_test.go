@@ -11,7 +11,8 @@ import (
 )
 
 // The page lists the faults that the suites find. Tests of the scores prove the lists:
-// TestScoreOverAScript and TestScoreOverAWire, TestScoreOfExecutors, TestScoreOfRunners.
+// TestScoreOverAScript and TestScoreOverAWire, TestScoreOfAdapters, TestScoreOfExecutors,
+// TestScoreOfRunners.
 func TestPageHasTheScore(t *testing.T) {
 	const page = "../docs/testing.md"
 	was, err := os.ReadFile(page)
@@ -21,6 +22,7 @@ func TestPageHasTheScore(t *testing.T) {
 
 	is := string(was)
 	is = withFaults(t, is, "models", faultTable("TestModel", "Model", mutant.Models()))
+	is = withFaults(t, is, "adapters", faultRows("adapter", mutant.Adapters()))
 	is = withFaults(t, is, "executors", faultTable("TestExecutor", "Executor", mutant.Executors()))
 	is = withFaults(t, is, "runners", faultTable("TestRunner", "Runner", mutant.Runners()))
 	if is == string(was) {
@@ -46,8 +48,14 @@ func withFaults(t *testing.T, page, implementations, table string) string {
 	return before + begins + table + "<!-- end of faults -->" + after
 }
 
-// faultTable has a row for each part of a suite, with the number of its faults and their names.
+// faultTable says how many faults a suite finds, and has their rows.
 func faultTable[M any](suite, implementation string, mutants []mutant.Mutant[M]) string {
+	return fmt.Sprintf("`%s` finds %d of %d planted faults.\n\n", suite, len(mutants), len(mutants)) +
+		faultRows(implementation, mutants)
+}
+
+// faultRows has a row for each part of a suite, with the number of its faults and their names.
+func faultRows[M any](implementation string, mutants []mutant.Mutant[M]) string {
 	var parts []string
 	faults := map[string][]string{}
 	for _, m := range mutants {
@@ -59,7 +67,6 @@ func faultTable[M any](suite, implementation string, mutants []mutant.Mutant[M])
 	}
 
 	var b strings.Builder
-	fmt.Fprintf(&b, "`%s` finds %d of %d planted faults.\n\n", suite, len(mutants), len(mutants))
 	fmt.Fprintf(&b, "| part | faults | %s %s that … |\n|---|---|---|\n", article(implementation), implementation)
 	for _, part := range parts {
 		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", part, len(faults[part]), strings.Join(faults[part], "; "))
@@ -68,7 +75,7 @@ func faultTable[M any](suite, implementation string, mutants []mutant.Mutant[M])
 }
 
 func article(noun string) string {
-	if strings.Contains("AEIO", noun[:1]) {
+	if strings.Contains("AEIOaeio", noun[:1]) {
 		return "an"
 	}
 	return "a"

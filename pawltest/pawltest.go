@@ -18,14 +18,15 @@
 // mistakes.
 //
 // TestModel is the suite that every llm.Model must pass, TestAdapter the suite for adapters to the
-// four APIs, and TestRunner the suite for everything that executes agents.
+// four APIs, TestExecutor the suite for what executes calls, and TestRunner the suite for
+// everything that executes agents. Each has a Score function, which plants faults in an
+// implementation that passes: see package mutant.
 //
 // The package does not import testing: the suites take the few methods of *testing.T that they
 // need, so that a program such as pawl demo can run a Simulator without a test framework.
 package pawltest
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -85,12 +86,3 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	}
 	return s[:i], s[i+len(sep):], true
 }
-
-// Violation is a fault of a request.
-type Violation struct {
-	Place string // JSON pointer to the fault: "/messages/3/tool_calls/0"
-	Text  string // the fault, in a sentence
-}
-
-// String returns "place: text".
-func (v Violation) String() string { return fmt.Sprintf("%s: %s", v.Place, v.Text) }

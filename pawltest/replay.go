@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pawl-go/pawl/pawltest/internal/wire"
 )
 
 // Replay serves recorded responses in order, for any request: status, content type, Retry-After and
@@ -58,14 +60,14 @@ func (r *Replay) serve(w http.ResponseWriter, req *http.Request) {
 	r.log = append(r.log, got)
 	r.mu.Unlock()
 	if n >= len(r.exchanges) {
-		e := &apiError{Status: http.StatusGone, Message: fmt.Sprintf("request %d, but only %d are recorded", n+1, len(r.exchanges))}
-		e.write(w, got.API, &Fault{})
+		e := &wire.Error{Status: http.StatusGone, Message: fmt.Sprintf("request %d, but only %d are recorded", n+1, len(r.exchanges))}
+		writeError(w, e, got.API, &Fault{})
 		return
 	}
 	e := &r.exchanges[n]
 	body, err := e.Body()
 	if err != nil {
-		(&apiError{Status: 500, Message: err.Error()}).write(w, got.API, &Fault{})
+		writeError(w, &wire.Error{Status: 500, Message: err.Error()}, got.API, &Fault{})
 		return
 	}
 	for _, name := range []string{"content-type", "retry-after", "retry-after-ms"} {

@@ -75,10 +75,7 @@ func TestRecordedLoopsReplayFromTheJournal(t *testing.T) {
 				if !c.Exchanges[0].Loop {
 					continue
 				}
-				for i, loop := range loopsOf(c) {
-					if foreign(loop) {
-						continue
-					}
+				for i, loop := range loopsOf(t, c) {
 					s.loops++
 					var journal store.Journal = new(store.MemoryJournal)
 					if s.loops%16 == 0 {

@@ -124,13 +124,15 @@ func openGemini(model, url string, carry http.RoundTripper) llm.Model {
 	return gemini.New(model, &gemini.Options{BaseURL: url, Key: "none", Retries: -1, HTTP: carry})
 }
 
-// An agent replays each recorded tool loop twice, streaming and asking for whole replies, whichever
-// way it was recorded: it ends, every call is answered once, and the checker accepts every request.
-// The last line of -v has the number of recordings; a recording with two APIs is played on each.
+// An agent replays each recorded tool loop, streaming and asking for whole replies. The server
+// sends what was recorded in the form that was asked for, and once more as it was recorded. The
+// agent ends, every call is answered once, the checker accepts every request, and the calls are the
+// same in each form. The last line of -v has the number of recordings; a recording with two APIs is
+// played on each.
 func TestRecordedLoops(t *testing.T) {
 	soak.Sequential(t)
 	corpora.Path(t, "provider-traffic")
-	recorded, played, excluded := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	recorded, played := map[string]bool{}, map[string]bool{}
 	failed := 0
 	for _, api := range []struct {
 		name string
@@ -146,18 +148,11 @@ func TestRecordedLoops(t *testing.T) {
 				s.cassettes++
 				recorded[c.Name] = true
 				before := s.loops
-				for _, loop := range loopsOf(c) {
-					if foreign(loop) {
-						s.excluded++
-						excluded[c.Name] = true
-						continue
-					}
+				for _, loop := range loopsOf(t, c) {
 					name := fmt.Sprintf("%s#%d-%d", c.Name, loop[0].Seq, loop[len(loop)-1].Seq)
-					for _, streaming := range []bool{true, false} {
-						if err := replayLoop(t, loop, api.open, streaming, &s); err != nil {
-							t.Errorf("%s, streaming %t: %v", name, streaming, err)
-							s.failed++
-						}
+					if err := replayForms(t, loop, api.open, &s); err != nil {
+						t.Errorf("%s: %v", name, err)
+						s.failed++
 					}
 				}
 				if s.loops > before {
@@ -178,28 +173,70 @@ func TestRecordedLoops(t *testing.T) {
 		}
 	}
 	slices.Sort(left)
-	t.Logf("%d recordings with a tool loop: %d play to their end, %d loops fail, %d are left out for Bedrock's framing: %s",
-		len(recorded), len(played), failed, len(left), strings.Join(left, ", "))
+	t.Logf("%d recordings with a tool loop: %d play to their end, whole and streamed; %d loops fail",
+		len(recorded), len(played), failed)
 	for _, name := range left {
-		if !excluded[name] {
-			t.Errorf("%s: nothing of it was played", name)
+		t.Errorf("%s: nothing of it was played", name)
+	}
+}
+
+// replayForms replays a loop in each form of requests and replies.
+func replayForms(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) error {
+	t.Helper()
+	var first []string
+	for _, form := range []struct {
+		name      string
+		streaming bool
+		converted bool
+	}{
+		{"streamed", true, true},
+		{"whole", false, true},
+		{"streaming, as recorded", true, false},
+		{"not streaming, as recorded", false, false},
+	} {
+		played := slices.Clone(loop)
+		for i, e := range loop {
+			if !form.converted {
+				continue
+			}
+			var err error
+			played[i], err = inForm(e, form.streaming)
+			if err != nil {
+				return err
+			}
+		}
+		calls, err := replayLoop(t, played, open, form.streaming, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", form.name, err)
+		}
+		if first == nil {
+			first = calls
+		}
+		if !slices.Equal(calls, first) {
+			return fmt.Errorf("%s: got the calls %q, and streamed %q", form.name, calls, first)
 		}
 	}
+	return nil
 }
 
-// loopsOf returns the loops of a recording. A recording without marks of beginnings is one loop.
-func loopsOf(c pawltest.Cassette) [][]pawltest.Exchange {
-	if loops := c.Loops(); len(loops) > 0 {
-		return loops
+// loopsOf returns the loops of a recording, without Bedrock's framing. A recording without marks of
+// beginnings is one loop.
+func loopsOf(t *testing.T, c pawltest.Cassette) [][]pawltest.Exchange {
+	t.Helper()
+	loops := c.Loops()
+	if len(loops) == 0 {
+		loops = [][]pawltest.Exchange{slices.Clone(c.Exchanges)}
 	}
-	return [][]pawltest.Exchange{c.Exchanges}
-}
-
-// foreign reports whether a loop has Bedrock's framing, which no adapter supports.
-func foreign(loop []pawltest.Exchange) bool {
-	return slices.ContainsFunc(loop, func(x pawltest.Exchange) bool {
-		return strings.Contains(x.Response.Headers["content-type"], "vnd.amazon.eventstream")
-	})
+	for _, loop := range loops {
+		for i, e := range loop {
+			var err error
+			loop[i], err = inForm(e, e.Streaming)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return loops
 }
 
 // tally counts the replays.
@@ -207,7 +244,6 @@ type tally struct {
 	cassettes, loops, runs, requests, streamed int
 	calls, results, handedBack                 int
 	failed                                     int
-	excluded                                   int // loops in an unsupported framing
 	// Runs that end as recorded: with an error of the provider.
 	refused  int
 	recorded int // results that equal the recorded results
@@ -215,14 +251,15 @@ type tally struct {
 	outcomes map[pawl.Outcome]int
 }
 
-func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, streaming bool, s *tally) error {
+// replayLoop replays a loop, and returns the calls of its replies.
+func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, streaming bool, s *tally) ([]string, error) {
 	r, err := rehearse(loop)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server, err := pawltest.NewReplay(loop)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer server.Close()
 	tr := &http.Transport{}
@@ -263,7 +300,7 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, streaming b
 		if errors.As(err, &refused) && last >= 400 && refused.Status == last && server.Left() == 0 && res != nil {
 			s.refused++
 		} else if err != nil {
-			return fmt.Errorf("after %d of %d replies: %w", len(loop)-server.Left(), len(loop), err)
+			return nil, fmt.Errorf("after %d of %d replies: %w", len(loop)-server.Left(), len(loop), err)
 		}
 		s.runs++
 		if s.stops == nil {
@@ -276,10 +313,10 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, streaming b
 			}
 		}
 		if len(loop)-server.Left() == done {
-			return fmt.Errorf("a run asked nothing: %s %s", res.Stop, res.Cause)
+			return nil, fmt.Errorf("a run asked nothing: %s %s", res.Stop, res.Cause)
 		}
 		if err := answeredOnce(res, s); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	s.recorded += int(used.Load())
@@ -289,10 +326,16 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, streaming b
 			s.streamed++
 		}
 		if len(got.Violations) > 0 {
-			return fmt.Errorf("request %d: the checker refuses it: %v\n%s", i+1, got.Violations, got.Body)
+			return nil, fmt.Errorf("request %d: the checker refuses it: %v\n%s", i+1, got.Violations, got.Body)
 		}
 	}
-	return nil
+	var calls []string
+	for _, m := range res.Messages {
+		for _, c := range m.Calls() {
+			calls = append(calls, c.Name+" "+canonical(c.Args))
+		}
+	}
+	return calls, nil
 }
 
 // followUp returns the person's messages before a recorded request: its last messages that are
@@ -390,12 +433,13 @@ func TestLoopsFindBrokenRequests(t *testing.T) {
 			"response":{"status":200,"headers":{"content-type":"application/json"},
 			"body":"{\"choices\":[{\"index\":0,\"finish_reason\":\"stop\",\"message\":{\"content\":\"Rain.\"}}]}"}}]`)
 	play := func(what string) error {
-		return replayLoop(t, loop, func(model, url string, carry http.RoundTripper) llm.Model {
+		_, err := replayLoop(t, loop, func(model, url string, carry http.RoundTripper) llm.Model {
 			if what != "" {
 				carry = spoiled{carry, regexp.MustCompile(what)}
 			}
 			return openChat(model, url, carry)
 		}, false, new(tally))
+		return err
 	}
 	if err := play(""); err != nil {
 		t.Fatalf("the loop as it is: %v", err)

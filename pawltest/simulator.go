@@ -3,15 +3,18 @@ package pawltest
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest/internal/reply"
+	"github.com/pawl-go/pawl/pawltest/internal/seal"
+	"github.com/pawl-go/pawl/pawltest/internal/summaries"
+	"github.com/pawl-go/pawl/pawltest/internal/wire"
 )
 
 // Simulator is a provider on loopback. It answers POSTs with the reply of its model, streamed or
@@ -107,7 +110,7 @@ func NewSimulator(model llm.Model, opts *SimulatorOptions) (*Simulator, error) {
 	if opts != nil {
 		s.opts = *opts
 	}
-	url, err := s.host.start(or(s.opts.Addr, "127.0.0.1:0"), s.serve)
+	url, err := s.host.start(cmp.Or(s.opts.Addr, "127.0.0.1:0"), s.serve)
 	s.URL = url + "/v1"
 	s.Root = url
 	return s, err
@@ -146,7 +149,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(name, value)
 	}
 	if refusal := s.refuse(got, r, fault); refusal != nil {
-		refusal.write(w, got.API, fault)
+		writeError(w, refusal, got.API, fault)
 		return
 	}
 	if at := endpointOf(r.URL.Path); at.id != "" {
@@ -154,28 +157,28 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	got = new(*got) // the log has the whole
-	got.Request, _ = sinceCompaction(got.Request)
-	reply := newReply(got, s.opts)
+	got.Request, _ = summaries.Since(got.Request)
+	answer := reply.New(got.API, got.Request, got.Body, reply.Options{NoIDs: s.opts.NoIDs, Loose: s.opts.Loose})
 	if got.API == Anthropic {
-		if all := prefixes(got.Request, s.opts.BoundThinking); all != nil {
-			reply.prefix = all[len(got.Request.Messages)]
+		if all := seal.Prefixes(got.Request, s.opts.BoundThinking); all != nil {
+			answer.Prefix = all[len(got.Request.Messages)]
 		}
 	}
-	reply.contained = s.contained
-	reply.array = got.API == Gemini && r.URL.Query().Get("alt") != "sse"
+	answer.Contained = s.contained
+	answer.Array = got.API == Gemini && r.URL.Query().Get("alt") != "sse"
 	if fault.Body != nil {
-		raw(w, http.StatusOK, reply.contentType(), fault, fault.Body)
+		raw(w, http.StatusOK, answer.ContentType(), fault, fault.Body)
 		return
 	}
-	model := s.manage(got, reply, s.modelFor(got))
+	model := s.manage(got, answer, s.modelFor(got))
 	if inBackground(got) {
-		s.background(w, r.Context(), reply, fault, model)
+		s.background(w, r.Context(), answer, fault, model)
 		return
 	}
 	if got.Request.Whole {
-		oneBody(w, r.Context(), model, reply, fault)
+		oneBody(w, r.Context(), model, answer, fault)
 	} else {
-		eventStream(w, r.Context(), model, reply, fault)
+		eventStream(w, r.Context(), model, answer, fault)
 	}
 }
 
@@ -201,41 +204,42 @@ func (s *Simulator) modelFor(got *Received) llm.Model {
 }
 
 // refuse returns the error that answers a request before the model is asked, or nil.
-func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *apiError {
+func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *wire.Error {
 	switch {
 	case fault.Status != 0:
-		return &apiError{Status: fault.Status, Code: fault.Code, Message: or(fault.Message, "made to fail")}
+		return &wire.Error{Status: fault.Status, Code: fault.Code, Message: cmp.Or(fault.Message, "made to fail")}
 	case s.opts.Key != "" && s.opts.Key != keyOf(got.API, r):
 		return wrongKey(got.API)
 	case got.API == "":
-		return &apiError{Status: 404, Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")"}
+		return &wire.Error{Status: 404, Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")"}
 	case endpointOf(r.URL.Path).id != "":
 		return nil
 	case r.Method != http.MethodPost:
-		return &apiError{Status: 405, Message: "Not allowed to " + r.Method + " on " + r.URL.Path + "."}
+		return &wire.Error{Status: 405, Message: "Not allowed to " + r.Method + " on " + r.URL.Path + "."}
 	case got.API == Anthropic && r.Header.Get("Anthropic-Version") == "" && !strings.Contains(string(got.Body), `"anthropic_version"`):
-		return &apiError{Status: 400, Message: "anthropic-version: header is required"}
+		return &wire.Error{Status: 400, Message: "anthropic-version: header is required"}
 	case len(got.Violations) > 0:
 		v := got.Violations[0]
-		return &apiError{Status: 400, Param: v.Place, Message: "Invalid request: " + v.String() + "."}
+		return &wire.Error{Status: 400, Param: v.Place, Message: "Invalid request: " + v.String() + "."}
 	case got.Request == nil:
-		return &apiError{Status: 400, Message: "We could not parse the JSON body of your request."}
+		return &wire.Error{Status: 400, Message: "We could not parse the JSON body of your request."}
 	case got.Request.Model == "":
-		return &apiError{Status: 400, Param: "model", Message: "You must provide a model parameter."}
+		return &wire.Error{Status: 400, Param: "model", Message: "You must provide a model parameter."}
 	case got.API == Responses && strings.Contains(string(got.Body), `"previous_response_id":"`):
-		return &apiError{Status: 400, Code: "previous_response_not_found", Param: "previous_response_id", Message: "Previous response not found: nothing is stored here."}
+		return &wire.Error{Status: 400, Code: "previous_response_not_found", Param: "previous_response_id",
+			Message: "Previous response not found: nothing is stored here."}
 	}
 	switch got.API {
 	case Responses:
-		return cmp.Or(unmanaged(got), unsealed(got.Request))
+		return cmp.Or(unmanaged(got), seal.Responses(got.Request))
 	case Anthropic:
 		if err := cmp.Or(unmanaged(got), s.uncontained(got.Body)); err != nil {
 			return err
 		}
-		read, _ := sinceCompaction(got.Request)
-		return unsigned(read, prefixes(read, s.opts.BoundThinking))
+		read, _ := summaries.Since(got.Request)
+		return seal.Anthropic(read, seal.Prefixes(read, s.opts.BoundThinking))
 	case Gemini:
-		return corrupted(got.Request)
+		return seal.Gemini(got.Request)
 	}
 	return nil
 }
@@ -247,70 +251,90 @@ func keyOf(api string, r *http.Request) string {
 	case Anthropic: // newer clients send it as a bearer token
 		key = r.Header.Get("X-Api-Key")
 	case Gemini:
-		return or(r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key"))
+		return cmp.Or(r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key"))
 	}
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return or(key, bearer)
+	return cmp.Or(key, bearer)
 }
 
-func wrongKey(api string) *apiError {
+func wrongKey(api string) *wire.Error {
 	switch api {
 	case Anthropic:
-		return &apiError{Status: 401, Message: "invalid x-api-key"}
+		return &wire.Error{Status: 401, Message: "invalid x-api-key"}
 	case Gemini: // the status is already 400
-		return &apiError{Status: 400, Reason: keyInvalid, Message: "API key not valid. Please pass a valid API key."}
+		return &wire.Error{Status: 400, Reason: wire.KeyInvalid, Message: "API key not valid. Please pass a valid API key."}
 	}
-	return &apiError{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided."}
+	return &wire.Error{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided."}
+}
+
+// contained stores a container that a reply names.
+func (s *Simulator) contained(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.containers == nil {
+		s.containers = map[string]bool{}
+	}
+	s.containers[id] = true
+}
+
+// uncontained refuses a container that no reply named.
+func (s *Simulator) uncontained(body []byte) *wire.Error {
+	var w struct{ Container string }
+	if json.Unmarshal(body, &w) != nil || w.Container == "" {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.containers[w.Container] {
+		return nil
+	}
+	return &wire.Error{Status: 400, Message: "container: " + w.Container + " was not found, or has expired"}
 }
 
 // oneBody answers with one body.
-func oneBody(w http.ResponseWriter, ctx context.Context, model llm.Model, reply *reply, fault *Fault) {
+func oneBody(w http.ResponseWriter, ctx context.Context, model llm.Model, answer *reply.Reply, fault *Fault) {
 	resp := new(llm.Response)
-	for d, err := range model.Stream(ctx, reply.req) {
+	for d, err := range model.Stream(ctx, answer.Request) {
 		if err == nil {
 			err = resp.Add(d)
 		}
 		if err != nil {
-			toAPIError(err).write(w, reply.api, fault)
+			writeError(w, toAPIError(err), answer.API, fault)
 			return
 		}
 	}
 	if resp.Finish == "" {
 		panic(http.ErrAbortHandler) // a model that ends without a finish: so does the answer
 	}
-	raw(w, http.StatusOK, reply.contentType(), fault, reply.body(resp))
+	raw(w, http.StatusOK, answer.ContentType(), fault, answer.Body(resp))
 }
 
 // eventStream answers with server-sent events.
-func eventStream(w http.ResponseWriter, ctx context.Context, model llm.Model, reply *reply, fault *Fault) {
-	out := &stream{w: w, fault: fault, gone: ctx.Done(), array: reply.array}
-	w.Header().Set("Content-Type", or(fault.ContentType, reply.contentType()))
-	defer func() {
-		if v := recover(); v != nil && v != errEnded {
-			panic(v)
-		}
-	}()
+func eventStream(w http.ResponseWriter, ctx context.Context, model llm.Model, answer *reply.Reply, fault *Fault) {
+	out := &stream{to: w, fault: fault, gone: ctx.Done(), array: answer.Array}
+	w.Header().Set("Content-Type", cmp.Or(fault.ContentType, answer.ContentType()))
+	defer recoverEnded()
 	ended := false
-	for d, err := range model.Stream(ctx, reply.req) {
+	for d, err := range model.Stream(ctx, answer.Request) {
 		if err != nil {
 			if out.events == 0 {
-				toAPIError(err).write(w, reply.api, fault)
+				writeError(w, toAPIError(err), answer.API, fault)
 				return
 			}
-			out.send(reply.failed(toAPIError(err)))
-			out.end()
+			out.send(answer.Failed(toAPIError(err)))
+			out.finish()
 			return
 		}
 		if d.Part == nil && !d.Done && d.Finish == "" && d.Usage == nil && d.Model == "" && d.ID == "" {
 			continue // a notice, or a count of requests: no API sends it
 		}
-		out.send(reply.events(d))
+		out.send(answer.Events(d))
 		ended = ended || d.Finish != ""
 	}
 	if !ended {
 		panic(http.ErrAbortHandler)
 	}
-	out.end()
+	out.finish()
 }
 
 // receive reads and checks a request.
@@ -350,67 +374,4 @@ func wait(ctx context.Context, hold <-chan struct{}) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// or returns the first argument that is not empty.
-func or(all ...string) string { return cmp.Or(all...) }
-
-// host is an HTTP server on loopback.
-type host struct {
-	server  *http.Server
-	cancel  context.CancelFunc
-	done    chan struct{}
-	serving sync.WaitGroup
-
-	mu     sync.Mutex
-	closed bool
-}
-
-// start listens at addr and returns the URL.
-func (h *host) start(addr string, serve http.HandlerFunc) (string, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return "", fmt.Errorf("pawltest: %w", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	h.cancel, h.done = cancel, make(chan struct{})
-	h.server = &http.Server{
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !h.enter() {
-				panic(http.ErrAbortHandler)
-			}
-			defer h.serving.Done()
-			serve(w, r)
-		}),
-	}
-	go func() {
-		defer close(h.done)
-		h.server.Serve(l) // ends with ErrServerClosed
-	}()
-	return "http://" + l.Addr().String(), nil
-}
-
-// enter counts a request that is being served, unless the host is closed.
-func (h *host) enter() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.closed {
-		h.serving.Add(1)
-	}
-	return !h.closed
-}
-
-func (h *host) close() error {
-	if h.server == nil {
-		return nil
-	}
-	h.mu.Lock()
-	h.closed = true
-	h.mu.Unlock()
-	h.cancel()
-	err := h.server.Close()
-	<-h.done
-	h.serving.Wait()
-	return err
 }

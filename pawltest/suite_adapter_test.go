@@ -1,7 +1,9 @@
 package pawltest_test
 
 import (
+	"fmt"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -81,6 +83,32 @@ func TestFaultyAdaptersFailTheSuite(t *testing.T) {
 			})
 			if len(*r.log) > 0 {
 				t.Errorf("without a loss the suite says: %.2000s", strings.Join(*r.log, "\n"))
+			}
+		})
+	}
+}
+
+// The suite finds each fault that the API can have, in the adapters of all APIs.
+func TestScoreOfAdapters(t *testing.T) {
+	soak.Sequential(t)
+	page, err := os.ReadFile("../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range wires {
+		t.Run(w.api, func(t *testing.T) {
+			t.Parallel() // it waits for replies that never end
+			score := pawltest.ScoreAdapter(t, func(t *testing.T, url string) llm.Model {
+				return w.open(url, transport(t), -1)
+			})
+			if len(score.Survived) > 0 {
+				t.Errorf("%s", score)
+			}
+
+			row := fmt.Sprintf("| %s | %d of %d | %d |\n", w.name, len(score.Found), len(score.Found)+len(score.Survived),
+				len(score.LeftOut))
+			if !strings.Contains(string(page), row) {
+				t.Errorf("docs/testing.md wants the row %s", row)
 			}
 		})
 	}

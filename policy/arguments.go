@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/advice"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/netguard"
 	"github.com/pawl-go/pawl/llm"
@@ -46,8 +47,8 @@ func conditions(e string) (tools string, all []condition, err error) {
 		return e, nil, nil
 	}
 	wrong := func(what string) error {
-		return fmt.Errorf("%q: %s; want conditions such as (path in notes/**), (url host *.example.com), "+
-			"(amount <= 100) or (mode = dry), joined by and", e, what)
+		return advice.New(fmt.Sprintf("%q: %s", e, what), "want conditions such as (path in notes/**), "+
+			"(url host *.example.com), (amount <= 100) or (mode = dry), joined by and")
 	}
 
 	inner, closed := strings.CutSuffix(rest, ")")
@@ -90,6 +91,7 @@ func (c *condition) parseValue(value string) (err error) {
 		}
 	case "in":
 		_, err = path.Match(value, "")
+		// On every system, since a rule file is shared: arguments are compared with / as well.
 		if strings.Contains(value, `\`) {
 			err = errors.New(`a path has / and no \`)
 		}
@@ -173,6 +175,7 @@ func (c condition) metBy(value json.RawMessage) truth {
 	if !ok {
 		return c.metByOne(v)
 	}
+	// The call acts on all elements. If they differ, the stricter list counts.
 	counts := [3]int{} // by truth
 	for _, e := range list {
 		counts[c.metByOne(e)]++
@@ -368,14 +371,15 @@ func checkArguments(e string, tools []*pawl.Tool) error {
 		return err
 	}
 	known, listed := argumentsOf(about, tools)
+	// A tool without a list of arguments, as of a remote server, may have any.
 	if !listed || len(known) == 0 {
 		return nil
 	}
 	for _, c := range all {
 		name, _, _ := strings.Cut(c.arg, ".")
 		if !known[name] {
-			return fmt.Errorf("%q: no argument is named %q; there are: %s", e, name,
-				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return advice.New(fmt.Sprintf("%q: no argument is named %q", e, name),
+				"there are: "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 	return nil

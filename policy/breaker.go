@@ -40,6 +40,7 @@ func (b Breaker) Middleware() pawl.Middleware {
 	b.Pause = cmp.Or(max(b.Pause, 0), 30*time.Second)
 	s := &breakers{Breaker: b, tools: map[string]*health{}}
 	return pawl.Middleware{
+		Rank:  rankBreaker,
 		Check: func(tools []*pawl.Tool) error { return checkEntries("circuit breaker", b.Tools, tools) },
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -111,10 +112,12 @@ func (s *breakers) record(tool string, err error, hasOutcome bool) {
 	defer s.mu.Unlock()
 	h := s.tools[tool]
 	switch {
+	// The call was the one try of a half-open breaker. The next call becomes the try.
 	case !hasOutcome:
 		if h != nil {
 			h.until = time.Time{}
 		}
+	// An error about the arguments says that the tool works.
 	case !pawl.IsRetryable(err):
 		delete(s.tools, tool)
 	default:

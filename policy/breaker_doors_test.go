@@ -3,7 +3,6 @@ package policy_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -232,13 +232,13 @@ func TestBreakerOfCommands(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		opens bool
-		run   outside.Runner
+		run   outside.Program
 	}{
-		{"does not start", false, func(context.Context, outside.Process) (outside.Exit, error) {
-			return outside.Exit{}, errors.New("exec format error")
+		{"does not start", false, func(context.Context) (outside.Exit, error) {
+			return outside.Exit{}, syscall.ENOEXEC
 		}},
-		{"fails", false, func(context.Context, outside.Process) (outside.Exit, error) { return outside.Exit{Code: 1}, nil }},
-		{"is too slow", true, func(ctx context.Context, _ outside.Process) (outside.Exit, error) {
+		{"fails", false, func(context.Context) (outside.Exit, error) { return outside.Exit{Code: 1}, nil }},
+		{"is too slow", true, func(ctx context.Context) (outside.Exit, error) {
 			<-ctx.Done()
 			return outside.Exit{Code: -1}, nil
 		}},
@@ -247,7 +247,8 @@ func TestBreakerOfCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := outside.New(defs, &outside.Options{Run: c.run})
+		prepare := func(context.Context, outside.Process) (outside.Program, error) { return c.run, nil }
+		set, err := outside.New(defs, &outside.Options{Run: prepare})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,18 +31,23 @@ type Cache struct {
 	Age time.Duration
 }
 
-// Middleware returns the middleware that caches results, with an empty cache.
+// Middleware returns the middleware that caches results, with an empty cache. An agent may have
+// several for different tools, and one for each tool.
 func (c Cache) Middleware() pawl.Middleware {
 	if c.Bytes <= 0 {
 		c.Bytes = 64 << 20
 	}
 	s := &results{Cache: c, byKey: map[string]*list.Element{}, flights: map[string]*flight{}}
 	return pawl.Middleware{
+		Rank:  rankCache,
 		Check: c.check,
+		Sole:  c.caches,
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
 				t := calledTool(v, c.Tools)
+				// Any other call must be executed: a read may have changed, and a write must
+				// happen.
 				if t == nil || t.Effect != pawl.EffectPure {
 					return next(ctx, call)
 				}
@@ -70,6 +75,16 @@ func (c Cache) check(tools []*pawl.Tool) error {
 		}
 	}
 	return nil
+}
+
+// caches names the cache of each tool whose results are stored.
+func (c Cache) caches(tools []*pawl.Tool) (all []string) {
+	for _, t := range tools {
+		if t.Effect == pawl.EffectPure && matchesAny(c.Tools, t) {
+			all = append(all, "the cache of "+t.Name)
+		}
+	}
+	return all
 }
 
 // results are the stored results and the calls in flight.

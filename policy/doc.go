@@ -19,12 +19,15 @@
 //	request to the model     Guard, on input and output; Fallback
 //	call of the model
 //	├ approval               Rules, Flow, Approve for one tool, AskBeforeWrites
-//	├ after the approval     Rate, Breaker, Cache; Guard, on results
+//	├ after the approval     Guard, on results; Cache; Breaker; Rate
 //	└ each attempt           Timeouts
 //
-// Policies after the approval may stand at any place in the list, and their clocks do not count the
-// time that a person takes. The model receives each refusal with words about when or how to
-// continue.
+// Each acts in this place and order, wherever it is listed (pawl.Middleware.Rank). Fallback acts
+// within all other middleware but telemetry, so that each of its models receives what the agent's
+// own would. Two Fallbacks, and two Caches of one tool, are an error before the run starts.
+// So a result from the cache takes no turn of Rate, and neither does a call that the Breaker stops.
+// The clocks after the approval do not count the time that a person takes. The model receives each
+// refusal with words about when or how to continue.
 //
 // In lists of tools, an entry is a name, a pattern (file_*, as in package path), an effect
 // (effect:write) or an MCP server (mcp:files, for all its tools and no other), in Rules also with

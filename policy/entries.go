@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/advice"
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
@@ -63,7 +64,7 @@ func checkEntry(entry string, tools []*pawl.Tool) error {
 		return new(pawl.Effect).UnmarshalText([]byte(name))
 	}
 	if entry == server {
-		return fmt.Errorf("%q names no server; want mcp:NAME", entry)
+		return advice.New(fmt.Sprintf("%q names no server", entry), "want mcp:NAME")
 	}
 	if isName(entry) {
 		return checkName(entry, tools)
@@ -86,13 +87,13 @@ func checkName(name string, tools []*pawl.Tool) error {
 		}
 	}
 
+	hint := "there are: " + strings.Join(all, ", ")
 	if len(all) == 0 {
-		return fmt.Errorf("no tool is named %q; the agent has no tools", name)
+		hint = "the agent has no tools"
+	} else if near := nearest.Word(name, all); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	if near := nearest.Word(name, all); near != "" {
-		return fmt.Errorf("no tool is named %q; did you mean %q?", name, near)
-	}
-	return fmt.Errorf("no tool is named %q; there are: %s", name, strings.Join(all, ", "))
+	return advice.New(fmt.Sprintf("no tool is named %q", name), hint)
 }
 
 // calledTool returns the tool of the call of v if one of entries is about it; otherwise nil.

@@ -38,13 +38,16 @@ type Fallback struct {
 	On func(err error) bool
 }
 
-// Middleware returns the middleware that falls back. To see every request, it should stand first,
-// or outside of middleware that counts requests.
+// Middleware returns the middleware that falls back. It acts within other middleware, wherever it
+// is listed, so that the requests to each of its models pass all of them. An agent has one
+// Fallback: list all models in it.
 func (f Fallback) Middleware() pawl.Middleware {
 	if f.On == nil {
 		f.On = mayWorkElsewhere
 	}
 	return pawl.Middleware{
+		Rank: rankFallback,
+		Sole: func([]*pawl.Tool) []string { return []string{"the fallback to other models"} },
 		Model: func(own llm.Model) llm.Model { // once a run
 			others := slices.DeleteFunc(slices.Clone(f.Models), absent) // Check reports these
 			return &fallbackModel{all: append([]llm.Model{own}, others...), on: f.On}

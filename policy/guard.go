@@ -165,6 +165,7 @@ func (g *guard) check(ctx context.Context, what Guarded) (r Ruling, err error) {
 func (g *guard) notice(p GuardPlace, r ruled) *llm.Notice {
 	var text string
 	switch {
+	// The guard has failed, and its setting lets the text pass. An observer must see that.
 	case r.passed != nil:
 		text = r.passed.Error()
 	case r.Action == GuardReplace:

@@ -20,6 +20,7 @@ func (g *guard) view(req *llm.Request, given map[string]Ruling) (view *llm.Reque
 		lastReply--
 	}
 
+	// A copy: the transcript keeps what was said, and only the request shows the rulings.
 	changed := *req
 	view = &changed
 	view.Messages = slices.Clone(req.Messages)
@@ -36,6 +37,8 @@ func (g *guard) view(req *llm.Request, given map[string]Ruling) (view *llm.Reque
 		switch {
 		case !known:
 			texts = append(texts, text)
+		// A message before the last reply has been handled in its own turn. It must not stop the
+		// conversation for ever.
 		case r.Action == GuardStop && i > lastReply:
 			stop = &r
 		case r.Action == GuardStop:
@@ -151,6 +154,8 @@ func (h *holding) apply(in *inputs) {
 func (h *holding) pass(d llm.Delta, err error, cancelled bool) bool {
 	if h.in == nil {
 		select {
+		// The ruling and the reply race. As soon as the guard has allowed the input, the held
+		// deltas are released.
 		case in := <-h.ruled:
 			h.apply(in)
 		default:

@@ -20,10 +20,11 @@ func (g Guard) Middleware() pawl.Middleware {
 	g.Name = cmp.Or(g.Name, "guard")
 	g.Timeout = cmp.Or(max(g.Timeout, 0), 30*time.Second)
 	s := &guard{Guard: g, known: map[[sha256.Size]byte]Ruling{}}
-	m := pawl.Middleware{Check: func([]*pawl.Tool) error { return g.checkSettings() }}
+	m := pawl.Middleware{Rank: rankGuard, Check: func([]*pawl.Tool) error { return g.checkSettings() }}
 	if s.guards(GuardInput) || s.guards(GuardOutput) {
 		m.Model = func(inner llm.Model) llm.Model { return &guarded{inner, s} }
 	}
+	// Behind the approval, where only executed calls have results.
 	if s.guards(GuardResult) {
 		m.Approved = func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -56,6 +57,7 @@ func (m *guarded) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		switch {
 		case stop != nil:
 			m.guard.withhold(GuardInput, ruled{Ruling: *stop}, unsent(), yield)
+		// All texts were ruled on in earlier requests of this process.
 		case len(texts) == 0:
 			m.reply(ctx, view, nil, yield)
 		default:

@@ -38,6 +38,7 @@ func (r Rate) Middleware() pawl.Middleware {
 		next:  map[string]time.Time{},
 	}
 	return pawl.Middleware{
+		Rank: rankRate,
 		Check: func(tools []*pawl.Tool) error {
 			if r.Every <= 0 {
 				return fmt.Errorf("rate limit: Every is %v, and must be longer than nothing", r.Every)
@@ -60,6 +61,7 @@ func (r Rate) Middleware() pawl.Middleware {
 					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s was called too often (%s). "+
 						"Try again in %v, or go on without it.", t.Name, r, readable(wait)))
 				}
+				// The call did not happen, so that its place goes to another.
 				if !sleep(ctx, wait) {
 					b.release(key)
 					return llm.ToolResult{}, context.Cause(ctx)

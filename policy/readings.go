@@ -77,8 +77,9 @@ func (rs *readings) ofStep(c caller) *origin.Index {
 }
 
 // read returns the index of the conversation of c, which has msgs. It reads the messages that an
-// earlier step has not read. words count as the user's, and conduct returns the conduct of a tool.
-func (rs *readings) read(c caller, msgs []llm.Message, words string,
+// earlier step has not read. newIndex returns the index of a conversation without messages, and
+// conduct the conduct of a tool.
+func (rs *readings) read(c caller, msgs []llm.Message, newIndex func(caller) *origin.Index,
 	conduct func(tool string) *origin.Conduct) *origin.Index {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -86,7 +87,9 @@ func (rs *readings) read(c caller, msgs []llm.Message, words string,
 		return r.outer == c.outer && r.inner == c.inner && r.Begins(msgs)
 	})
 	if r == nil {
-		r = &reading{Index: origin.NewIndex(c.outer, c.inner, words)}
+		r = &reading{Index: newIndex(c)}
+		// A call that another process executes has no messages here, so that nothing can be known
+		// about its values.
 		if len(msgs) == 0 {
 			r.Distrust()
 		}

@@ -121,20 +121,23 @@ func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 		return byLists, nil // nothing is stricter
 	}
 
-	// The stricter verdict counts. If both ask, the question has both reasons.
+	// The stricter verdict counts. If both ask, the question has both reasons: what is wrong with
+	// the call first, because all questions of the lists look alike.
 	byFlow, err := r.Flow.Approve(ctx, call, tool)
 	byFlow.ValidFor = r.ValidFor
 	if err == nil && byFlow.Verdict == pawl.VerdictAllow {
+		byLists.Derivations = byFlow.Derivations
 		return byLists, nil
 	}
 	if byFlow.Verdict == pawl.VerdictAsk && byLists.Verdict == pawl.VerdictAsk {
-		byFlow.Reason = byLists.Reason + "; " + byFlow.Reason
+		byFlow.Reason += "; " + byLists.Reason
 	}
 	return byFlow, err
 }
 
 // listed is the verdict of the lists, or else of the defaults.
 func (r Rules) listed(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	// The strictest list first: an entry in two lists must not become an allowance.
 	if e := restricting(r.Deny, call, tool); e != "" {
 		return deny("the rules of this agent do not let " + calls(e, tool) + " run" + by(e, tool)), nil
 	}

@@ -34,6 +34,7 @@ func Approve[In any](tool *pawl.Tool, decide func(context.Context, In) (pawl.App
 			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 		}
 		var in In
+		// An error of an approver denies the call: decide has not seen its arguments.
 		if err := gotype.Decode(call.Args, &in); err != nil {
 			return pawl.Approval{}, fmt.Errorf("the arguments of %s: %w", tool.Name, err)
 		}
@@ -62,6 +63,7 @@ func fields[In any](t *pawl.Tool) error {
 		return fmt.Errorf("policy.Approve: the schema of %s: %w", t.Name, err)
 	}
 	for name := range in.Properties {
+		// A schema without properties allows any.
 		if _, ok := args.Properties[name]; !ok && len(args.Properties) > 0 {
 			return fmt.Errorf("policy.Approve: %v has the field %q, and the arguments of %s have no such property: "+
 				"use the tool's input type", reflect.TypeFor[In](), name, t.Name)

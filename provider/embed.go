@@ -23,6 +23,7 @@ func OpenEmbedder(name string, o *Options) (store.Embedder, error) {
 	prefix, model, found := strings.Cut(name, ":")
 	dimensions := 0
 	if m, d, ok := strings.Cut(model, "#"); ok {
+		// Nothing is sent here, so that a mistyped number would be an error of the first request.
 		n, err := strconv.Atoi(d)
 		if err != nil || n < 1 || n > 65536 {
 			return fail("want the number of values of a vector after #, such as #768")

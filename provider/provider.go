@@ -24,6 +24,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/advice"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/internal/wire"
@@ -55,7 +56,7 @@ type Options struct {
 	// anthropic.Options. For a setting that the provider does not have, Open returns an error.
 	// Zero values mean the provider's defaults.
 	CacheKey string
-	CacheTTL time.Duration
+	CacheTTL time.Duration // see CacheKey
 
 	// Catalog has the price and the abilities of the model. Without it, adapters derive the
 	// abilities from the name. nil means the catalogue of this module.
@@ -82,7 +83,11 @@ func Open(name string, o *Options) (llm.Model, error) {
 	o = cmp.Or(o, new(Options))
 	prefix, model, found := strings.Cut(name, ":")
 	if !found || model == "" || prefix == "" {
-		return nil, fmt.Errorf("model %q: want PROVIDER:MODEL, such as %s:%s%s", name, table[0].Name, table[0].Example, guess(name))
+		return nil, &advice.Error{
+			Message: fmt.Sprintf("model %q: want PROVIDER:MODEL", name),
+			Joint:   ", ",
+			Hint:    fmt.Sprintf("such as %s:%s%s", table[0].Name, table[0].Example, guess(name)),
+		}
 	}
 	if p, ok := Find(prefix); ok {
 		if o.Background && p.Name != "openai" {
@@ -94,7 +99,8 @@ func Open(name string, o *Options) (llm.Model, error) {
 		}
 		return priced(m, name, o), nil
 	}
-	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name))
+	return nil, advice.New(fmt.Sprintf("model %q: unknown provider %q", name, prefix),
+		"known: "+strings.Join(Names(), ", ")+didYouMean(name))
 }
 
 // Names returns the names that Open accepts before the colon.
@@ -135,6 +141,8 @@ func checkCache(p Info, m llm.Model, o *Options) error {
 		return errors.New("cache.key: Anthropic has no cache keys; leave it out")
 	}
 
+	// Only settings that the provider does not have are reported here. Open sends nothing and
+	// promises that other mistakes come with the first request.
 	c, ok := m.(llm.Checker)
 	if !ok {
 		return nil

@@ -32,8 +32,12 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 		"llama3.2":        "did you mean ollama:llama3.2?",
 		"qwen3:4b":        "did you mean ollama:qwen3:4b?",
 		"gpt-oss:latest":  "did you mean ollama:gpt-oss:latest?",
-		"openai_chat:x":   "did you mean openai-chat:x?",
-		"mainframe:cobol": `unknown provider "mainframe"; known: openai, openai-chat, anthropic, gemini, ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure`,
+		"ollama/qwen3:4b": "did you mean ollama:qwen3:4b?",
+
+		"models/gemini-3.8-flash": "did you mean gemini:gemini-3.8-flash?",
+		"openai.gpt-6.1-terra":    "did you mean openai:gpt-6.1-terra?",
+		"openai_chat:x":           "did you mean openai-chat:x?",
+		"mainframe:cobol":         `unknown provider "mainframe"; known: openai, openai-chat, anthropic, gemini, ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure`,
 	} {
 		m, err := provider.Open(name, nil)
 		if err == nil || m != nil || !strings.Contains(err.Error(), want) {

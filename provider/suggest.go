@@ -60,15 +60,19 @@ var size = regexp.MustCompile(`^(\d+(\.\d+)?[bm]\b|latest$|cloud$)`)
 func Suggest(name string) string {
 	prefix, model, colon := strings.Cut(name, ":")
 	switch {
-	case colon && model == "" || !colon && strings.Trim(name, ":") == "":
+	case strings.Trim(name, ":") == "", colon && model == "":
 		return ""
 	case colon && prefix != "":
 		return prefixed(name, prefix, model)
 	}
 	name = strings.Trim(name, ":")
 	if prefix, model, slash := strings.Cut(name, "/"); slash {
-		if p := meant(prefix); p != "" && model != "" {
+		p := meant(prefix)
+		switch {
+		case p != "" && model != "":
 			return p + ":" + modelOf(p, model)
+		case prefix == "models": // the API's own name of a model of Gemini
+			return bare(model)
 		}
 		return ""
 	}
@@ -88,17 +92,24 @@ func prefixed(name, prefix, model string) string {
 	if p := nearest.Word(prefix, Names()); p != "" {
 		return p + ":" + model
 	}
-	if size.MatchString(model) {
+	before, after, slash := strings.Cut(prefix, "/")
+	// A tag behind the colon, as in qwen3:4b, is Ollama's. Then the prefix is a part of the model's
+	// name.
+	isOllama := slash && meant(before) == "ollama" // ollama/qwen3:4b
+	switch {
+	case size.MatchString(model) && !isOllama:
 		return "ollama:" + name
-	}
-	if before, after, slash := strings.Cut(prefix, "/"); slash && meant(before) != "" {
-		return meant(before) + ":" + after + ":" + model // ollama/qwen3:4b
+	case slash && meant(before) != "":
+		return meant(before) + ":" + after + ":" + model
 	}
 	return ""
 }
 
 // bare suggests the provider for a model's name alone. Ollama's models have names of many kinds.
 func bare(name string) string {
+	if before, after, dot := strings.Cut(name, "."); dot && meant(before) != "" && after != "" {
+		return meant(before) + ":" + after // openai.gpt-6.1-terra
+	}
 	for _, p := range table {
 		if strings.HasPrefix(name, p.Name+"-") {
 			return p.Name + ":" + name

@@ -25,6 +25,9 @@ type Info struct {
 	Keys     []string // the environment variables with the key, in the order in which they are read
 	Families []string // prefixes of its models' names, to suggest a provider for a bare name
 
+	// KeyPage is the address where a user gets a key. Empty means unknown.
+	KeyPage string
+
 	// Catalog is the provider in the catalogue of models. Empty means Name.
 	Catalog string
 
@@ -53,10 +56,11 @@ type Info struct {
 
 // API is a wire format of a provider.
 type API struct {
-	Name    string
-	Aliases []string // other accepted names
-	Encode  func(*llm.Request) ([]byte, error)
-	Decode  func(status int, sse bool, body []byte) (*llm.Response, error)
+	Name    string                             // as in PROVIDER:MODEL
+	Aliases []string                           // other accepted names
+	Encode  func(*llm.Request) ([]byte, error) // returns the body of a request
+	// Decode reads a response, whole or as the events of a stream.
+	Decode func(status int, sse bool, body []byte) (*llm.Response, error)
 
 	// Rules are the requirements on histories that the adapter enforces before it sends a request.
 	Rules llm.HistoryRules
@@ -70,6 +74,7 @@ var table = withServerInfo(
 	Info{
 		Name: "openai", Title: "OpenAI", Example: exampleOpenAI,
 		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
+		KeyPage:  "https://platform.openai.com/api-keys",
 		Families: []string{"gpt-", "chatgpt", "o1", "o3", "o4"}, CleanCalls: true,
 		APIs: []API{{Name: "openai-responses", Encode: openai.EncodeResponses, Decode: openai.DecodeResponses,
 			Rules: llm.HistoryRules{Settled: true}, heads: []string{"previous_response_id", "conversation"}}},
@@ -81,6 +86,7 @@ var table = withServerInfo(
 	Info{
 		Name: "openai-chat", Title: "OpenAI", Example: exampleOpenAI, Catalog: "openai", Telemetry: "openai", Alias: true,
 		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
+		KeyPage: "https://platform.openai.com/api-keys",
 		APIs: []API{{Name: "openai-chat", Encode: openai.EncodeChat, Decode: openai.DecodeChat,
 			Rules: llm.HistoryRules{Settled: true}}},
 		open: func(model string, o *Options) llm.Model { return openai.NewChat(model, toServer(o)) },
@@ -91,6 +97,7 @@ var table = withServerInfo(
 	Info{
 		Name: "anthropic", Title: "Anthropic", Example: exampleAnthropic,
 		BaseURL: anthropic.DefaultBaseURL, BaseEnv: "ANTHROPIC_BASE_URL", Keys: []string{"ANTHROPIC_API_KEY"},
+		KeyPage:  "https://console.anthropic.com/settings/keys",
 		Families: []string{"claude"}, CleanCalls: true,
 		APIs: []API{{Name: "anthropic-messages", Aliases: []string{"anthropic"}, Encode: anthropic.EncodeMessages,
 			Decode: anthropic.DecodeMessages,
@@ -106,6 +113,7 @@ var table = withServerInfo(
 	Info{
 		Name: "gemini", Title: "Gemini", Example: exampleGemini, Telemetry: "gcp.gemini",
 		BaseURL: gemini.DefaultBaseURL, BaseEnv: "GEMINI_BASE_URL", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		KeyPage:    "https://aistudio.google.com/apikey",
 		CleanCalls: true,
 		APIs: []API{{Name: "gemini", Encode: gemini.EncodeGenerate, Decode: gemini.DecodeGenerate,
 			Rules: llm.HistoryRules{Settled: true, UserFirst: true}, heads: []string{"cachedContent", "cached_content"}}},
@@ -123,9 +131,13 @@ var serverInfo = map[string]Info{
 			HTTP: o.HTTP, Retries: o.Retries,
 			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
 	}},
-	"lmstudio": {OwnPort: true},
-	"mistral":  {Telemetry: "mistral_ai", Families: []string{"magistral", "ministral", "codestral", "devstral", "pixtral"}},
-	"xai":      {Telemetry: "x_ai", Families: []string{"grok"}},
+	"lmstudio":   {OwnPort: true},
+	"openrouter": {KeyPage: "https://openrouter.ai/settings/keys"},
+	"groq":       {KeyPage: "https://console.groq.com/keys"},
+	"deepseek":   {KeyPage: "https://platform.deepseek.com/api_keys"},
+	"mistral": {KeyPage: "https://console.mistral.ai/api-keys", Telemetry: "mistral_ai",
+		Families: []string{"magistral", "ministral", "codestral", "devstral", "pixtral"}},
+	"xai": {KeyPage: "https://console.x.ai", Telemetry: "x_ai", Families: []string{"grok"}},
 }
 
 func toGemini(o *Options) *gemini.Options {

@@ -23,7 +23,12 @@ type opening struct {
 
 // decisionStart matches the beginning of a decision in any format. Thinking without its first tag
 // begins in another way.
-var decisionStart = regexp.MustCompile("(?i)^\\s*(?:```[a-z]*\\s*)?(?:\\{|<(?:thought|tool|action|answer|final_answer)>|\\**thought[ \t]*:|\\**final answer[ \t]*:)")
+var decisionStart = regexp.MustCompile("(?i)^\\s*(?:```[a-z]*\\s*)?(?:" + strings.Join([]string{
+	`\{`,
+	`<(?:thought|tool|action|answer|final_answer)>`,
+	"\\**thought[ \t]*:",
+	"\\**final answer[ \t]*:",
+}, "|") + ")")
 
 // open returns the opening of text, which has no thinking before it. Once it has returned an
 // opening, it returns the same for any longer text.
@@ -51,6 +56,8 @@ func openJSON(text string) (o opening, ok bool) {
 	for name := range c.Members() {
 		key := string(name)
 		kind := c.Kind()
+		// Of two members of one name, the second might be what the model meant. So nothing is
+		// certain.
 		if seen[key] {
 			return o, false
 		}
@@ -59,6 +66,8 @@ func openJSON(text string) (o opening, ok bool) {
 		switch key {
 		case answerNames[0]:
 			o.body = i + c.Offset() + 1
+			// The answer is certain only in the order of the prompt: thought and type are known,
+			// and no call can follow them.
 			return o, kind == jsonscan.String && seen[typeNames[0]] && seen[thoughtNames[0]]
 		case thoughtNames[0]:
 			if kind != jsonscan.String {
@@ -88,6 +97,7 @@ func openXML(text string) (o opening, ok bool) {
 		if loc == nil || loc[0] != 0 || loc[2] < 0 {
 			return o, false
 		}
+
 		name := text[pos+loc[2] : pos+loc[3]]
 		body := pos + loc[1]
 		switch strings.ToLower(name) {
@@ -96,6 +106,7 @@ func openXML(text string) (o opening, ok bool) {
 			o.end = "</" + name + ">"
 			return o, true
 		case "thought":
+			// A thought that goes on may still contain a tag that only looks like the answer.
 			n := strings.Index(text[body:], "</"+name+">")
 			if n < 0 {
 				return o, false
@@ -123,6 +134,8 @@ func readJSONText(raw string, last bool) (text string, n int, ended bool) {
 		c := raw[n]
 		switch {
 		case c == '"':
+			// Models forget to escape quotes in long answers. What follows a quote says whether it
+			// ends the text.
 			switch closes(raw[n+1:], last) {
 			case yes:
 				return b.String(), n, true
@@ -131,6 +144,7 @@ func readJSONText(raw string, last bool) (text string, n int, ended bool) {
 			}
 			b.WriteByte(c) // the model forgot that it has to be escaped
 			n++
+
 		case c == '\\':
 			r, size, ok := unescape(raw[n:], last)
 			if !ok {
@@ -141,10 +155,13 @@ func readJSONText(raw string, last bool) (text string, n int, ended bool) {
 			}
 			b.WriteRune(r)
 			n += size
+
 		case c < utf8.RuneSelf:
 			b.WriteByte(c)
 			n++
+
 		default:
+			// A fragment may end within a character.
 			if !last && !utf8.FullRuneInString(raw[n:]) {
 				return b.String(), n, false
 			}
@@ -277,6 +294,8 @@ func readOpened(text string, f Format) (d Decision, ok bool) {
 		return d, false
 	}
 
+	// The certain part may have been emitted. A reading of the whole reply that contradicts it
+	// would change a text that the reader has seen.
 	whole, err := readAny(text, f)
 	if err == nil && whole.Type == FinalAnswer && strings.HasPrefix(whole.Answer, answer) {
 		whole.Thought = o.thought

@@ -10,7 +10,8 @@ import (
 
 const cutObservation = "cut off an observation that the model wrote itself"
 
-var errBoth = errors.New("the reply holds both an action and a final answer; give one of them: the action, if its result is needed first")
+var errBoth = errors.New("the reply holds both an action and a final answer; give one of them: " +
+	"the action, if its result is needed first")
 
 // assembly makes a decision of the sections of a reply, in their order.
 type assembly struct {
@@ -20,7 +21,7 @@ type assembly struct {
 	final    bool   // a final answer is there
 	acts     []bool // of actsLater
 
-	d        Decision
+	read     Decision
 	thoughts []string
 	calls    []Call
 	answered bool
@@ -39,8 +40,9 @@ func assemble(sections []section, text string) (Decision, error) {
 	for i := range sections {
 		complete, err := a.add(i)
 		if err != nil {
-			return a.d, err
+			return a.read, err
 		}
+		// The first decision counts: the model wrote the rest before it knew a result.
 		if complete {
 			break
 		}
@@ -53,7 +55,7 @@ func (a *assembly) decision() (Decision, error) {
 	if a.whole != nil {
 		return *a.whole, nil
 	}
-	d := a.d
+	d := a.read
 	d.Thought = strings.TrimSpace(strings.TrimSuffix(strings.Join(a.thoughts, "\n"), "```"))
 	switch {
 	case a.answered:
@@ -95,9 +97,9 @@ func (a *assembly) add(i int) (complete bool, err error) {
 	case inputKind:
 		return a.addInput(s.text)
 	case callKind:
-		a.calls = append(a.calls, lineCall(s.text, &a.d))
+		a.calls = append(a.calls, lineCall(s.text, &a.read))
 	case observationKind:
-		a.d.Notes = append(a.d.Notes, cutObservation)
+		a.read.Notes = append(a.read.Notes, cutObservation)
 		// At the beginning it is an echo of a result, before the decision.
 		return len(a.calls) > 0 || len(a.thoughts) > 0, nil
 	case answerKind:
@@ -139,11 +141,13 @@ func (a *assembly) addAction(i int) bool {
 	}
 	tool := strings.Trim(name, " \t\r\"'`*.")
 	a.calls = append(a.calls, Call{Tool: tool})
+	// Some models answer with an action of that name, as the prompts of older runtimes asked them
+	// to.
 	if !strings.EqualFold(tool, "final answer") || !a.follows(i, inputKind) {
 		return false
 	}
 
-	d := a.d
+	d := a.read
 	d.Type = FinalAnswer
 	d.Answer = strings.TrimSpace(a.sections[i+1].text)
 	d.Thought = strings.Join(a.thoughts, "\n")
@@ -161,9 +165,9 @@ func (a *assembly) addInput(text string) (complete bool, err error) {
 	if c.Args != nil {
 		return false, nil
 	}
-	noted := len(a.d.Notes)
-	c.Args = inputOf(text, a.fenced, &a.d)
-	return len(a.d.Notes) > noted, nil
+	noted := len(a.read.Notes)
+	c.Args = inputOf(text, a.fenced, &a.read)
+	return len(a.read.Notes) > noted, nil
 }
 
 // addAnswer adds the answer in section i, which completes the decision.
@@ -179,6 +183,8 @@ func (a *assembly) addAnswer(i int) (complete bool, err error) {
 		a.think(s.text) // it leads up to an action
 		return false, nil
 	}
+	// A call and an answer in one reply: the answer rests on a result that the model has invented.
+	// It is asked again.
 	if len(a.calls) > 0 {
 		return false, errBoth
 	}
@@ -188,10 +194,11 @@ func (a *assembly) addAnswer(i int) (complete bool, err error) {
 		answer = a.answerFrom(i)
 	}
 	answer = strings.TrimSpace(answer)
+	// The fence was around the whole reply. Its end is not a part of the answer.
 	if a.fenced && strings.Count(answer, "```")%2 == 1 {
 		answer = strings.TrimSpace(strings.TrimSuffix(answer, "```"))
 	}
-	a.d.Answer = answer
+	a.read.Answer = answer
 	a.answered = true
 	return true, nil
 }
@@ -202,7 +209,7 @@ func (a *assembly) answerFrom(i int) string {
 	body := a.sections[i].body
 	for _, later := range a.sections[i+1:] {
 		if later.kind == observationKind {
-			a.d.Notes = append(a.d.Notes, cutObservation)
+			a.read.Notes = append(a.read.Notes, cutObservation)
 			return a.text[body:later.start]
 		}
 	}

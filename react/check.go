@@ -25,6 +25,7 @@ func (m *Model) check(req *llm.Request, d *Decision) (calls []llm.ToolCall, faul
 		return nil, []string{"No tool may be called now. Give the final answer."}
 	}
 
+	// The ids go on from the calls of the conversation, so that no result belongs to two calls.
 	number := countCalls(req.Messages)
 	for _, c := range d.calls() {
 		tool := findTool(req.Tools, c.Tool)
@@ -101,6 +102,7 @@ func fitArgs(tool *llm.ToolSpec, raw json.RawMessage) (args json.RawMessage, not
 		if json.Valid(raw) {
 			err = fmt.Errorf("the arguments of %s must be a JSON object keyed by parameter name, not a list", tool.Name)
 		}
+	// A text in place of an object is clear if the tool has a single parameter.
 	default:
 		if wrapped, name := asOnlyParameter(tool, raw); wrapped != nil {
 			return wrapped, []string{"took the text for the only parameter, " + name}, nil

@@ -84,10 +84,13 @@ func (t *earlyAnswer) tryOpen(fragment string) error {
 	from := max(0, t.text.Len()-len(`answer" : `))
 	t.text.WriteString(fragment)
 	text := t.text.String()
+	// Each reading costs the length of the text. It is worth it only where the last fragment
+	// completed the label of an answer.
 	if near := strings.ToLower(text[from:]); !strings.Contains(near, `answer"`) && !strings.Contains(near, "answer>") {
 		return nil
 	}
 
+	// A text full of such labels would cost a quadratic time.
 	t.scans++
 	if t.scans > maxScans {
 		t.ended = true
@@ -119,6 +122,8 @@ func (t *earlyAnswer) emit() error {
 
 // send passes text on, but for the space at its end, and at the beginning of the answer.
 func (t *earlyAnswer) send(text string) error {
+	// Spaces at the end belong to the answer only if text follows: the answer of the decision is
+	// trimmed.
 	solid := strings.TrimSpace(text)
 	if solid == "" {
 		t.space.WriteString(text)
@@ -129,6 +134,7 @@ func (t *earlyAnswer) send(text string) error {
 	t.space.Reset()
 	t.space.WriteString(text[end:])
 	text = held + text[:end]
+	// The thoughts come first, as in a reply that is emitted whole.
 	if t.emitted.Len() == 0 {
 		if t.open.end != "" {
 			text = strings.TrimSpace(text)

@@ -45,6 +45,8 @@ func newPage(o *Options) (page, error) {
 	text := o.Prompt
 	if text == "" {
 		name := string(o.Format)
+		// A form of the program's own has its own schema, so that the prompt must not describe
+		// ours.
 		if o.Decision != nil {
 			name = "form"
 		}
@@ -118,6 +120,7 @@ func (m *Model) schema(req *llm.Request) json.RawMessage {
 	b.WriteString(`{"type":"object","properties":{"thought":{"type":"string"},`)
 	fmt.Fprintf(&b, `"type":{"type":"string","enum":["call_tool","final_answer"]},`+
 		`"tool":{"enum":[%snull]},"args":{"type":"object"},`, names)
+	// "enum" must have a value, and without tools there is none.
 	if m.opts.Parallel && len(names) > 0 {
 		fmt.Fprintf(&b, `"calls":{"type":"array","items":{"type":"object","properties":{"tool":{"enum":[%s]},`+
 			`"args":{"type":"object"}},"required":["tool","args"]}},`, bytes.TrimSuffix(names, []byte(",")))

@@ -130,6 +130,7 @@ func New(model llm.Model, opts *Options) *Model {
 	switch {
 	case !slices.Contains(Formats(), o.Format):
 		m.err = fmt.Errorf("react: unknown format %q; known: %v", o.Format, Formats())
+	// Both need a schema of the reply, which only JSON has.
 	case o.Format != JSON && (o.Decision != nil || o.Enforce):
 		m.err = fmt.Errorf("react: Decision and Enforce are for format %s, not for %s", JSON, o.Format)
 	case o.Decision != nil && o.Decision.Read == nil:
@@ -158,6 +159,7 @@ func (m *Model) MaxCost(req *llm.Request) (dollars float64, known bool) {
 		return 0, false
 	}
 	dollars, known = p.MaxCost(req)
+	// One attempt and its retries, and one request for the answer.
 	dollars *= float64(max(0, m.opts.MaxRetries) + 2)
 	if m.opts.FinalModel == nil || !known {
 		return dollars, known
@@ -187,6 +189,7 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		if err == nil || err == errLeft {
 			return
 		}
+		// Rejected attempts cost money too, although no reply came of them.
 		_, counted := err.(*DecisionError) // it has the usage
 		if !counted && out.replies > 0 {
 			err = cmp.Or(out.send(llm.Delta{Usage: &out.usage, Requests: out.replies}), err)
@@ -205,6 +208,8 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 		return err
 	}
 	for attempt := 1; ; attempt++ {
+		// Each attempt has a key of its own: an engine would return the stored reply of the first
+		// to all of them.
 		if attempt > 1 && req.Key != "" {
 			inner.Key = req.Key + llm.Key("/retry"+strconv.Itoa(attempt-1))
 		}
@@ -214,6 +219,7 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 			return err
 		}
 		text := resp.Message.Text()
+		// The provider has ended the reply, and would end the next one too.
 		if m.isBroken(resp) {
 			return out.finish(resp, llm.Text{Text: text})
 		}
@@ -239,10 +245,12 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 			}
 		}
 
+		// The model sees its faulty reply and what is wrong with it. Neither enters the transcript.
 		if text != "" {
 			inner.Messages = append(inner.Messages, llm.Assistant(llm.Text{Text: text}))
 		}
 		inner.Messages = append(inner.Messages, llm.User(m.page.retry(faults, resp.Finish.Cut())))
+		// The background has the reply that was rejected.
 		inner.Background = nil
 	}
 }
@@ -299,6 +307,7 @@ func (m *Model) request(req *llm.Request) (*llm.Request, error) {
 	if hint := choiceHint(req); hint != "" {
 		inner.Messages = append(inner.Messages, llm.User(hint))
 	}
+	// The server then forces the form of a decision, where it can.
 	if m.opts.Enforce {
 		inner.Output = schema
 	}
@@ -310,6 +319,8 @@ func (m *Model) request(req *llm.Request) (*llm.Request, error) {
 func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d Decision, calls []llm.ToolCall,
 	faults []string) {
 	d, err := m.read(resp.Message.Text())
+	// Models forget the form and write only the JSON that the task asks for. It is read after
+	// decisions, which are the stronger evidence.
 	if err != nil || d.Type != CallTool && d.Type != FinalAnswer {
 		if answer, ok := m.bareAnswer(req, resp.Message.Text()); ok {
 			d = answer
@@ -376,15 +387,26 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 	if !m.opts.FinalViaInference {
 		return out.finish(resp, append(parts, llm.Text{Text: d.Answer})...)
 	}
+
+	// The thoughts are sent before the answer is asked for, so that a reader need not wait for
+	// both.
 	if err := out.parts(parts...); err != nil {
 		return err
 	}
+	return m.finalAnswer(ctx, req, out)
+}
+
+// finalAnswer asks for the answer in a request of its own, which may go to another model, and sends
+// what it says.
+func (m *Model) finalAnswer(ctx context.Context, req *llm.Request, out *reply) error {
 	final := &llm.Request{Model: req.Model, Output: req.Output, Settings: req.Settings, Whole: req.Whole}
 	final.Settings.Parallel = nil
 	if req.Key != "" {
 		final.Key = req.Key + "/final"
 	}
+
 	model := m.inner
+	// The name in the request belongs to the other model.
 	if m.opts.FinalModel != nil {
 		model = m.opts.FinalModel
 		final.Model = ""
@@ -392,6 +414,7 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 	if m.opts.FinalSettings != nil {
 		final.Settings = *m.opts.FinalSettings
 	}
+
 	final.Messages = req.Messages
 	final.Messages = m.opts.Format.history(takenBy(model, final), m.page.final())
 	resp, err := out.ask(ctx, model, final, out.texts)

@@ -108,7 +108,8 @@ type section struct {
 }
 
 var (
-	labels = regexp.MustCompile(`(?im)^[ \t>*_#-]*(thought|action[ _]?input|action|observation|final[ _]answer|answer|calling tool|tool result)` +
+	labels = regexp.MustCompile(`(?im)^[ \t>*_#-]*` +
+		`(thought|action[ _]?input|action|observation|final[ _]answer|answer|calling tool|tool result)` +
 		`[ \t]*(?:#?\d+)?[ \t]*[*_]*:[*_]*[ \t]*`)
 	plainLabels = regexp.MustCompile(`(?im)^[ \t>*_#-]*(calling tool|tool result|observation)[ \t]*:[*_]*[ \t]*`)
 	fenceOpen   = regexp.MustCompile("^[ \t\r\n]*```[a-zA-Z]*[ \t]*\r?\n")
@@ -159,6 +160,8 @@ func labelSections(text string, re *regexp.Regexp) []section {
 
 		start := pos + loc[0]
 		body := pos + loc[1]
+		// A label within the JSON of an argument is a part of a text and starts no section. So the
+		// JSON is skipped.
 		last.text = text[last.body:start]
 		out = append(out, last)
 		last = section{kind: kindOf(text[pos+loc[2] : pos+loc[3]]), start: start, body: body}
@@ -206,6 +209,7 @@ func leadingJSON(s string) (value string, end int) {
 		return "", 0
 	}
 	value = s[start : start+n]
+	// Brackets that match may also be prose or code.
 	if !json.Valid([]byte(value)) {
 		if _, _, err := jsonrepair.Repair([]byte(value)); err != nil {
 			return "", 0
@@ -252,6 +256,7 @@ var callNumber = regexp.MustCompile(`[ \t]*\(#\d+\)[ \t\r]*$`)
 // readPlain reads format Plain, in which a reply without a call is the answer.
 func readPlain(text string) (Decision, error) {
 	sections := labelSections(text, plainLabels)
+	// A model may begin with an echo of the last result.
 	first := 1 // the first section that is no observation at the beginning
 	for strings.TrimSpace(sections[0].text) == "" && first < len(sections)-1 && sections[first].kind == observationKind {
 		first++
@@ -278,7 +283,9 @@ func cutThinking(text string) (thought, rest string) {
 	switch {
 	case i < 0 && opened:
 		return strings.TrimSpace(s), ""
-	case i < 0 || !opened && (strings.Contains(s[:i], `{"`) || decisionStart.MatchString(s)):
+	case i < 0:
+		return "", text
+	case !opened && (strings.Contains(s[:i], `{"`) || decisionStart.MatchString(s)):
 		// a decision that speaks of the tag
 		return "", text
 	}
@@ -300,7 +307,9 @@ func splitThinking(m llm.Message) (thought, rest string) {
 // xmlTag matches the opening tags of format XML, and the tags that models write in their places.
 var xmlTag = regexp.MustCompile(`(?i)<(tool|action|answer|final_answer)>`)
 
-var xmlOpen = regexp.MustCompile(`(?i)<(thought|tool|action|args|action_input|tool_input|answer|final_answer|observation)>|\n[ \t]{0,16}Observation:`)
+var xmlOpen = regexp.MustCompile(`(?i)` +
+	`<(thought|tool|action|args|action_input|tool_input|answer|final_answer|observation)>` +
+	`|\n[ \t]{0,16}Observation:`)
 
 // xmlIndent is how far an observation may stand from the beginning of its line.
 const xmlIndent = 16
@@ -319,6 +328,7 @@ func xmlSections(text string) []section {
 			return out
 		}
 		s := section{kind: observationKind, start: pos + loc[0], body: pos + loc[1]}
+		// A line "Observation:", with no tag: the model has begun to write a result itself.
 		if loc[2] < 0 {
 			if strings.TrimSpace(text[:s.start]) != "" {
 				return append(out, s)
@@ -339,6 +349,8 @@ func xmlSections(text string) []section {
 				failed++
 			}
 		}
+		// JSON is read before its closing tag is looked for, because a text in it may contain that
+		// tag.
 		if n > 0 {
 			s.text = value
 			pos = s.body + n

@@ -96,6 +96,7 @@ func readForm(text string, f *Form) (Decision, error) {
 			d.Notes = append(c.notes, d.Notes...)
 			return d, nil
 		}
+		// The first error is about the text that the model most likely meant as its decision.
 		if first == nil {
 			first = err
 		}
@@ -133,6 +134,7 @@ func decisionOf(value []byte) (d Decision, ok bool) {
 	args := pick(fields, argsNames)
 	answer := pick(fields, answerNames)
 	calls := pick(fields, callsNames)
+	// An object with a name and no arguments is more often data than a call.
 	if tool.name == "name" && args.name == "" {
 		tool = field{}
 	}
@@ -147,6 +149,8 @@ func decisionOf(value []byte) (d Decision, ok bool) {
 	isCall := d.Tool != "" || len(calls.value) > 0 && string(calls.value) != "null"
 	switch {
 	case d.Type == CallTool, d.Type == FinalAnswer:
+	// A stated type that is unknown is a decision with a fault, which the model can repair. The
+	// echo of the schema in the prompt is none.
 	case stated.name != "":
 		schema := !isCall && answer.name == "" && fields["properties"] != nil // said again
 		d.Type = Type(textOf(stated.value))
@@ -160,6 +164,7 @@ func decisionOf(value []byte) (d Decision, ok bool) {
 		d.Type = FinalAnswer
 	}
 
+	// Fields of the other kind are noise: models fill all fields that the schema shows.
 	if d.Type != CallTool {
 		d.Tool = ""
 		return d, true
@@ -198,6 +203,7 @@ func (d *Decision) addCalls(calls json.RawMessage) {
 		if i == 0 && c.Tool == d.Tool && string(c.Args) == string(d.Args) {
 			continue // said twice, as tool and among calls
 		}
+		// calls returns an empty call if d has none.
 		if d.Tool == "" && i == 0 {
 			all = nil
 		}
@@ -216,6 +222,8 @@ func listOf(value []byte) (d Decision, ok bool) {
 	}
 	for i, raw := range list {
 		c, ok := decisionOf(unwrapFunction(raw))
+		// Several decisions in one list are calls only if each is one. An answer among them would
+		// rest on results that do not exist.
 		alone := len(list) == 1 || c.Type == CallTool
 		if !ok || raw[0] == '[' || !alone {
 			return Decision{}, false

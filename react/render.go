@@ -14,6 +14,7 @@ import (
 func (f Format) history(msgs []llm.Message, prompt string) []llm.Message {
 	out := make([]llm.Message, 1, len(msgs)+4)
 	var instructions []string
+	// One system message: many chat templates accept it only as the first message.
 	for len(msgs) > 0 && msgs[0].Role == llm.RoleSystem {
 		instructions = append(instructions, msgs[0].Text())
 		msgs = msgs[1:]
@@ -67,6 +68,8 @@ func (f Format) said(m llm.Message, calls []llm.ToolCall, before int) string {
 			thoughts = append(thoughts, text)
 		}
 	}
+
+	// The conversation shows the form that the prompt asks for, so that the model imitates it.
 	form, ok := forms[f]
 	if !ok {
 		form = forms[Text]
@@ -94,6 +97,8 @@ func (f Format) observed(r llm.ToolResult, calls []llm.ToolCall, before int) llm
 			place = i
 		}
 	}
+
+	// Results have numbers, since a text has no ids that would connect a result with its call.
 	switch {
 	case f == Plain:
 		fmt.Fprintf(&b, "Tool result: (#%d) ", before+place+1)
@@ -106,6 +111,7 @@ func (f Format) observed(r llm.ToolResult, calls []llm.ToolCall, before int) llm
 		b.WriteString("ERROR - ")
 	}
 	b.WriteString(r.Text())
+
 	m := llm.User(b.String())
 	for _, p := range r.Parts {
 		if media, ok := p.(llm.Media); ok {

@@ -57,6 +57,8 @@ func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
 			return nil, err
 		}
 	}
+	// A stream without an end is cut. Its text could be read as a decision that the model had not
+	// finished.
 	if resp.Finish == "" {
 		return nil, &llm.ProviderError{Code: llm.CodeStream, Message: "the reply ended without a finish reason", Retryable: true}
 	}

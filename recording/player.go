@@ -81,27 +81,43 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The recorded requests were scrubbed, so that only a scrubbed request equals them.
 	now := Scrub(Exchange{Request: Request{Method: req.Method, URL: req.URL.String(), Body: body}}, p.Secrets).Request
 	e, miss := p.find(now)
 	if miss != nil {
 		return nil, &llm.ProviderError{Code: llm.CodeInvalidRequest, Message: miss.Error(), Err: miss}
 	}
-	if e.Response.Status == 0 {
+	if e.Response.Status == 0 { // no answer came
 		return nil, errors.New(e.Response.Error)
 	}
+	res := e.Response.asHTTP()
+	res.Request = req
+	return res, nil
+}
+
+// asHTTP returns the response as a connection would deliver it.
+func (r *Response) asHTTP() *http.Response {
 	h := http.Header{}
-	for name, v := range e.Response.Header {
+	for name, v := range r.Header {
 		h.Set(name, v)
 	}
-	var answer io.Reader = bytes.NewReader(e.Response.Body)
-	length := int64(len(e.Response.Body))
-	if e.Response.Cut {
-		answer, length = io.MultiReader(answer, broken{}), -1
+	var body io.Reader = bytes.NewReader(r.Body)
+	length := int64(len(r.Body))
+	// The connection broke: the body ends with an error, and its length was not known.
+	if r.Cut {
+		body = io.MultiReader(body, broken{})
+		length = -1
 	}
-	return &http.Response{StatusCode: e.Response.Status,
-		Status: fmt.Sprintf("%d %s", e.Response.Status, http.StatusText(e.Response.Status)), Proto: "HTTP/1.1",
-		ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, Body: io.NopCloser(answer), ContentLength: length, Request: req}, nil
+	return &http.Response{
+		StatusCode:    r.Status,
+		Status:        fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)),
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        h,
+		Body:          io.NopCloser(body),
+		ContentLength: length,
+	}
 }
 
 // broken is where a connection broke.
@@ -115,6 +131,8 @@ func (p *Player) find(now Request) (*Exchange, *Miss) {
 	defer p.mu.Unlock()
 	p.asked++
 	f := formOf(now)
+	// Equal requests are answered in their recorded order, each once: a retry gets the answer that
+	// the retry got.
 	same := 0
 	for i := range p.exchanges {
 		if p.forms[i] != f {
@@ -167,6 +185,8 @@ func (m *Miss) Error() string {
 	case m.Nearest == 0:
 		return text + "; recorded are " + strings.Join(m.Known, ", ")
 	}
+
+	// One change of a prompt may differ in each message of a long conversation.
 	const most = 3
 	text += fmt.Sprintf("; the nearest is number %d, which differs in", m.Nearest)
 	for i, d := range m.Differs {
@@ -185,6 +205,7 @@ func (m *Miss) Error() string {
 // differences. The caller holds p.mu.
 func (p *Player) miss(now Request, f form, same int) *Miss {
 	m := &Miss{Number: p.asked, Request: now, Same: same}
+	// The request is recorded, and all its answers are used. There is no difference to look for.
 	if same > 0 {
 		return m
 	}
@@ -235,6 +256,7 @@ func walk(path string, a, b any, out *[]Difference) {
 	switch x := a.(type) {
 	case map[string]any:
 		if y, ok := b.(map[string]any); ok {
+			// Members of both sides: a member that one side lacks is a difference too.
 			names := maps.Clone(x)
 			maps.Copy(names, y)
 			for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -250,8 +272,10 @@ func walk(path string, a, b any, out *[]Difference) {
 			return
 		}
 	}
-	if s, t := rendered(a), rendered(b); s != t {
-		*out = append(*out, Difference{path, s, t})
+	was := rendered(a)
+	is := rendered(b)
+	if was != is {
+		*out = append(*out, Difference{path, was, is})
 	}
 }
 

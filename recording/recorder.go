@@ -45,7 +45,10 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.keep(at, e)
 		return nil, err
 	}
-	e.Response.Status, e.Response.Header = res.StatusCode, lower(res.Header)
+
+	// The exchange is complete when the caller has read the body, or has given it up.
+	e.Response.Status = res.StatusCode
+	e.Response.Header = lower(res.Header)
 	res.Body = &listened{ReadCloser: res.Body, done: func(b []byte, cut bool) {
 		e.Response.Body = b
 		e.Response.Cut = cut
@@ -111,18 +114,18 @@ func (l *listened) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p)
 	l.buf.Write(p[:n])
 	if err != nil {
-		l.end(err != io.EOF)
+		l.endStream(err != io.EOF)
 	}
 	return n, err
 }
 
 // Close ends the body. Bytes that were not read are not recorded.
 func (l *listened) Close() error {
-	l.end(false)
+	l.endStream(false)
 	return l.ReadCloser.Close()
 }
 
-func (l *listened) end(cut bool) {
+func (l *listened) endStream(cut bool) {
 	if l.done != nil {
 		l.done(bytes.Clone(l.buf.Bytes()), cut)
 		l.done = nil
@@ -134,7 +137,15 @@ const hidden = "[redacted]"
 
 // storedHeaders are the headers that describe a body or its use. All others may identify the
 // sender.
-var storedHeaders = []string{"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "retry-after", "retry-after-ms"}
+var storedHeaders = []string{
+	"accept",
+	"anthropic-beta",
+	"anthropic-version",
+	"content-type",
+	"openai-beta",
+	"retry-after",
+	"retry-after-ms",
+}
 
 // keyNames are parts of names of query parameters whose values are secret.
 var keyNames = []string{"key", "token", "secret", "password", "signature", "sig", "credential", "auth"}
@@ -142,6 +153,7 @@ var keyNames = []string{"key", "token", "secret", "password", "signature", "sig"
 // address is a URL without keys.
 func address(u *url.URL) string {
 	v := *u
+	// A recording is stored with tests, and often published.
 	v.User = nil
 	v.Fragment = ""
 	if v.RawQuery != "" {
@@ -166,8 +178,10 @@ func Scrub(e Exchange, s *redact.Redactor) Exchange {
 		e.Request.URL = address(u)
 	}
 	e.Request.URL = s.String(e.Request.URL)
-	e.Request.Header, e.Response.Header = only(e.Request.Header, s), only(e.Response.Header, s)
-	e.Request.Body, e.Response.Body = clean(e.Request.Body, s), clean(e.Response.Body, s)
+	e.Request.Header = only(e.Request.Header, s)
+	e.Request.Body = clean(e.Request.Body, s)
+	e.Response.Header = only(e.Response.Header, s)
+	e.Response.Body = clean(e.Response.Body, s)
 	e.Response.Error = s.String(e.Response.Error)
 	return e
 }

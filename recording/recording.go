@@ -117,6 +117,7 @@ func (b *Body) UnmarshalJSON(form []byte) error {
 	}
 	switch {
 	case f.JSON != nil:
+		// A file may be indented for readers. The body was sent compact.
 		var out bytes.Buffer
 		if err := json.Compact(&out, f.JSON); err != nil {
 			return err
@@ -160,6 +161,8 @@ func Parse(b []byte) (*Recording, error) {
 	if head.Form != Form {
 		return nil, fmt.Errorf("its form is %q, want %q", head.Form, Form)
 	}
+
+	// Only now, since a file of a later form may have other names.
 	r := new(Recording)
 	if err := strict(b, r); err != nil {
 		return nil, err

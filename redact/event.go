@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/llm/derivation"
 	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
@@ -111,6 +112,8 @@ func (w *watch) emit(e pawl.Event, yield func(pawl.Event) bool) bool {
 	}
 
 	more := true
+	// Events get new numbers: held text is released as events of its own, and consumers expect
+	// numbers without gaps.
 	send := func(e pawl.Event) {
 		if more {
 			w.seq++
@@ -128,11 +131,14 @@ func (w *watch) emit(e pawl.Event, yield func(pawl.Event) bool) bool {
 		send(w.fragment(e))
 		return more
 	case pawl.EventCallReady:
+		// The call is complete, so that its marked arguments are known. Later events and texts are
+		// searched for them too.
 		w.learn(e.Call)
 		w.flush(e.Run, send, func(p *partText) bool { return p.is(pawl.EventCallDelta, e.Index) })
 	case pawl.EventTextRetracted:
 		w.flush(e.Run, send, func(p *partText) bool {
-			return p.is(pawl.EventText, e.Index) || p.is(pawl.EventReasoning, e.Index)
+			isProse := p.is(pawl.EventText, e.Index) || p.is(pawl.EventReasoning, e.Index)
+			return isProse || p.is(pawl.EventCallDelta, e.Index)
 		})
 	case pawl.EventResponseReceived, pawl.EventRequestStarted, pawl.EventStep, pawl.EventRunEnded:
 		w.flush(e.Run, send, func(*partText) bool { return true })
@@ -223,6 +229,7 @@ func (w *watch) event(e pawl.Event) pawl.Event {
 		w.learnMessages([]llm.Message{e.Response.Message})
 	}
 
+	// Every field that can contain a text. A field that is added to Event needs a line here.
 	e.Agent = w.text(e.Agent)
 	e.Model = w.text(e.Model)
 	e.Text = w.text(e.Text)
@@ -305,11 +312,13 @@ func (x *redaction) message(m llm.Message) llm.Message {
 func (x *redaction) part(p llm.Part) llm.Part {
 	switch p := p.(type) {
 	case llm.Text:
-		return llm.Text{Text: x.text(p.Text), Opaque: x.opaque(p.Opaque)}
+		return llm.Text{Text: x.text(p.Text), Opaque: x.opaque(p.Opaque), Label: x.label(p.Label)}
 	case llm.Reasoning:
 		return llm.Reasoning{Text: x.text(p.Text), Opaque: x.opaque(p.Opaque)}
 	case llm.Media:
 		p.URL = x.text(p.URL)
+		p.Label = x.label(p.Label)
+		// Most media are large and have no secret, so that they are not copied.
 		if x.find.Find(string(p.Data)) {
 			p.Data = []byte(x.text(string(p.Data)))
 		}
@@ -324,7 +333,23 @@ func (x *redaction) part(p llm.Part) llm.Part {
 	return p
 }
 
+// label redacts sources and readers: a model may call a tool by any name, and a reader may be an
+// address.
+func (x *redaction) label(l *llm.Label) *llm.Label {
+	if l == nil {
+		return nil
+	}
+
+	hidden := *l
+	hidden.From = applyAll(l.From, func(s llm.Source) llm.Source {
+		return llm.Source{Kind: x.text(s.Kind), Name: x.text(s.Name)}
+	})
+	hidden.Readers = applyAll(l.Readers, x.text)
+	return &hidden
+}
+
 func (x *redaction) toolResult(r llm.ToolResult) llm.ToolResult {
+	r.Label = x.label(r.Label)
 	r.Parts = applyAll(r.Parts, x.part)
 	r.CallID = x.text(r.CallID)
 	r.Data = x.json(r.Data, nil)
@@ -351,8 +376,23 @@ func (x *redaction) execution(e pawl.Execution) pawl.Execution {
 	e.Values = x.values(e.Values)
 	e.Repairs = applyAll(e.Repairs, func(s string) string { return x.repair(s, m) })
 	e.Decision = apply(e.Decision, func(d llm.Decision) llm.Decision { return x.decision(d, m) })
+	e.Derivations = applyAll(e.Derivations, func(d derivation.Value) derivation.Value { return x.derivation(d, m) })
 	e.SetErr(x.error(e.Err()))
 	return e
+}
+
+// derivation hides secrets in why a value needed no question.
+func (x *redaction) derivation(d derivation.Value, m *mark) derivation.Value {
+	if m != nil {
+		if of := m.inside(d.Arg); of != nil && of.whole {
+			d.Value = secret.Mask
+		}
+	}
+	d.Arg = x.text(d.Arg)
+	d.Value = x.text(d.Value)
+	d.Call = x.text(d.Call)
+	d.Name = x.text(d.Name)
+	return d
 }
 
 // repair hides the details of the repair of a marked field.
@@ -370,9 +410,20 @@ func (x *redaction) repair(s string, m *mark) string {
 	return x.text(s)
 }
 
+func (x *redaction) doubt(d pawl.Doubt) pawl.Doubt {
+	d.Class = x.text(d.Class)
+	d.Arg = x.text(d.Arg)
+	d.Value = x.text(d.Value)
+	d.Source = x.text(d.Source)
+	d.Sentence = x.text(d.Sentence)
+	d.Said = x.text(d.Said)
+	return d
+}
+
 func (x *redaction) waiting(p pawl.PendingCall) pawl.PendingCall {
 	p.Call = x.call(p.Call)
 	p.Why = x.text(p.Why)
+	p.Doubts = applyAll(p.Doubts, x.doubt)
 	p.Schema = x.json(p.Schema, nil)
 	p.Granted = applyAll(p.Granted, func(d llm.Decision) llm.Decision { return x.decision(d, nil) })
 	return p
@@ -402,11 +453,13 @@ func (x *redaction) result(r pawl.Result) pawl.Result {
 	r.Unread = applyAll(r.Unread, x.message)
 	r.Steps = append([]pawl.Step{}, applyAll(r.Steps, x.step)...)
 	r.Cause = x.text(r.Cause)
+	r.Interrupted = x.text(r.Interrupted)
 	r.Pending = applyAll(r.Pending, x.waiting)
 	r.Values = x.values(r.Values)
 	r.Output = x.json(r.Output, nil)
 	r.Spent = x.spent(r.Spent)
 	r.Repairs = applyAll(r.Repairs, x.text)
+	r.Unfit = applyAll(r.Unfit, x.text)
 	r.Answer = apply(r.Answer, x.answer)
 	return r
 }

@@ -159,7 +159,10 @@ func (x *redaction) markOf(tool string) *mark {
 
 // json returns b without secrets and without the values that m marks.
 func (x *redaction) json(b json.RawMessage, m *mark) json.RawMessage {
-	if x == nil || len(b) == 0 || m == nil && !x.mayOccur(b) {
+	if x == nil || len(b) == 0 {
+		return b
+	}
+	if m == nil && !x.mayOccur(b) {
 		return b
 	}
 
@@ -317,6 +320,7 @@ func (w *jsonWriter) hide() error {
 	if err != nil {
 		return err
 	}
+	// Texts within the hidden value are hidden in later texts too, where a model repeats them.
 	if w.learned != nil {
 		var inner any
 		if json.Unmarshal(v, &inner) == nil {
@@ -324,6 +328,7 @@ func (w *jsonWriter) hide() error {
 		}
 	}
 	w.changed = true
+	// null is no secret, and says that the argument is absent.
 	if string(v) == "null" {
 		return w.out.WriteValue(v)
 	}

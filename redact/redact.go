@@ -124,6 +124,25 @@ func (r *Redactor) Call(c llm.ToolCall) llm.ToolCall {
 	return c
 }
 
+// ToolResult returns res without secrets.
+func (r *Redactor) ToolResult(res llm.ToolResult) llm.ToolResult {
+	if x := r.now(); x != nil {
+		return x.toolResult(res)
+	}
+	return res
+}
+
+// Results returns a middleware that hides secrets in the results and errors of tools before the
+// model or a journal gets them, as when a server repeats the headers of its request. It acts
+// within other middleware, wherever it is listed. It does not see the result of FinishError.
+func Results(secrets *Redactor) pawl.Middleware {
+	m := pawl.After(func(_ context.Context, _ llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error) {
+		return secrets.ToolResult(res), secrets.Error(err)
+	})
+	m.Rank = 100 // the others see what it leaves
+	return m
+}
+
 // Result returns a copy of res without secrets. Its steps have no Request. A run can resume from
 // it, except with an open call whose arguments were hidden: the model then reads that it must make
 // the call again.
@@ -134,6 +153,8 @@ func (r *Redactor) Result(res *pawl.Result) *pawl.Result {
 	}
 	w := watch{redactor: r, redaction: x}
 	w.learnMessages(res.Messages)
+	// All marked values are learned first: an early text may repeat an argument that only a later
+	// step shows.
 	for _, s := range res.Steps {
 		if s.Response != nil {
 			w.learnMessages([]llm.Message{s.Response.Message})
@@ -169,6 +190,7 @@ func (r *Redactor) over(inner pawl.Runner) observe.RunnerFunc {
 			w := watch{redactor: r, redaction: r.now()}
 			for e, err := range inner.Stream(ctx, msgs...) {
 				if err != nil {
+					// The error may quote a secret that was registered while the run was active.
 					w.current()
 					if !yield(pawl.Event{}, w.error(err)) {
 						return
@@ -244,6 +266,8 @@ func (x *redaction) knownError(err error) (known, safe error) {
 	var transcript *pawl.TranscriptError
 	var output *pawl.OutputError
 	var stop *pawl.StopError
+	// Errors of these types are copied field by field, so that callers can still branch on them.
+	// The text alone stays of all others.
 	switch {
 	case errors.As(err, &provider):
 		c := *provider

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -80,6 +78,7 @@ func become(fd string) {
 	if err != nil || n < 3 {
 		return
 	}
+	// The program must not inherit the connection to the parent.
 	unix.CloseOnExec(n)
 	c := &child{conn: os.NewFile(uintptr(n), "sandbox parent")}
 	if c.conn == nil {
@@ -88,19 +87,20 @@ func become(fd string) {
 
 	c.trees, err = c.order.receive(c.conn)
 	if err != nil {
-		c.report(reply{Step: "order", Err: err.Error()})
+		c.report(failure("order", err))
 		return
 	}
 
 	for _, s := range steps {
 		if err := s.do(c); err != nil {
-			c.report(reply{Step: s.name, Err: err.Error()})
+			c.report(failure(s.name, err))
 			return
 		}
 	}
 
+	// cross returns only if a step failed: the program has taken the place of this process.
 	name, err := c.cross()
-	c.report(reply{Step: name, Err: err.Error()})
+	c.report(failure(name, err))
 }
 
 // report sends a reply to the parent, and reports whether it was sent.
@@ -159,6 +159,8 @@ func (c *child) alone() error {
 	if err != nil {
 		return err
 	}
+	// Proven by comparison with the parent, because a process has no other way to know that a
+	// namespace is its own.
 	for i, ns := range own {
 		if len(c.order.Parent) != len(own) || ns == "" || ns == c.order.Parent[i] {
 			return fmt.Errorf("the %s namespace is the parent's", kinds[i])
@@ -203,7 +205,7 @@ func (c *child) descriptors() error {
 func (c *child) folder() error {
 	if err := os.Chdir(c.order.Dir); err != nil {
 		if e, ok := errors.AsType[*os.PathError](err); ok {
-			return fmt.Errorf("%s: %v", c.order.Dir, e.Err)
+			return fmt.Errorf("%s: %w", c.order.Dir, e.Err)
 		}
 		return err
 	}
@@ -220,23 +222,9 @@ func (c *child) program() error {
 		c.path = name
 		return nil
 	}
-
-	for _, e := range c.order.Env {
-		list, ok := strings.CutPrefix(e, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(list) {
-			if !filepath.IsAbs(dir) {
-				continue
-			}
-			if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				c.path = p
-				return nil
-			}
-		}
-	}
-	return errors.New("there is no such program in PATH")
+	path, err := LookPath(name, c.order.Env)
+	c.path = path
+	return err
 }
 
 // privileges drops all privileges that were needed to set up the sandbox, and every way to regain

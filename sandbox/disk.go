@@ -26,8 +26,8 @@ type disk struct {
 	limit usage
 	file  int64 // bytes of the largest file
 	begun time.Time
-	pid   int  // the first of the processes
-	own   bool // the program's /tmp is memory of its own: Strict
+	first *os.Process // the first of the processes
+	own   bool        // the program's /tmp is memory of its own: Strict
 
 	room []usage // free space of each root at the last walk
 	left usage   // decrease of the free space at which the next walk is due
@@ -47,14 +47,14 @@ func (u usage) over(limit usage) End {
 	return ""
 }
 
-func newDisk(roots []string, s *Spec, pid int) *disk {
+func newDisk(roots []string, s *Spec, first *os.Process) *disk {
 	limit := usage{s.Limits.Disk, int64(s.Limits.Files)}
 	d := &disk{
 		roots: roots,
 		limit: limit,
 		file:  s.Limits.FileSize,
 		begun: fileTime(),
-		pid:   pid,
+		first: first,
 		own:   s.Level == Strict,
 		left:  limit,
 	}
@@ -103,33 +103,21 @@ func (d *disk) exceeded() (over End, next time.Duration) {
 			lost[k], won[k] = max(lost[k], d.room[i][k]-now[k]), max(won[k], now[k]-d.room[i][k])
 		}
 	}
+	// A free space that changes is the sign, and cheap to read: counting the files of a tree is
+	// not. Only then are they counted.
 	if lost.over(d.left) != "" || won.over(usage{d.limit[0] / 16, d.limit[1] / 16}) != "" {
 		for i, r := range d.roots {
 			d.room[i] = room(r)
 		}
-		d.signal(unix.SIGSTOP) // or it would write in the meantime
+		thaw := freeze(d.first) // or it would write in the meantime
 		grown := d.grown()
-		d.signal(unix.SIGCONT)
+		thaw()
 		for i := range lost {
 			lost[i], d.left[i] = 0, max(d.limit[i]-grown[i], d.limit[i]/16)
 		}
 		over = grown.over(d.limit)
 	}
 	return over, min(nextLook(lost[0], d.left[0], fillPerSecond), nextLook(lost[1], d.left[1], filesPerSecond))
-}
-
-// signal sends a signal to all processes, also to new ones that start in the meantime.
-func (d *disk) signal(s unix.Signal) {
-	for n := 0; ; {
-		all := family(d.pid)
-		for _, p := range all {
-			unix.Kill(p.pid, s)
-		}
-		if s != unix.SIGSTOP || len(all) <= n {
-			return
-		}
-		n = len(all)
-	}
 }
 
 // grown returns the size and the number of all files that were created or changed since the
@@ -179,7 +167,7 @@ func (d *disk) grown() (sum usage) {
 // socket, and mapped files that this user cannot examine. Each can have the size of the largest.
 func (d *disk) unnamed(add func(*unix.Stat_t)) (unknown int64) {
 	seen := map[string]bool{} // sockets and mapped files
-	for _, p := range family(d.pid) {
+	for _, p := range family(d.first.Pid) {
 		for _, task := range p.tasks { // a thread can have descriptors of its own
 			list, err := os.ReadDir(task + "/fd")
 			if err != nil && running(task) {

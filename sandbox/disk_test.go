@@ -5,6 +5,7 @@ package sandbox_test
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,5 +91,54 @@ func TestDisk(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What the sandbox itself passes to a program's first process while it is set up counts as nothing,
+// however long the process takes to read it, also while other programs use the disk.
+func TestDiskWhileSetUp(t *testing.T) {
+	t.Parallel()
+	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
+		t.Skip(p.Reason)
+	}
+	noise := filepath.Join(t.TempDir(), "noise")
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				os.WriteFile(noise, make([]byte, 4<<20), 0o644)
+				os.Remove(noise)
+			}
+		}
+	})
+	defer others.Wait()
+	defer close(stop)
+
+	var programs sync.WaitGroup
+	defer programs.Wait()
+	for range 16 {
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs.Go(func() {
+			res, err := sandbox.Run(t.Context(), sandbox.Spec{
+				Level:  sandbox.Strict,
+				Args:   []string{"/bin/echo", "done"},
+				Write:  []string{dir},
+				Limits: sandbox.Limits{Disk: 64 << 10, Time: 60 * time.Second},
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if res.End != sandbox.Exited || res.Stdout.String() != "done\n" {
+				t.Errorf("%s: %s%s", res.End, res.Stdout.String(), res.Stderr.String())
+			}
+		})
 	}
 }

@@ -49,6 +49,7 @@ func newGroup(l Limits) (*group, error) {
 	}
 
 	g := new(group)
+	// A machine with both versions has the memory controller in one of them.
 	if path, ok := own["memory"]; ok {
 		err = g.legacy(filepath.Join(groups, "memory", path), filepath.Join(groups, "pids", own["pids"]))
 	} else {

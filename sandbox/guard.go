@@ -14,7 +14,7 @@ import (
 
 // guards ends the programs of Standard when this process ends. The kernel does that only for the
 // first process of each. One process, the guard, serves all programs, because its start costs as
-// much as a program's. It ends with this process.
+// much as a program's. It ends after this process, when it has ended the programs.
 type guards struct {
 	mu     sync.Mutex
 	conn   *os.File     // nil means that there is no guard

@@ -121,12 +121,13 @@ func (c *child) landlock() error {
 // rules adds the permissions. In the root of Strict, everything visible is readable.
 func (c *child) rules(set int, known uint64) error {
 	if c.order.Level == Strict {
+		// The root was built of what the program may see. Landlock only limits writing there.
 		if err := allow(set, "/", known&readFolder); err != nil {
 			return err
 		}
 	} else {
 		for _, path := range system {
-			if err := allow(set, path, known&readFolder); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := c.permit(set, path, known&readFolder, known); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
 		}
@@ -166,6 +167,7 @@ func allow(set int, path string, rights uint64) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return &os.PathError{Op: "stat", Path: path, Err: err}
 	}
+	// The kernel refuses a rule for a file that has rights of folders.
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= writeFile
 	}

@@ -68,6 +68,7 @@ func (l *launch) listener() (f *os.File, said []byte, err error) {
 	var n, rn int
 	for {
 		n, rn, _, _, err = unix.Recvmsg(int(l.conn.Fd()), said, rights, unix.MSG_CMSG_CLOEXEC)
+		// A signal, such as one of the runtime's own, interrupts the call.
 		if err != unix.EINTR {
 			break
 		}

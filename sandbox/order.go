@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +25,7 @@ type order struct {
 	Temp   string   // the program's temporary folder
 	Limits Limits
 	Mounts []mount
-	Places []place // below the writable Mounts, outer ones first
+	Places []place // protected and hidden paths, outer ones first
 	Proxy  bool    // create a socket for the program's proxy
 }
 
@@ -39,8 +40,35 @@ type mount struct {
 // reply is a message of the child: it becomes the program now, or a step failed.
 type reply struct {
 	Step, Err string
+	Code      syscall.Errno // of the system call that failed; 0 means none, or unknown
 	Ready     bool
 }
+
+// failure returns the reply about a step that failed.
+func failure(step string, err error) reply {
+	code, _ := errors.AsType[syscall.Errno](err)
+	return reply{Step: step, Err: err.Error(), Code: code}
+}
+
+// childError is the error of a step of the child.
+type childError struct {
+	text string
+	code syscall.Errno
+}
+
+// Error returns the text of the child's error.
+func (e *childError) Error() string { return e.text }
+
+// Unwrap returns the error of the system call, for errors.Is. nil means that it is unknown.
+func (e *childError) Unwrap() error {
+	if e.code == 0 {
+		return nil
+	}
+	return e.code
+}
+
+// fault returns the error that the reply reports.
+func (r *reply) fault() error { return &childError{r.Err, r.Code} }
 
 // mostOrder is the maximum size of an order, including arguments and environment.
 const mostOrder = 16 << 20
@@ -95,6 +123,7 @@ func (o *order) receive(conn *os.File) (trees []int, err error) {
 	if err != nil {
 		return nil, os.NewSyscallError("recvmsg", err)
 	}
+	// Truncated descriptors would be paths that are missing in the sandbox without notice.
 	if n != len(head) || flags&unix.MSG_CTRUNC != 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -112,6 +141,7 @@ func (o *order) receive(conn *os.File) (trees []int, err error) {
 	}
 
 	size := binary.BigEndian.Uint32(head)
+	// The parent's text is bounded here too: memory is allocated for it.
 	if size > mostOrder {
 		return nil, fmt.Errorf("an order of %d bytes", size)
 	}

@@ -42,6 +42,7 @@ func mapped(owner, group int, do func(userns int) error) error {
 	}
 	defer conn.Close()
 	defer childConn.Close()
+	// The process ends with this one, also if this one is killed.
 	proc, err := startSelf([]string{holderName},
 		&os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{childConn},
 			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: unix.CLONE_NEWUSER,

@@ -8,20 +8,20 @@ import (
 // Report describes what a machine can enforce.
 type Report struct {
 	System string   `json:"system"` // operating system, its version, and the current user
-	Facts  []Fact   `json:"facts"`
-	Levels []Probed `json:"levels"`
+	Facts  []Fact   `json:"facts"`  // what the machine offers
+	Levels []Probed `json:"levels"` // from the strictest
 }
 
 // Fact is a system feature that the sandbox uses.
 type Fact struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	Name  string `json:"name"`  // of the feature
+	Value string `json:"value"` // its version or state, for people
 }
 
 // Probed is the result for one level.
 type Probed struct {
-	Level  Level  `json:"level"`
-	OK     bool   `json:"ok"`
+	Level  Level  `json:"level"`            // that was tried
+	OK     bool   `json:"ok"`               // it can be enforced
 	Reason string `json:"reason,omitempty"` // why it cannot be enforced
 	Gives  string `json:"gives"`            // what the level enforces
 }
@@ -36,13 +36,20 @@ func reason(err error) string {
 }
 
 // Check returns an error with the reason if this machine cannot enforce a level. The error is
-// ErrUnenforced. It takes as long as Probe.
+// ErrUnenforced. It tries that level alone, as Probe does.
 func Check(level Level) error {
-	if p := Probe().Level(level); !p.OK {
+	p := Probed{Level: level, Reason: unknownLevel}
+	if level >= Strict && level <= None {
+		p, _ = probeLevel(level)
+	}
+	if !p.OK {
 		return fmt.Errorf("sandbox: %w: %s", ErrUnenforced, p.Reason)
 	}
 	return nil
 }
+
+// unknownLevel is the reason for a level that is none of the constants.
+const unknownLevel = "unknown level"
 
 // Level returns the result for a level.
 func (r *Report) Level(l Level) Probed {
@@ -51,7 +58,7 @@ func (r *Report) Level(l Level) Probed {
 			return p
 		}
 	}
-	return Probed{Level: l, Reason: "unknown level"}
+	return Probed{Level: l, Reason: unknownLevel}
 }
 
 // String returns the report as lines of text.

@@ -43,16 +43,24 @@ func probe() *Report {
 	r.Facts = append(r.Facts, Fact{"control group", bounded()})
 
 	for l := Strict; l <= None; l++ {
-		p := Probed{Level: l, Gives: gives[l]}
-		if took, err := try(l); err != nil {
-			p.Reason = reason(err)
-		} else {
-			p.OK = true
+		p, took := probeLevel(l)
+		if p.OK {
 			r.Facts = append(r.Facts, Fact{"set-up of " + l.String(), took.Round(100 * time.Microsecond).String()})
 		}
 		r.Levels = append(r.Levels, p)
 	}
 	return r
+}
+
+// probeLevel tests a level, and returns how long its set-up took.
+func probeLevel(l Level) (Probed, time.Duration) {
+	p := Probed{Level: l, Gives: gives[l]}
+	took, err := try(l)
+	if err != nil {
+		p.Reason = reason(err)
+	}
+	p.OK = err == nil
+	return p, took
 }
 
 // bounded describes what the kernel bounds by a control group, or what is not bounded without one.

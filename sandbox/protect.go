@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,71 +16,142 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is a path of Spec.Protect, or a folder on the way to one.
+// place is a path of Spec.Protect or Spec.Hide, or a folder on the way to one.
 type place struct {
-	Path string
-	Way  bool // a folder on the way: it stays writable, and cannot be renamed
+	Path   string
+	Way    bool // a folder on the way: it stays writable, and cannot be renamed
+	Hidden bool // of Spec.Hide
 }
 
-// places resolves Spec.Protect. At Strict, a missing path gets a placeholder, over which the child
-// can mount.
+// covers reports whether p is at path or below it.
+func (p place) covers(path string) bool {
+	return p.Path == path || strings.HasPrefix(p.Path, path+"/")
+}
+
+// places resolves Spec.Protect and Spec.Hide. At Strict, a missing path gets a placeholder, over
+// which the child can mount.
 func (l *launch) places() error {
 	if l.spec.Level == None {
 		return nil
 	}
 	for _, path := range l.spec.Protect {
-		in := ""
-		for _, w := range l.spec.Write {
-			if strings.HasPrefix(path, w+"/") && len(w) > len(in) {
-				in = w
-			}
-		}
-		if in == "" {
-			continue // the program cannot write it
-		}
-		if err := l.place(in, strings.Split(path[len(in)+1:], "/")); err != nil {
-			return fmt.Errorf("sandbox: %w", err)
+		if err := l.placed(path, false); err != nil {
+			return err
 		}
 	}
-	list := l.order.Places
-	// outer ones first
-	slices.SortFunc(list, func(a, b place) int { return strings.Compare(a.Path, b.Path) })
-	read := slices.Clone(list)
-	list = slices.DeleteFunc(list, func(p place) bool { return p.Way && slices.Contains(read, place{Path: p.Path}) })
-	l.order.Places = slices.Compact(list)
+	for _, path := range l.spec.Hide {
+		if err := l.placed(path, true); err != nil {
+			return err
+		}
+	}
+	// Outer places first, because a mount over a folder hides the mounts that are below it.
+	l.order.Places = ordered(l.order.Places)
 	return nil
 }
 
+// ordered returns the places, outer ones first. A place that is hidden, protected or on the way in
+// several ways is listed once, in its strictest way.
+func ordered(list []place) []place {
+	rank := func(p place) int {
+		switch {
+		case p.Hidden:
+			return 0
+		case p.Way:
+			return 2
+		}
+		return 1
+	}
+	slices.SortFunc(list, func(a, b place) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), rank(a)-rank(b))
+	})
+	return slices.CompactFunc(list, func(a, b place) bool { return a.Path == b.Path })
+}
+
+// placed adds a path of the Spec. A path that the program cannot write needs no protection, but may
+// have to be hidden.
+func (l *launch) placed(path string, hidden bool) error {
+	for _, given := range slices.Concat(l.spec.Read, l.spec.Write) {
+		if hidden && (given == path || strings.HasPrefix(given, path+"/")) {
+			return fmt.Errorf("sandbox: %w: %s is hidden, so it cannot be a path of Read or Write", ErrUnenforced, path)
+		}
+	}
+
+	// Protection is about writing, and hiding about both.
+	folders := l.spec.Write
+	if hidden {
+		folders = slices.Concat(l.spec.Read, l.spec.Write)
+	}
+	in := within(path, folders)
+	switch {
+	case in != "":
+		if err := l.place(in, strings.Split(path[len(in)+1:], "/"), hidden); err != nil {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+	case hidden:
+		l.order.Places = append(l.order.Places, place{Path: path, Hidden: true})
+	}
+	return nil
+}
+
+// within returns the innermost folder of the list that contains path, or "".
+func within(path string, list []string) (in string) {
+	for _, folder := range list {
+		if strings.HasPrefix(path, folder+"/") && len(folder) > len(in) {
+			in = folder
+		}
+	}
+	return in
+}
+
 // place adds the path of parts below the folder at, and the folders on the way to it.
-func (l *launch) place(at string, parts []string) error {
+func (l *launch) place(at string, parts []string, hidden bool) error {
 	for i, part := range parts {
 		at = filepath.Join(at, part)
 		info, err := os.Lstat(at)
 		absent := errors.Is(err, os.ErrNotExist)
-		placeholder := err == nil && empty(info)
+		placeholder := err == nil && !hidden && empty(info)
 		last := i == len(parts)-1
 
+		strict := l.spec.Level == Strict
+		toHide := hidden && last
 		switch {
-		case l.spec.Level == Strict && (absent || placeholder):
+		case strict && absent && toHide:
+			return l.stand(at)
+		case strict && (absent || placeholder):
 			return l.hold(at)
 		case absent:
-			l.order.Places = append(l.order.Places, place{Path: at})
+			l.order.Places = append(l.order.Places, place{Path: at, Hidden: hidden})
 			return nil
 		case err != nil:
 			return err
 		case info.Mode()&os.ModeSymlink != 0:
 			return fmt.Errorf("%w: %s must not change and is a symbolic link, which cannot be protected", ErrUnenforced, at)
+		// A file with a second name could be changed by that name.
 		case last || !info.IsDir():
 			if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
 				return fmt.Errorf("%w: %s must not change and has another name (a hard link), by which it could",
 					ErrUnenforced, at)
 			}
-			l.order.Places = append(l.order.Places, place{Path: at})
+			l.order.Places = append(l.order.Places, place{Path: at, Hidden: hidden && last})
 			return nil
 		}
-		l.order.Places = append(l.order.Places, place{at, true})
+		l.order.Places = append(l.order.Places, place{Path: at, Way: true})
 	}
 	return nil
+}
+
+// stand creates an empty file at a missing path that is hidden. It stays, because the owner of the
+// path, such as a database, may have opened it when the program ends.
+func (l *launch) stand(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	switch {
+	case errors.Is(err, os.ErrPermission), errors.Is(err, unix.EROFS):
+		return nil // the program cannot create it either
+	case err != nil:
+		return err
+	}
+	l.order.Places = append(l.order.Places, place{Path: path, Hidden: true})
+	return f.Close()
 }
 
 // epoch is the modification time of a placeholder, by which it is recognized.
@@ -94,6 +166,7 @@ func (l *launch) hold(path string) error {
 		f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL, 0o444)
 		made := err == nil
 		if errors.Is(err, os.ErrExist) {
+			// Another program may have put a link or a pipe there.
 			f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		}
 		switch {
@@ -104,6 +177,7 @@ func (l *launch) hold(path string) error {
 		case err != nil:
 			return err
 		}
+		// The time of the epoch marks a placeholder that this package has made.
 		if err = unix.Flock(int(f.Fd()), unix.LOCK_SH); err == nil && made {
 			err = os.Chtimes(path, epoch, epoch)
 		}
@@ -111,9 +185,14 @@ func (l *launch) hold(path string) error {
 			f.Close()
 			return err
 		}
-		if info, err := f.Stat(); err != nil || !empty(info) || !there(info, path) {
+		info, err := f.Stat()
+		if err != nil || !there(info, path) {
 			f.Close()
-			continue
+			continue // its last user has deleted it in the meantime
+		}
+		if !empty(info) { // another program has written the file itself in the meantime
+			l.order.Places = append(l.order.Places, place{Path: path})
+			return f.Close()
 		}
 		l.held = append(l.held, f)
 		l.order.Places = append(l.order.Places, place{Path: path})
@@ -156,6 +235,9 @@ func exclusive(f *os.File) bool {
 // becomes a mount of its own, which the program cannot rename.
 func (c *child) protect() error {
 	for _, p := range c.order.Places {
+		if p.Hidden {
+			continue // covered already
+		}
 		t := tree{path: p.Path, attr: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
 		if !p.Way {
 			t.attr |= unix.MOUNT_ATTR_RDONLY
@@ -172,17 +254,76 @@ func (c *child) protect() error {
 	return nil
 }
 
-// permit grants rights for path. At Standard, whose rights apply to everything below a folder, a
-// folder with a place in it can only be read, and the rights are granted for what else is in it.
-func (c *child) permit(set int, path string, rights, known uint64) error {
-	at := slices.IndexFunc(c.order.Places,
-		func(p place) bool { return p.Path == path || strings.HasPrefix(p.Path, path+"/") })
-	if c.order.Level != Standard || at < 0 {
-		return allow(set, path, rights)
+// The names of an empty file and an empty folder in the new root, which are mounted over hidden
+// paths. They have no names when the program starts.
+const (
+	nothingFile   = base + "/nothing"
+	nothingFolder = base + "/nothings"
+)
+
+// hidden returns the trees that cover the hidden paths.
+func (c *child) hidden() (list []tree) {
+	for _, p := range c.order.Places {
+		if p.Hidden {
+			list = append(list, tree{path: p.Path, fd: -1, hidden: true})
+		}
 	}
-	if err := allow(set, path, known&readFolder); err != nil || slices.Contains(c.order.Places, place{Path: path}) {
+	return list
+}
+
+// cover mounts nothing over a hidden path. A path that is not in the new root needs no cover.
+func (t *tree) cover() error {
+	info, err := os.Lstat(base + t.path)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
+
+	source := nothingFile
+	if info.IsDir() {
+		source = nothingFolder
+	}
+	t.fd, err = clone(source)
+	if err != nil {
+		return err
+	}
+	t.attr = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC
+	return t.mount()
+}
+
+// permit grants rights for path. At Standard, whose rights apply to everything below a folder, a
+// folder with a place in it gets fewer rights, and the rights are granted for what else is in it.
+func (c *child) permit(set int, path string, rights, known uint64) error {
+	var hides, protects bool
+	for _, p := range c.order.Places {
+		switch {
+		case c.order.Level != Standard || !p.covers(path):
+		case p.Path == path && p.Hidden:
+			return nil
+		case p.Path == path && !p.Way:
+			rights = known & readFolder
+		case p.Hidden:
+			hides = true
+		default:
+			protects = true
+		}
+	}
+
+	// Rights of a folder hold for all below it and cannot be taken back. So the folder gets only
+	// what holds for its protected places too.
+	own := rights
+	switch {
+	case hides:
+		own = known & unix.LANDLOCK_ACCESS_FS_READ_DIR
+	case protects:
+		own = known & readFolder
+	}
+	if err := allow(set, path, own); err != nil || own == rights {
+		return err
+	}
+
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return err

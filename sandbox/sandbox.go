@@ -87,7 +87,7 @@ var ErrUnenforced = errors.New("the sandbox cannot be enforced here")
 
 // Spec is a program and the resources that it may use. Only Args is required.
 type Spec struct {
-	Level Level
+	Level Level // zero means Strict
 
 	// Args is the program, looked up in the PATH of Env if it contains no slash, and its arguments.
 	Args []string
@@ -106,6 +106,13 @@ type Spec struct {
 	// link on the way, or a file with a second name, is ErrUnenforced.
 	Protect []string
 
+	// Hide lists paths below Read and Write, or anywhere else, that the program can neither read
+	// nor change, create, rename or delete, in the form of Write. Hide wins over Read and Write; a
+	// path of theirs that is hidden itself is ErrUnenforced. A missing path below Read or Write
+	// gets an empty file, which stays. Links and the level None are as for Protect. At Standard,
+	// folders that contain a path of Hide can be listed, and nothing can be created in them.
+	Hide []string
+
 	// Proxy serves the program's only access to a network. It gets a socket that listens at the
 	// address in HTTP_PROXY and HTTPS_PROXY; package proxy provides a Proxy that permits named
 	// hosts. Proxy takes ownership of the socket, is called before the program starts, and returns
@@ -116,7 +123,7 @@ type Spec struct {
 	Stdin []byte     // nil means empty input
 	Files []*os.File // open in the program as descriptors 3, 4 and so on; the caller closes them
 
-	Limits Limits
+	Limits Limits // zero values mean the defaults
 }
 
 // Limits are the limits of a program. A zero field takes its default.
@@ -172,11 +179,11 @@ func (e End) Used() string {
 
 // Result describes how a program ended and what it wrote.
 type Result struct {
-	End    End
+	End    End    // how the program ended
 	Exit   int    // exit status; -1 if it did not exit by itself
 	Signal string // name of the signal that ended it, such as "killed"; empty if it exited
 
-	Stdout, Stderr Output
+	Stdout, Stderr Output // what it wrote
 
 	Refused []string // hosts that Spec.Proxy refused, each once
 
@@ -227,7 +234,7 @@ func (s Spec) complete() (Spec, error) {
 		return s, errors.New("sandbox: more than 64 paths, or more than 64 files")
 	}
 
-	for _, p := range slices.Concat(s.Read, s.Write, s.Protect) {
+	for _, p := range slices.Concat(s.Read, s.Write, s.Protect, s.Hide) {
 		if err := checkPath(p); err != nil {
 			return s, err
 		}
@@ -241,6 +248,7 @@ func (s Spec) complete() (Spec, error) {
 		return s, err
 	}
 
+	// Without a network of its own, a program would reach other hosts directly.
 	if s.Proxy != nil && s.Level != Strict {
 		return s, fmt.Errorf("sandbox: %w: a network of named hosts needs a network of the program's own, "+
 			"which only strict gives it", ErrUnenforced)
@@ -327,9 +335,6 @@ func (l Limits) check() error {
 	}
 	return nil
 }
-
-// defaultPath is the PATH of programs.
-const defaultPath = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 // environment returns the program's environment: the Spec's list over the defaults. temp is its
 // temporary folder.

@@ -217,6 +217,7 @@ func openPath(path string) (fd int, st unix.Stat_t, err error) {
 
 	err = unix.Fstat(fd, &st)
 	kind := st.Mode & unix.S_IFMT
+	// A device or a socket could reach a program outside.
 	if err == nil && kind != unix.S_IFDIR && kind != unix.S_IFREG {
 		err = errors.New("neither a folder nor a plain file")
 	}
@@ -230,6 +231,7 @@ func openPath(path string) (fd int, st unix.Stat_t, err error) {
 // attributes returns the attributes with which the child is started: the namespaces and the user,
 // which must be set before its first instruction.
 func (l *launch) attributes() *syscall.SysProcAttr {
+	// The program must not outlive this process, nor reach its terminal.
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if l.spec.Level == None {
 		return a
@@ -253,6 +255,8 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 		a.GidMappingsEnableSetgroups = l.root // to drop root's groups; a user has none to drop
+		// The capabilities hold in the new namespaces only, and the child gives them up before the
+		// program.
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 		if l.order.Proxy {
 			a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
@@ -277,12 +281,14 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 		return nil, fmt.Errorf("sandbox: %w: %v", ErrUnenforced, err)
 	}
 
+	// These ends belong to the child. Left open here, they would hide that it has closed them.
 	l.childConn.Close()
 	for _, f := range l.childEnds {
 		f.Close()
 	}
 
 	w := l.watch(ctx)
+	// Standard has no namespace of processes, with which the kernel would end all of them.
 	if l.spec.Level == Standard {
 		err = guard.add(l.proc.Pid)
 	}
@@ -365,9 +371,9 @@ func (l *launch) handshake(w *watcher) error {
 	last, ready := decodeReplies(json.NewDecoder(bytes.NewReader(said)))
 	switch {
 	case last.Step == "program":
-		return fmt.Errorf("sandbox: %s: %s", l.spec.Args[0], last.Err)
+		return fmt.Errorf("sandbox: %s: %w", l.spec.Args[0], last.fault())
 	case last.Step == "folder":
-		return fmt.Errorf("sandbox: the folder to start in: %s", last.Err)
+		return fmt.Errorf("sandbox: the folder to start in: %w", last.fault())
 	case last.Step != "":
 		return fmt.Errorf("sandbox: %w: %s: %s", ErrUnenforced, last.Step, last.Err)
 	case !ready:

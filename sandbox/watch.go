@@ -67,7 +67,7 @@ func (l *launch) watch(ctx context.Context) *watcher {
 	w.process.kill = w.stop
 
 	w.copyStreams(l)
-	disk := newDisk(l.filled(), &l.spec, w.pid)
+	disk := newDisk(l.filled(), &l.spec, l.proc)
 	go w.enforce(ctx, l, disk)
 	go w.finish(ctx, l)
 	return w
@@ -93,7 +93,12 @@ func (w *watcher) copyStreams(l *launch) {
 func (w *watcher) enforce(ctx context.Context, l *launch, disk *disk) {
 	timer := time.NewTimer(l.spec.Limits.Time)
 	defer timer.Stop()
+
+	// The looks begin when the program runs. Before that, the child's socket holds the descriptors
+	// that the set-up sends to it, which would count as files that a program hides in a queue.
+	ready := w.ready
 	check := time.NewTimer(lookSoonest)
+	check.Stop()
 	defer check.Stop()
 
 	for {
@@ -104,6 +109,9 @@ func (w *watcher) enforce(ctx context.Context, l *launch, disk *disk) {
 		case <-timer.C:
 			w.stop(TimedOut)
 			return
+		case <-ready:
+			ready = nil
+			check.Reset(lookSoonest)
 		case <-check.C:
 			over, next := l.exceeded(disk)
 			if over != "" {

@@ -35,6 +35,7 @@ func (c *child) world() error {
 	if c.order.Level != Strict {
 		return nil
 	}
+	// Otherwise the mounts below would appear in the namespace of the parent.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
@@ -49,15 +50,36 @@ func (c *child) world() error {
 	if err := c.furnish(); err != nil {
 		return err
 	}
-	for _, t := range list {
-		if err := t.mount(); err != nil {
-			return fmt.Errorf("%s: %w", t.path, err)
-		}
+	if err := mountAll(append(list, c.hidden()...)); err != nil {
+		return err
 	}
 	if err := c.protect(); err != nil {
 		return err
 	}
 	return c.enter()
+}
+
+// mountAll mounts the trees in the new root, outer ones first, and covers hidden paths.
+func mountAll(list []tree) error {
+	if err := os.WriteFile(nothingFile, nil, 0); err != nil {
+		return err
+	}
+	if err := os.Mkdir(nothingFolder, 0); err != nil {
+		return err
+	}
+
+	slices.SortStableFunc(list, func(a, b tree) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })
+	for _, t := range list {
+		do := t.mount
+		if t.hidden {
+			do = t.cover
+		}
+		if err := do(); err != nil {
+			return fmt.Errorf("%s: %w", t.path, err)
+		}
+	}
+	// The mounts that were made of them stay. Their names in the new root are not needed any more.
+	return errors.Join(os.Remove(nothingFile), os.Remove(nothingFolder))
 }
 
 // tree is a part of the file system, ready to be mounted in the new root.
@@ -66,6 +88,7 @@ type tree struct {
 	fd     int
 	folder bool
 	link   string // target of a symbolic link that is created instead of a tree
+	hidden bool   // nothing is mounted over the path
 	attr   uint64
 }
 
@@ -82,6 +105,7 @@ func (c *child) collect() ([]tree, error) {
 		}
 		t := tree{path: path, fd: -1, folder: st.IsDir(),
 			attr: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+		// On many systems /bin and /lib are links into /usr, and stay links.
 		if st.Mode()&os.ModeSymlink != 0 {
 			t.link, err = os.Readlink(path)
 			if err != nil {
@@ -129,7 +153,6 @@ func (c *child) own() ([]tree, error) {
 		}
 		list = append(list, t)
 	}
-	slices.SortStableFunc(list, func(a, b tree) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })
 	return list, nil
 }
 
@@ -192,6 +215,7 @@ func (c *child) furnish() error {
 			return err
 		}
 	}
+	// subset=pid leaves out what /proc says about the machine.
 	const readOnly = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY
 	if err := unix.Mount("proc", base+"/proc", "proc", readOnly, "subset=pid"); err != nil {
 		return fmt.Errorf("/proc: %w", err)
@@ -233,6 +257,7 @@ func (c *child) enter() error {
 	if err := os.Chdir(base); err != nil {
 		return err
 	}
+	// The old root is mounted over the new one, and unmounted at once.
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return fmt.Errorf("pivot_root: %w", err)
 	}

@@ -107,7 +107,8 @@ func Offered(names ...string) Matcher {
 // - is missing, + is too much.
 func Conversation(want ...llm.Message) Matcher {
 	return func(req *llm.Request) string {
-		got, expected := lines(req.Messages), lines(want)
+		got := lines(req.Messages)
+		expected := lines(want)
 		if slices.Equal(got, expected) {
 			return ""
 		}
@@ -123,34 +124,37 @@ func lines(msgs []llm.Message) []string {
 			out = append(out, string(m.Role)+": (empty)")
 		}
 		for _, p := range m.Parts {
-			text := ""
-			switch p := p.(type) {
-			case llm.Text:
-				text = p.Text
-			case llm.Reasoning:
-				text = "(thinks) " + p.Text
-			case llm.Media:
-				text = fmt.Sprintf("(medium %s %s, %d bytes)", p.MIME, p.URL, len(p.Data))
-			case llm.ToolCall:
-				text = fmt.Sprintf("(call %s) %s %s", p.ID, p.Name, p.Args)
-			case llm.ToolResult:
-				kind := "result"
-				if p.IsError {
-					kind = "failed"
-				}
-				text = fmt.Sprintf("(%s %s) %s", kind, p.CallID, p.Text())
-			}
-			for i, l := range strings.Split(text, "\n") {
+			for i, l := range strings.Split(rendered(p), "\n") {
+				start := "  "
 				if i == 0 {
-					l = string(m.Role) + ": " + l
-				} else {
-					l = "  " + l
+					start = string(m.Role) + ": "
 				}
-				out = append(out, l)
+				out = append(out, start+l)
 			}
 		}
 	}
 	return out
+}
+
+// rendered returns a part as text, with its kind unless it is text.
+func rendered(part llm.Part) string {
+	switch p := part.(type) {
+	case llm.Text:
+		return p.Text
+	case llm.Reasoning:
+		return "(thinks) " + p.Text
+	case llm.Media:
+		return fmt.Sprintf("(medium %s %s, %d bytes)", p.MIME, p.URL, len(p.Data))
+	case llm.ToolCall:
+		return fmt.Sprintf("(call %s) %s %s", p.ID, p.Name, p.Args)
+	case llm.ToolResult:
+		kind := "result"
+		if p.IsError {
+			kind = "failed"
+		}
+		return fmt.Sprintf("(%s %s) %s", kind, p.CallID, p.Text())
+	}
+	return ""
 }
 
 // differing shows how b differs from a, with three equal lines before and after at most.

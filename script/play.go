@@ -19,6 +19,7 @@ func play(ctx context.Context, turn Turn, req *llm.Request, number string, yield
 	if turn.Deltas == nil && len(turn.Parts) == 0 && turn.Err != nil {
 		wait(ctx, pause) // nothing else will
 	}
+
 	for d := range turn.deltas(req, number) {
 		wait(ctx, pause)
 		pause = turn.Pace
@@ -29,6 +30,7 @@ func play(ctx context.Context, turn Turn, req *llm.Request, number string, yield
 		if !yield(d, nil) {
 			return
 		}
+		// A reply that is held has begun, so that a test can act in the middle of it.
 		if !held {
 			held = true
 			select {
@@ -37,6 +39,7 @@ func play(ctx context.Context, turn Turn, req *llm.Request, number string, yield
 			}
 		}
 	}
+
 	switch {
 	case ctx.Err() != nil && turn.Err != nil:
 		yield(llm.Delta{}, context.Cause(ctx))
@@ -69,6 +72,7 @@ func (t Turn) deltas(req *llm.Request, number string) iter.Seq[llm.Delta] {
 			}
 			return
 		}
+
 		calls := 0
 		for i, p := range t.Parts {
 			if c, ok := p.(llm.ToolCall); ok {
@@ -84,22 +88,34 @@ func (t Turn) deltas(req *llm.Request, number string) iter.Seq[llm.Delta] {
 				}
 			}
 		}
-		if t.Err != nil {
-			return
+
+		// A reply that fails has no end: play yields the error in its place.
+		if t.Err == nil {
+			yield(t.end(req, number, calls))
 		}
-		end := llm.Delta{Finish: t.Finish, Usage: t.Usage,
-			Model: cmp.Or(t.Model, "script"), ID: cmp.Or(t.ID, "script_"+number), Requests: t.Requests}
-		if end.Finish == "" {
-			end.Finish = llm.FinishReasonStop
-			if calls > 0 {
-				end.Finish = llm.FinishReasonToolCalls
-			}
-		}
-		if end.Usage == nil {
-			end.Usage = &llm.Usage{Input: tokens(req.Messages...), Output: tokens(llm.Message{Parts: t.Parts})}
-		}
-		yield(end)
 	}
+}
+
+// end returns the last delta of a reply with so many calls.
+func (t Turn) end(req *llm.Request, number string, calls int) llm.Delta {
+	d := llm.Delta{
+		Finish:   t.Finish,
+		Usage:    t.Usage,
+		Model:    cmp.Or(t.Model, "script"),
+		ID:       cmp.Or(t.ID, "script_"+number),
+		Requests: t.Requests,
+	}
+	if d.Finish == "" {
+		d.Finish = llm.FinishReasonStop
+		if calls > 0 {
+			d.Finish = llm.FinishReasonToolCalls
+		}
+	}
+	// An estimate, so that limits of tokens act in tests as they do with a provider.
+	if d.Usage == nil {
+		d.Usage = &llm.Usage{Input: tokens(req.Messages...), Output: tokens(llm.Message{Parts: t.Parts})}
+	}
+	return d
 }
 
 // fragments cuts a part at fixed places: at the first rune that begins at or after every size
@@ -111,6 +127,8 @@ func fragments(index int, part llm.Part, whole bool, size int) iter.Seq[llm.Delt
 			yield(llm.Delta{Index: index, Part: part, Done: true})
 			return
 		}
+
+		// What is opaque, such as a signature, covers the whole text, so the last piece has it.
 		prose := func(text string, opaque *llm.Opaque, part func(string, *llm.Opaque) llm.Part) {
 			for s, last := range pieces(text, size) {
 				end := opaque
@@ -122,6 +140,7 @@ func fragments(index int, part llm.Part, whole bool, size int) iter.Seq[llm.Delt
 				}
 			}
 		}
+
 		switch p := part.(type) {
 		case llm.Text:
 			prose(p.Text, p.Opaque, func(s string, o *llm.Opaque) llm.Part { return llm.Text{Text: s, Opaque: o} })
@@ -153,6 +172,7 @@ func pieces(s string, size int) iter.Seq2[string, bool] {
 			for n < len(s) && !utf8.RuneStart(s[n]) {
 				n++
 			}
+			// The rest is a single character, which the last piece has.
 			if n == len(s) {
 				break
 			}

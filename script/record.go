@@ -63,9 +63,13 @@ func (r *Capture) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		broken := false
 		for d, err := range r.inner.Stream(ctx, req) {
 			switch {
+			// An error after the consumer has cancelled is the consumer's, and would be replayed as
+			// the model's.
 			case err != nil && ctx.Err() == nil:
 				r.keep(req, Turn{Err: err, Requests: max(0, resp.Requests-1)})
 			case err == nil && !broken:
+				// A reply that breaks the rules of deltas cannot be recorded. The consumer detects
+				// the same fault.
 				broken = resp.Add(d) != nil
 				if !broken && d.Finish != "" {
 					u := resp.Usage
@@ -156,23 +160,30 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 			return nil, fmt.Errorf("script: turn %d is no plain reply", i+1)
 		}
 		j := turnJSON{Finish: t.Finish, Usage: t.Usage, Model: t.Model, ID: t.ID, Requests: t.Requests}
+		// A turn of only an error has no message.
 		if len(t.Parts) > 0 {
 			j.Message = &llm.Message{Role: llm.RoleAssistant, Parts: t.Parts}
 			j.Args = spaced(j.Message.Calls())
 		}
-		var p *llm.ProviderError
-		switch {
-		case errors.As(t.Err, &p):
-			j.Error = &errorJSON{p.Provider, p.Status, p.Code, p.Message, p.Retryable, p.RetryAfter}
-			if p.Message == "" && p.Err != nil {
-				j.Error.Message = p.Err.Error()
-			}
-		case t.Err != nil:
-			j.Error = &errorJSON{Message: t.Err.Error()}
+		if t.Err != nil {
+			j.Error = errorForm(t.Err)
 		}
 		w.Turns[i] = j
 	}
 	return json.Marshal(w)
+}
+
+// errorForm returns the form of an error. Only a provider's has more than a text.
+func errorForm(err error) *errorJSON {
+	var p *llm.ProviderError
+	if !errors.As(err, &p) {
+		return &errorJSON{Message: err.Error()}
+	}
+	form := &errorJSON{p.Provider, p.Status, p.Code, p.Message, p.Retryable, p.RetryAfter}
+	if p.Message == "" && p.Err != nil {
+		form.Message = p.Err.Error()
+	}
+	return form
 }
 
 // spaced returns the arguments of calls if some of them have spacing, and nil otherwise.
@@ -198,7 +209,9 @@ func (m *Model) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &w); err != nil {
 		return err
 	}
-	m.Skip, m.Holds, m.Turns = w.Skip, w.Holds, nil
+	m.Skip = w.Skip
+	m.Holds = w.Holds
+	m.Turns = nil
 	for _, j := range w.Turns {
 		m.Turns = append(m.Turns, j.turn())
 	}
@@ -213,22 +226,24 @@ func (j *turnJSON) turn() Turn {
 		}
 		return First(all...)
 	}
+
 	t := Turn{Finish: j.Finish, Usage: j.Usage, Model: j.Model, ID: j.ID, Requests: j.Requests}
 	if j.Message != nil {
 		t.Parts = j.Message.Parts
 	}
-	for n, i := 0, 0; i < len(t.Parts) && n < len(j.Args); i++ {
-		if c, ok := t.Parts[i].(llm.ToolCall); ok {
-			c.Args = json.RawMessage(j.Args[n])
-			t.Parts[i] = c
-			n++
+	// Arguments within the message have lost their spacing, so they are stored as text as well.
+	calls := 0
+	for i := range t.Parts {
+		c, ok := t.Parts[i].(llm.ToolCall)
+		if !ok || calls == len(j.Args) {
+			continue
 		}
+		c.Args = json.RawMessage(j.Args[calls])
+		t.Parts[i] = c
+		calls++
 	}
-	if e := j.Error; e != nil && e.Code != "" {
-		t.Err = &llm.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message,
-			Retryable: e.Retryable, RetryAfter: e.RetryAfter}
-	} else if e != nil {
-		t.Err = errors.New(e.Message)
+	if j.Error != nil {
+		t.Err = j.Error.err()
 	}
 	if j.Asked != "" {
 		t = Expect(t, Asked(j.Asked))
@@ -236,9 +251,25 @@ func (j *turnJSON) turn() Turn {
 	return t
 }
 
+// err returns the error of the form.
+func (e *errorJSON) err() error {
+	if e.Code == "" {
+		return errors.New(e.Message)
+	}
+	return &llm.ProviderError{
+		Provider:   e.Provider,
+		Status:     e.Status,
+		Code:       e.Code,
+		Message:    e.Message,
+		Retryable:  e.Retryable,
+		RetryAfter: e.RetryAfter,
+	}
+}
+
 // isPlain reports whether t is a reply that decides, repeats and waits for nothing.
 func (t *Turn) isPlain() bool {
 	decides := t.next != nil || t.loop != nil || t.want != nil
 	waits := t.Hold != nil || t.Delay != 0 || t.Pace != 0
-	return !decides && !waits && t.Deltas == nil && t.Size == 0
+	inPieces := t.Deltas != nil || t.Size != 0
+	return !decides && !waits && !inPieces
 }

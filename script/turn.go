@@ -69,6 +69,7 @@ func Call(name string, args any) Turn {
 		call.Args = json.RawMessage("{}")
 	case string:
 		call.Args = json.RawMessage(a)
+	// Not marshalled, which would write base64: bytes are the JSON that a model wrote.
 	case []byte:
 		call.Args = a
 	case json.RawMessage:
@@ -103,8 +104,12 @@ func Together(turns ...Turn) Turn {
 			all.Hold = t.Hold
 		}
 		all.want = append(all.want, t.want...)
-		all.Model, all.ID = cmp.Or(t.Model, all.Model), cmp.Or(t.ID, all.ID)
-		all.Size, all.Delay, all.Pace = cmp.Or(t.Size, all.Size), cmp.Or(t.Delay, all.Delay), cmp.Or(t.Pace, all.Pace)
+
+		all.Model = cmp.Or(t.Model, all.Model)
+		all.ID = cmp.Or(t.ID, all.ID)
+		all.Size = cmp.Or(t.Size, all.Size)
+		all.Delay = cmp.Or(t.Delay, all.Delay)
+		all.Pace = cmp.Or(t.Pace, all.Pace)
 		all.Requests = cmp.Or(t.Requests, all.Requests)
 		if all.Err == nil {
 			all.Err = t.Err

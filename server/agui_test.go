@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -24,7 +23,7 @@ import (
 func TestAGUI(t *testing.T) {
 	w := &world{gate: make(chan struct{}, 100)}
 	v := serve(t, func(o *options) {
-		o.Agents, o.Times.Reconnect = []*pawl.Agent{uiAgent(w)}, 20*time.Millisecond
+		o.Agents = []*pawl.Agent{uiAgent(w)}
 	})
 	front := http.NewServeMux()
 	front.Handle("/", v.s)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -358,20 +357,19 @@ func TestEqualRequestsAtOnce(t *testing.T) {
 	}
 }
 
-// contested reports the first attempt to claim a run that another process has.
+// contested reports the first look at a run that another process has.
 type contested struct {
 	store.Journal
 	once sync.Once
 	met  chan struct{}
 }
 
-func (j *contested) ClaimJournal(ctx context.Context, s store.Scope, id, owner string,
-	now, until time.Time) (store.Lease, error) {
-	l, err := j.Journal.ClaimJournal(ctx, s, id, owner, now, until)
-	if errors.Is(err, store.ErrConflict) {
+func (j *contested) JournalRun(ctx context.Context, s store.Scope, id string) (store.JournalRun, error) {
+	head, err := j.Journal.JournalRun(ctx, s, id)
+	if head.Owner != "" {
 		j.once.Do(func() { close(j.met) })
 	}
-	return l, err
+	return head, err
 }
 
 // A client repeats its request at a second server while the first one still has the run, as after a

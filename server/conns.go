@@ -56,6 +56,8 @@ func (l *limitedListener) admit(conn net.Conn) net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
+	// A network with too many connections makes room itself, or is refused. It must not wait: the
+	// listener accepts no other connection meanwhile.
 	for l.from[from] >= l.each && from.IsValid() {
 		if !l.evict(from) {
 			return nil

@@ -164,6 +164,13 @@ func (j *away) JournalRun(ctx context.Context, s store.Scope, id string) (store.
 	return j.Journal.JournalRun(ctx, s, id)
 }
 
+func (j *away) JournalRecords(ctx context.Context, s store.Scope, id string, after int64) ([]store.Record, error) {
+	if j.off.Load() {
+		return nil, fmt.Errorf("%w: dial tcp 10.1.2.3:5432: connection refused", store.ErrUnavailable)
+	}
+	return j.Journal.JournalRecords(ctx, s, id, after)
+}
+
 // While the database does not work, requests are answered with 503 and Retry-After, in words
 // without an address, which the log has.
 func TestDatabaseAway(t *testing.T) {
@@ -183,6 +190,11 @@ func TestDatabaseAway(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "10.1.2.3") {
 		t.Errorf("the log has no address: %s", log)
+	}
+	// It is unknown whether the item exists.
+	refers := `{"model":"clerk","input":[{"type":"item_reference","id":"msg_7"}]}`
+	if got, status := ask(t, v.client, "POST", addr, "/v1/responses", refers); status != 503 {
+		t.Errorf("an item: %d %+v", status, got)
 	}
 	j.off.Store(false)
 	v.do("POST", "/v1/runs", `{"id":"r","input":"look Oslo"}`, 201, nil)

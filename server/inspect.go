@@ -5,8 +5,11 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/journal"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/access"
 	"github.com/pawl-go/pawl/server/internal/runs"
@@ -112,11 +115,14 @@ func (c *call) addPending(out *api.Inbox, p store.Page) (after string, err error
 		if err != nil {
 			return "", err
 		}
+
+		// It was answered since.
 		if len(open) == 0 {
 			continue
 		}
 
-		open, err = c.Runs.Show(c.Context(), c.Caller(), head.ID, open)
+		asked := open
+		open, err = c.Runs.Show(c.Context(), c.Caller(), head.ID, slices.Clone(open))
 		if err != nil {
 			return "", err
 		}
@@ -124,12 +130,40 @@ func (c *call) addPending(out *api.Inbox, p store.Page) (after string, err error
 		if c.Client.IsApprover() {
 			run = c.describeForApprover(head)
 		}
-		out.Waiting = append(out.Waiting, api.PendingRun{Run: run, Pending: open})
+		previews := c.previews(head.Agent, asked, open)
+		out.Waiting = append(out.Waiting, api.PendingRun{Run: run, Pending: open, Previews: previews})
 	}
 	if len(heads) == p.Size() {
 		after = heads[len(heads)-1].ID
 	}
 	return after, nil
+}
+
+// maxPreview limits the bytes of a preview.
+const maxPreview = 512 << 10
+
+// previews returns what calls of a run would change. shown are the calls without secrets: a call
+// that has some gets no preview, because its effect would show them.
+func (c *call) previews(agent string, asked, shown []pawl.PendingCall) map[llm.Key]api.Preview {
+	preview := c.server.options.Preview
+	if preview == nil {
+		return nil
+	}
+	all := map[llm.Key]api.Preview{}
+	for i, p := range asked {
+		// The calls of subagents have other roots.
+		if !runs.IsOwn(p.Key) || string(p.Call.Args) != string(shown[i].Call.Args) {
+			continue
+		}
+		found := preview(c.Context(), agent, p.Call)
+		if found == nil || len(found.Before)+len(found.After) > maxPreview {
+			continue
+		}
+		found.Before = c.server.options.Secrets.String(found.Before)
+		found.After = c.server.options.Secrets.String(found.After)
+		all[p.Key] = *found
+	}
+	return all
 }
 
 // export handles GET /v1/runs/{id}/export.

@@ -55,6 +55,9 @@ func (s *Server) newMux() *http.ServeMux {
 	if s.options.Metrics != nil {
 		mux.HandleFunc("GET /metrics", s.serveMetrics)
 	}
+	if s.options.Hooks != nil {
+		mux.Handle("POST /hooks/", s.options.Hooks)
+	}
 	mux.HandleFunc("/", s.serveRest)
 	return mux
 }

@@ -139,7 +139,7 @@ func TestAClientsResultsReachTheRun(t *testing.T) {
 	}
 	next.do("POST", "/v1/chat/completions", strings.Replace(answer, id, "call_chat_nobody_1-0", 2), 404, nil)
 	for _, bad := range []string{`{"model":"clerk"}`, `{"model":"clerk","messages":[{"role":"x"}]}`, `{"model":"clerk","n":2,"messages":[{"role":"user","content":"x"}]}`, `{"model":"clerk","messages":[{"role":"user","content":5}]}`,
-		`{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"pay"}}]}`, `{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web"}]}`,
+		`{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"pay"}}]}`, `{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"name":"web"}]}`,
 		`{"model":"clerk","messages":[{"role":"user","content":"x"}],"tool_choice":"sometimes"}`} {
 		next.do("POST", "/v1/chat/completions", bad, 400, nil)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/journal"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/web"
 )
@@ -168,7 +169,7 @@ func (f *forms) schemaOf(t reflect.Type) object {
 		return object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}
-	case reflect.TypeFor[pawl.Effect]():
+	case reflect.TypeFor[pawl.Effect](), reflect.TypeFor[llm.Author]():
 		return object{"type": "string"}
 	}
 
@@ -205,6 +206,7 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.SteerRequest]():    "Say",
 	reflect.TypeFor[api.CallResult]():      "Given",
 	reflect.TypeFor[api.PendingRun]():      "Asked",
+	reflect.TypeFor[llm.Source]():          "LabelSource",
 }
 
 //go:embed fields.txt

@@ -3,6 +3,7 @@ package server
 // options.go: Options, the optional parts of a Server, and their defaults.
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -42,6 +43,14 @@ type Options struct {
 	// Pages handles GET requests outside the API without a token. It serves pages for people, which
 	// ask for a token themselves. Nil means not found.
 	Pages http.Handler
+
+	// Preview returns the effect that a pending call of an agent would have now, for GET
+	// /v1/pending. It changes nothing. Nil, or a nil result, means that the effect is unknown.
+	Preview func(ctx context.Context, agent string, call llm.ToolCall) *api.Preview
+
+	// Hooks handles POST requests below /hooks/ without a token. It verifies their signatures
+	// itself, as of a button in a chat. Nil means not found.
+	Hooks http.Handler
 
 	// Around wraps the Runner of each run, innermost, so that it sees unredacted events; it serves
 	// telemetry. agent is the name under which the agent is served. Nil means no wrapper.
@@ -123,9 +132,9 @@ type Front struct {
 	// About is what clients are shown of an agent, by its name.
 	About map[string]About
 	// OnDisconnect says for an agent what happens to a run whose client has disconnected:
-	// "continue" completes it, "cancel" cancels it after Times.Reconnect; "" means cancel for
-	// OpenAI's endpoints, and continue for the endpoints of front ends. The header
-	// X-Pawl-Disconnect of a request overrides it.
+	// "continue" completes it. "cancel" and "" let no call begin, and cancel it after
+	// Times.Reconnect, unless the client returns. The header X-Pawl-Disconnect of a request
+	// overrides it.
 	OnDisconnect map[string]string
 	// HideReasoning leaves the reasoning of models out of Chat Completions, where it is the field
 	// reasoning_content.
@@ -142,9 +151,23 @@ type About struct {
 	Description string
 	// Window is the context window of its model in tokens. 0 means unknown.
 	Window int
-	// Side answers requests of chat programs for titles, tags and follow-up questions, without the
-	// agent's tools and instructions. Nil means the agent's model.
-	Side llm.Model
+	// Side says how requests of chat programs for titles, tags and follow-up questions are
+	// answered.
+	Side Side
+}
+
+// Side says how side requests are answered: what chat programs ask besides the conversation, such
+// as a title. They run without the agent's tools, instructions, output and rules, as runs of the
+// agent NAME/side, in one request of at most a minute and 4,000 tokens.
+type Side struct {
+	// Model answers them. Nil means the agent's model.
+	Model llm.Model
+	// Allow says which requests Model answers:
+	//   - "known": the prompts of Open WebUI, LibreChat, LobeChat and opencode, alone in a request;
+	//   - "any": these, and each request for the model NAME:side or with the header X-Pawl-Side: 1.
+	//
+	// "" and "none" mean none: the known ones get an empty answer, and the others an error.
+	Allow string
 }
 
 // A2A offers the agents to other agents by the A2A protocol, version 1.0.

@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pawl-go/pawl"
@@ -160,4 +162,68 @@ func TestABrokenReplyIsWithdrawn(t *testing.T) {
 			t.Errorf("the snapshot has what is void: %s", snapshot)
 		}
 	})
+}
+
+// breakingCall serves an agent whose first reply breaks off behind its second call. The tool pay
+// counts its calls.
+func breakingCall(t *testing.T, paid *atomic.Int32) *serving {
+	t.Helper()
+	pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) {
+		paid.Add(1)
+		return "paid", nil
+	})
+	pay.Effect = pawl.EffectWrite
+	return serve(t, func(o *options) {
+		broken := script.Turn{
+			Parts: []llm.Part{
+				llm.Text{Text: "half of it"},
+				llm.ToolCall{ID: "c1", Name: "pay", Args: []byte(`{}`)},
+				llm.ToolCall{ID: "c2", Name: "pay", Args: []byte(`{"unfinished`)},
+			},
+			Err: &llm.ProviderError{Code: llm.CodeStream, Message: "the reply broke off", Retryable: true},
+		}
+		turns := []script.Turn{broken, script.Call("pay", nil), script.Say("the whole")}
+		o.Agents = []*pawl.Agent{{Name: "clerk", Model: &runtest.InTurn{Turns: turns}, Tools: []pawl.Toolset{pay}}}
+	})
+}
+
+// A reply that breaks off after it has announced a call is asked for again, at every endpoint, and
+// the call that runs is the call of the reply that is whole. Each reader learns that the calls
+// before it are void.
+func TestABrokenReplyWithCalls(t *testing.T) {
+	const chat = `{"id":"c1","messages":[{"id":"m1","role":"user","parts":[{"type":"text","text":"hi"}]}]}`
+	const agui = `{"threadId":"t1","runId":"r1","state":{},"messages":[{"id":"m1","role":"user","content":"hi"}],"tools":[],"context":[],"forwardedProps":{}}`
+	for _, test := range []struct {
+		name, path, body string
+		headers          []string
+		want             []string // in this order
+	}{
+		{"Chat Completions", "/v1/chat/completions", `{"model":"clerk","messages":[{"role":"user","content":"hi"}]}`, nil, []string{`the whole`}},
+		{"Chat Completions, streamed", "/v1/chat/completions", `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"hi"}]}`, nil,
+			[]string{`"text_retracted":true`, `the whol`}},
+		{"Responses", "/v1/responses", `{"model":"clerk","input":"hi"}`, nil, []string{`the whole`}},
+		{"events", "/v1/runs", `{"agent":"clerk","input":"hi"}`, []string{"Accept", "text/event-stream"}, []string{
+			`event: call_delta`, `event: text_retracted`, `"index":2`, `event: text_retracted`, `"index":1`, `event: text_retracted`, `"index":0`,
+			`event: step_started`, `event: call_ready`, `event: call_started`, `event: run_ended`}},
+		{"AI SDK 6", "/v1/ui/clerk", chat, nil, []string{
+			`tool-input-start`, `"run/1/1","type":"tool-output-error"`, `"run/1/0","type":"tool-output-error"`, `start-step`, `tool-input-start`, `tool-output-available`, `"finish"`}},
+		{"AG-UI", "/v1/agui/clerk", agui, nil, []string{
+			`TOOL_CALL_START`, `TOOL_CALL_END`, `MESSAGES_SNAPSHOT`, `TOOL_CALL_START`, `TOOL_CALL_RESULT`, `RUN_FINISHED`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var paid atomic.Int32
+			got := breakingCall(t, &paid).readAll(test.path, test.body, test.headers...)
+			rest := got
+			for _, w := range test.want {
+				_, after, ok := strings.Cut(rest, w)
+				if !ok {
+					t.Fatalf("%q does not follow in %s", w, got)
+				}
+				rest = after
+			}
+			if paid.Load() != 1 {
+				t.Errorf("the tool ran %d times: %s", paid.Load(), got)
+			}
+		})
+	}
 }

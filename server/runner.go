@@ -80,8 +80,8 @@ func (r *Runner) FollowUp(ctx context.Context, _ *pawl.Result) (next pawl.Runner
 // Stream starts or resumes the run and yields its events, as server/client.Runner does. It ends
 // when the run has stopped. If the caller breaks out of the range or cancels ctx, the run
 // continues. If the cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to
-// the end. A run without a plain answer yields a *pawl.StopError after run_ended. Other errors are
-// *api.Error.
+// the end. A run without a plain answer yields a *pawl.StopError after run_ended, and one whose
+// answer does not fit its schema a *pawl.OutputError. Other errors are *api.Error.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		inner, leave := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -131,11 +131,14 @@ func (r *Runner) stopWatching(ctx context.Context, cause error) error {
 // errorOf returns the error of a run whose events ended with err. cause is why the caller's context
 // has ended; nil means that it has not. end is the Result in the events; nil means none.
 func (r *Runner) errorOf(err, cause error, end *pawl.Result) error {
-	switch err {
-	case runs.ErrElsewhere:
+	var unfit *pawl.OutputError
+	switch {
+	case err == runs.ErrElsewhere:
 		return r.stopped(end)
-	case cause:
+	case err == cause:
 		return err
+	case end != nil && errors.As(end.Err(), &unfit):
+		return unfit
 	}
 	return toError(err)
 }
@@ -194,6 +197,15 @@ func (r *Runner) State(ctx context.Context) (res *pawl.Result, created, updated 
 		res.Stop = cmp.Or(run.Stop, pawl.StopFailed)
 	}
 	return res, run.Created, run.Updated, err
+}
+
+// Decide answers a pending call of the run and resumes the run. The decision is recorded with
+// RunnerOptions.By. The error is an *api.Error, such as for a call that does not wait any more.
+func (r *Runner) Decide(ctx context.Context, d llm.Decision) error {
+	if err := r.server.runs.Decide(ctx, r.caller(ctx), r.options.ID, d); err != nil {
+		return toError(err)
+	}
+	return nil
 }
 
 // Cancel cancels the run. It is idempotent.

@@ -77,7 +77,7 @@ func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:
 // messagesOf returns the messages of a request that has either an input or messages.
 func messagesOf(input string, msgs []llm.Message) ([]llm.Message, error) {
 	if input == "" {
-		return msgs, nil
+		return llm.FromClient(msgs...), nil
 	}
 	if len(msgs) > 0 {
 		return nil, runs.BadRequest("give either input or messages, not both", "give one")

@@ -16,7 +16,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/internal/gate"
-	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/access"
 	"github.com/pawl-go/pawl/server/internal/runs"
@@ -53,6 +52,11 @@ func New(agents []*pawl.Agent, journal store.Journal, o *Options) (*Server, erro
 	if err := checkAgents(agents); err != nil {
 		return nil, err
 	}
+	for name, about := range s.options.Front.About {
+		if err := runs.Side(about.Side).Check(); err != nil {
+			return nil, fmt.Errorf("server.About of %s: %w", name, err)
+		}
+	}
 	clients, err := access.New(s.options.Access.Tokens)
 	if err != nil {
 		return nil, err
@@ -87,9 +91,9 @@ func checkAgents(agents []*pawl.Agent) error {
 
 // newRuns returns the service that executes the runs.
 func (s *Server) newRuns(agents []*pawl.Agent, clients *access.Clients) *runs.Service {
-	sides := map[string]llm.Model{}
+	sides := map[string]runs.Side{}
 	for name, about := range s.options.Front.About {
-		sides[name] = about.Side
+		sides[name] = runs.Side(about.Side)
 	}
 	tenants := clients.Tenants()
 	if s.options.Access.Authenticate != nil {
@@ -225,6 +229,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.boundBody(w, r)
 	defer markBusy(r.Context(), false)
 
+	// Before anything else: a page of another site reaches a local server under a name of its own,
+	// which resolves to this machine.
 	origin := r.Header.Get("Origin")
 	switch {
 	case !gate.Host(r.Host, s.options.Access.Hosts):

@@ -147,12 +147,13 @@ func (c *stats) count(r store.JournalRun, now time.Time) string {
 	_ = json.Unmarshal(r.Summary, &sum) // package durable wrote it; a run that works has none
 	idle := now.Sub(r.Updated)
 	open := r.State == store.JournalOpen
+	isDue := !r.DueFrom().After(now)
 	switch {
 	case open && r.Owner != "" && r.Until.After(now):
 		return runs.StateRunning
 	case r.Queued():
 		return runs.StateQueued
-	case open && idle > stuckAfter:
+	case open && isDue && idle > stuckAfter:
 		c.stuck++
 	case r.State == store.JournalWaiting:
 		c.idle = max(c.idle, idle)

@@ -100,6 +100,8 @@ func (c *call) callTool() error {
 		return runs.BadRequest(err.Error(), "")
 	}
 
+	// The call is a run whose first reply is written here, so that it takes the path of a model's
+	// call.
 	l, _, err := c.Runs.Start(c.Context(), c.Caller(), runs.Request{
 		ID:    id,
 		Agent: a.Name + runs.CallSuffix,

@@ -8,11 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/far"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
@@ -30,9 +32,16 @@ func TestWeek(t *testing.T) {
 	away := hours{3 * day, 3*day + time.Hour}
 	noTokens := hours{5 * day, 5*day + time.Hour}
 
-	far := &farServer{away: away, noTokens: noTokens}
+	var clock atomic.Int64
+	remote := &far.Server{
+		Clock:       func() time.Duration { return time.Duration(clock.Load()) },
+		TokenTime:   time.Minute,
+		SessionTime: 5 * time.Minute,
+		Away:        away.has,
+		NoTokens:    noTokens.has,
+	}
 	// Real connections end before the clock of the bubble goes on.
-	web := httptest.NewUnstartedServer(far)
+	web := httptest.NewUnstartedServer(remote)
 	web.Config.SetKeepAlivesEnabled(false)
 	web.Start()
 	defer web.Close()
@@ -67,7 +76,7 @@ func TestWeek(t *testing.T) {
 		calls := 0
 		for time.Since(begun) < 7*day {
 			passed := time.Since(begun)
-			far.setClock(passed)
+			clock.Store(int64(passed))
 			answer := answered(t, s, passed)
 			_, noted := strings.CutPrefix(answer, "noted ")
 			switch {
@@ -85,10 +94,9 @@ func TestWeek(t *testing.T) {
 		}
 
 		// The clock has moved: the server saw what it is made for.
-		far.mu.Lock()
-		defer far.mu.Unlock()
-		if far.calls != calls || calls < 600 || far.tokens < 600 || far.sessions < 600 {
-			t.Errorf("%d of %d calls, %d tokens, %d sessions", calls, far.calls, far.tokens, far.sessions)
+		seen := remote.Seen()
+		if seen.Calls != calls || calls < 600 || seen.Tokens < 600 || seen.Sessions < 600 {
+			t.Errorf("%d calls, and the server has %+v", calls, seen)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -133,101 +141,4 @@ func answered(t *testing.T, s http.Handler, passed time.Duration) string {
 		t.Fatalf("after %v: got status %d, %s, %v", passed, w.Code, w.Body, err)
 	}
 	return run.Answer
-}
-
-// farServer is an MCP server with a tool that counts its calls. Its clock is set from outside.
-type farServer struct {
-	away, noTokens hours
-
-	mu      sync.Mutex
-	clock   time.Duration
-	token   string
-	expires time.Duration // of the token
-	session string
-	used    time.Duration // the last use of the session
-
-	calls, tokens, sessions int
-}
-
-func (f *farServer) setClock(passed time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.clock = passed
-}
-
-// ServeHTTP answers a request.
-func (f *farServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.away.has(f.clock) {
-		panic(http.ErrAbortHandler) // the connection breaks
-	}
-
-	base := "http://" + r.Host
-	authorized := f.token != "" && f.clock < f.expires && r.Header.Get("Authorization") == "Bearer "+f.token
-	switch {
-	case r.URL.Path == "/.well-known/oauth-protected-resource/mcp":
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"resource":"%s/mcp","authorization_servers":["%[1]s"]}`, base)
-	case r.URL.Path == "/.well-known/oauth-authorization-server":
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"issuer":"%s","token_endpoint":"%[1]s/token","code_challenge_methods_supported":["S256"],`+
-			`"token_endpoint_auth_methods_supported":["client_secret_post"]}`, base)
-	case r.URL.Path == "/token" && f.noTokens.has(f.clock):
-		w.WriteHeader(http.StatusInternalServerError)
-	case r.URL.Path == "/token":
-		f.tokens++
-		f.token = "t" + strconv.Itoa(f.tokens)
-		f.expires = f.clock + time.Minute
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"access_token":"%s","token_type":"bearer","expires_in":60}`, f.token)
-	case r.URL.Path != "/mcp":
-		w.WriteHeader(http.StatusNotFound)
-	case !authorized:
-		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+base+`/.well-known/oauth-protected-resource/mcp"`)
-		w.WriteHeader(http.StatusUnauthorized)
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-	default:
-		f.answer(w, r)
-	}
-}
-
-// answer answers a message. The caller holds mu.
-func (f *farServer) answer(w http.ResponseWriter, r *http.Request) {
-	var m struct {
-		ID     json.RawMessage
-		Method string
-	}
-	_ = json.NewDecoder(r.Body).Decode(&m) // the client writes JSON
-	if m.Method == "initialize" {
-		f.sessions++
-		f.session = "s" + strconv.Itoa(f.sessions)
-		f.used = f.clock
-		w.Header().Set("Mcp-Session-Id", f.session)
-	}
-	lost := r.Header.Get("Mcp-Session-Id") != f.session || f.clock-f.used > 5*time.Minute
-
-	result := ""
-	switch {
-	case m.Method == "server/discover":
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	case m.ID == nil:
-		w.WriteHeader(http.StatusAccepted)
-		return
-	case m.Method == "initialize":
-		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}`
-	case lost:
-		http.Error(w, "no such session", http.StatusNotFound)
-		return
-	case m.Method == "tools/list":
-		result = `{"tools":[{"name":"note","inputSchema":{"type":"object"}}]}`
-	case m.Method == "tools/call":
-		f.calls++
-		result = fmt.Sprintf(`{"content":[{"type":"text","text":"noted %d"}]}`, f.calls)
-	}
-	f.used = f.clock
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }

@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -34,15 +36,17 @@ type Journal interface {
 	JournalRun(ctx context.Context, s Scope, id string) (JournalRun, error)
 	// JournalRuns lists heads by ID. A state restricts the list to runs in that state.
 	JournalRuns(ctx context.Context, s Scope, state string, p Page) ([]JournalRun, error)
-	// AbandonedRuns lists the runs of all scopes that are JournalOpen and whose lease has expired,
-	// the oldest first. It is for processes that resume the runs of crashed processes of all
-	// scopes.
-	AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]JournalRun, error)
+	// DueRuns lists the runs of all scopes that a process should execute now: runs that are
+	// JournalOpen, without a valid lease, and whose Next is not in the future. Tenants take turns;
+	// of a tenant, the run that has been due longest is first. Runs of agents that are not wanted
+	// cost nothing.
+	DueRuns(ctx context.Context, d DueQuery) ([]JournalRun, error)
 	// UnendedRuns yields the heads of the runs of all scopes that are not JournalOver, in any
 	// order. An error ends it.
 	UnendedRuns(ctx context.Context) iter.Seq2[JournalRun, error]
 	// ClaimJournal acquires the lease of a run for owner until the time until. now is the owner's
-	// clock. It returns ErrConflict while the lease of another owner is valid.
+	// clock. It returns ErrConflict while the lease of another owner is valid. JournalRun.Next does
+	// not matter: a person may resume a run early.
 	ClaimJournal(ctx context.Context, s Scope, id, owner string, now, until time.Time) (Lease, error)
 	// RenewJournal changes the end of a lease and returns the head. A zero until releases the
 	// lease. ErrConflict means that the lease was lost.
@@ -76,6 +80,12 @@ type JournalRun struct {
 	Head    string          `json:"head"`             // Hash of the last record
 	Created time.Time       `json:"created,omitzero"` // set by the journal
 	Updated time.Time       `json:"updated,omitzero"` // at the last change, by the journal
+	// Next is the time from which an open run is due: see Journal.DueRuns. Zero means at once. A
+	// change of the state sets it, and a record from outside makes the run due at once.
+	Next time.Time `json:"next,omitzero"`
+	// Lapses is the number of leases in a row that expired, and were not released, before their
+	// owner appended a record: its process died, or could not write. The journal counts them.
+	Lapses int64 `json:"lapses,omitzero"`
 	// Seal has digests of all other columns, and a signature if there is a key: see Ledger. The
 	// journal sets it. Empty means that the head was last written before there were seals.
 	Seal string `json:"-"`
@@ -84,9 +94,41 @@ type JournalRun struct {
 // Queued reports whether the run has not been executed yet.
 func (r JournalRun) Queued() bool { return r.State == JournalOpen && r.Fence == 0 }
 
+// DueQuery is a question for the runs that a process should execute: see Journal.DueRuns.
+type DueQuery struct {
+	// Now is the clock of the caller. A database with a clock of its own uses that one.
+	Now time.Time
+	// Agents are the agents whose runs are wanted. NAME also means the runs of NAME@VERSION and of
+	// the agents whose names begin with NAME/. Nil means all runs.
+	Agents []string
+	// Limit is the largest number of runs. 0 means 100.
+	Limit int
+}
+
+// Wants reports whether the runs of an agent are wanted.
+func (d *DueQuery) Wants(agent string) bool {
+	if d.Agents == nil {
+		return true
+	}
+	wanted := func(name string) bool {
+		rest, found := strings.CutPrefix(agent, name)
+		return found && (rest == "" || rest[0] == '@' || rest[0] == '/')
+	}
+	return slices.ContainsFunc(d.Agents, wanted)
+}
+
+// DueFrom returns the time from which an open run is due: when its lease has expired, and Next has
+// come. The zero time means at once.
+func (r JournalRun) DueFrom() time.Time {
+	if r.Next.After(r.Until) {
+		return r.Next
+	}
+	return r.Until
+}
+
 // The states of a durable run.
 const (
-	JournalOpen    = "open"    // it is executing, or was interrupted: see AbandonedRuns
+	JournalOpen    = "open"    // it is executing, was interrupted, or waits for Next: see DueRuns
 	JournalWaiting = "waiting" // pending: it waits for an answer from outside
 	JournalFailed  = "failed"  // stopped by an error that may be temporary: it can be resumed
 	JournalOver    = "over"    // ended: nothing more will happen
@@ -100,6 +142,7 @@ type JournalChange struct {
 	// check.
 	Seen    int64
 	Summary json.RawMessage // nil means unchanged
+	Next    time.Time       // the new JournalRun.Next; zero means that the run is due at once
 	Release bool            // release the lease
 }
 
@@ -119,6 +162,8 @@ type Lease struct {
 	Owner string    // identifies the holder; each claim has its own
 	Fence int64     // of the claim, from 1; 0 means no lease
 	Until time.Time // its end, unless it is renewed
+	// Lapses is JournalRun.Lapses at the claim, with the lease that this one follows.
+	Lapses int64
 }
 
 // Record is an entry of a journal.
@@ -140,13 +185,14 @@ type Record struct {
 // Chain returns the Hash of r in the run with that ID. prev is the Hash of the record before, or
 // empty for the first.
 func (r Record) Chain(run, prev string) string {
-	body := sha256.Sum256(r.Body)
-	h := sha256.New()
+	b := make([]byte, 0, 512)
 	for _, part := range [...]string{prev, run, r.Key, r.Kind} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
+		b = appendPart(b, part)
 	}
-	fmt.Fprintf(h, "%d %d %d %d %x", r.Seq, r.Fence, r.At.UnixNano(), r.Elapsed, body)
-	return hex.EncodeToString(h.Sum(nil))
+	body := sha256.Sum256(r.Body)
+	b = fmt.Appendf(b, "%d %d %d %d %x", r.Seq, r.Fence, r.At.UnixNano(), r.Elapsed, body)
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // CheckRecords returns an error for a record that journals do not accept.

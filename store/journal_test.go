@@ -8,5 +8,5 @@ import (
 )
 
 func TestMemoryJournal(t *testing.T) {
-	storetest.RunJournal(t, func(t *testing.T) store.Journal { return new(store.MemoryJournal) })
+	storetest.TestJournal(t, func(t *testing.T) store.Journal { return new(store.MemoryJournal) })
 }

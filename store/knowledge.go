@@ -150,6 +150,6 @@ func Fuse(rankings ...[]string) []Ranked {
 
 // Ranked is an ID with its score.
 type Ranked struct {
-	ID    string
+	ID    string  // of the passage
 	Score float64 // greater than 0, at most 1
 }

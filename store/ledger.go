@@ -76,7 +76,7 @@ func (r *JournalRun) columns() [][2]string {
 		}
 		return strconv.FormatInt(t.UnixNano(), 10)
 	}
-	return [][2]string{
+	all := [][2]string{
 		{"tenant", r.Scope.Tenant},
 		{"user", r.Scope.User},
 		{"thread", r.Scope.Thread},
@@ -93,19 +93,40 @@ func (r *JournalRun) columns() [][2]string {
 		{"created", at(r.Created)},
 		{"updated", at(r.Updated)},
 	}
+
+	// Heads from before these columns have neither. A value has the name of its column, so that no
+	// two heads have the same parts.
+	if !r.Next.IsZero() {
+		all = append(all, [2]string{"next", "next " + at(r.Next)})
+	}
+	if r.Lapses != 0 {
+		all = append(all, [2]string{"lapses", "lapses " + strconv.FormatInt(r.Lapses, 10)})
+	}
+	return all
 }
 
 // seal returns the digest of a head, and the short digests of its columns, which name the column
 // that was changed.
 func (r *JournalRun) seal() string {
-	all := sha256.New()
-	each := []byte{}
+	var all, each []byte
 	for _, c := range r.columns() {
-		fmt.Fprintf(all, "%d:%s", len(c[1]), c[1])
+		all = appendPart(all, c[1])
 		one := sha256.Sum256([]byte(c[1]))
 		each = append(each, one[:4]...)
 	}
-	return "1." + hex.EncodeToString(all.Sum(nil)) + "." + hex.EncodeToString(each)
+
+	seal := append(make([]byte, 0, 256), "1."...)
+	sum := sha256.Sum256(all)
+	seal = hex.AppendEncode(seal, sum[:])
+	seal = append(seal, '.')
+	return string(hex.AppendEncode(seal, each))
+}
+
+// appendPart appends a part of a text that is hashed: its length, and the part.
+func appendPart(b []byte, part string) []byte {
+	b = strconv.AppendInt(b, int64(len(part)), 10)
+	b = append(b, ':')
+	return append(b, part...)
 }
 
 // sealParts returns the digests and the signature of a seal.
@@ -126,9 +147,15 @@ func (r JournalRun) CheckSeal() error {
 		return nil
 	}
 
+	// The last part of a seal has eight digits for each column, so that the changed ones can be
+	// named.
 	var changed []string
 	a, b := strings.Split(was, "."), strings.Split(now, ".")
-	if len(a) == 3 && len(a[2]) == len(b[2]) {
+	switch {
+	case len(a) != 3:
+	case len(a[2]) != len(b[2]): // only these columns may be absent
+		changed = []string{"next or lapses"}
+	default:
 		for i, c := range r.columns() {
 			if a[2][8*i:8*i+8] != b[2][8*i:8*i+8] {
 				changed = append(changed, c[0])

@@ -28,6 +28,8 @@ type Source struct {
 	Agent string `json:"agent,omitzero"`
 	// Outside means that results of tools that others write stood in the run.
 	Outside bool `json:"outside,omitzero"`
+	// Label says who could have written the memory. nil means a stranger.
+	Label *llm.Label `json:"label,omitzero"`
 	// Unconfirmed means that no person has agreed. No model is shown such a memory.
 	Unconfirmed bool `json:"unconfirmed,omitzero"`
 	Always      bool `json:"always,omitzero"` // recalled in every turn

@@ -62,6 +62,7 @@ func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun,
 	r.Updated = now
 	r.Records = 0
 	r.Head = ""
+	r.Lapses = 0
 
 	run := &memoryRun{head: r, keys: map[string]bool{}}
 	if err := run.add(m.Ledger, l.Fence, first); err != nil {
@@ -141,18 +142,35 @@ func (m *MemoryJournal) JournalRuns(ctx context.Context, s Scope, state string, 
 		return nil, err
 	}
 	return m.list(p.Size(), func(r JournalRun) bool {
-		return r.Scope == s && r.ID > p.After && (state == "" || r.State == state)
+		if r.Scope != s || r.ID <= p.After {
+			return false
+		}
+		return state == "" || r.State == state
 	}, func(a, b JournalRun) int { return strings.Compare(a.ID, b.ID) }), nil
 }
 
-// AbandonedRuns lists open runs whose lease has expired.
-func (m *MemoryJournal) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]JournalRun, error) {
+// DueRuns lists the runs that a process should execute now.
+func (m *MemoryJournal) DueRuns(ctx context.Context, d DueQuery) ([]JournalRun, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return m.list(Page{Limit: limit}.Size(), func(r JournalRun) bool {
-		return r.State == JournalOpen && !r.Until.After(now)
-	}, func(a, b JournalRun) int { return a.Updated.Compare(b.Updated) }), nil
+	all := m.list(math.MaxInt, func(r JournalRun) bool {
+		return r.State == JournalOpen && !r.DueFrom().After(d.Now) && d.Wants(r.Agent)
+	}, func(a, b JournalRun) int {
+		return cmp.Or(a.DueFrom().Compare(b.DueFrom()), a.Created.Compare(b.Created))
+	})
+
+	// The runs of a tenant take its turns in order.
+	turns := map[string]int{}
+	turnOf := make(map[journalID]int, len(all))
+	for _, r := range all {
+		turnOf[journalID{r.Scope, r.ID}] = turns[r.Scope.Tenant]
+		turns[r.Scope.Tenant]++
+	}
+	slices.SortStableFunc(all, func(a, b JournalRun) int {
+		return cmp.Compare(turnOf[journalID{a.Scope, a.ID}], turnOf[journalID{b.Scope, b.ID}])
+	})
+	return all[:min(Page{Limit: d.Limit}.Size(), len(all))], nil
 }
 
 // UnendedRuns yields the runs of all scopes that are not over.
@@ -194,10 +212,14 @@ func (m *MemoryJournal) ClaimJournal(ctx context.Context, s Scope, id, owner str
 			return fmt.Errorf("run %s is %s's until %s: %w", id, r.head.Owner,
 				r.head.Until.UTC().Format(time.RFC3339), ErrConflict)
 		}
+		if r.head.Owner != "" { // its lease was not released
+			r.head.Lapses++
+		}
 		r.head.Fence++
 		r.head.Owner = owner
 		r.head.Until = until
 		l.Fence = r.head.Fence
+		l.Lapses = r.head.Lapses
 		return m.seal(ctx, r, true)
 	})
 	return l, err
@@ -236,8 +258,12 @@ func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalCh
 		if err := r.add(m.Ledger, l.Fence, records); err != nil {
 			return err
 		}
+		if len(records) > 0 {
+			r.head.Lapses = 0
+		}
 		if c != nil {
 			r.head.State = c.StateAfter(before)
+			r.head.Next = c.Next
 			if c.Summary != nil {
 				r.head.Summary = slices.Clone(c.Summary)
 			}
@@ -264,6 +290,7 @@ func (m *MemoryJournal) AppendOutside(ctx context.Context, s Scope, id, state st
 		if state != "" && r.head.State == JournalWaiting {
 			r.head.State = state
 		}
+		r.head.Next = time.Time{}
 		return m.seal(ctx, r, true)
 	})
 }

@@ -47,16 +47,22 @@ func Handoff(first *pawl.Agent, o *HandoffOptions, others ...Worker) (*pawl.Agen
 	}
 	l := &line{opts: *cmp.Or(o, new(HandoffOptions)), owners: map[string][]string{}}
 	for _, w := range append([]Worker{{Agent: first}}, others...) {
-		m := newMember(w)
+		m, err := newMember(w)
+		if err != nil {
+			return nil, err
+		}
 		if len(l.members) > 0 && m.name == nameOf(first) {
 			return nil, fmt.Errorf("handoff: the name %s is taken; rename one of the two agents", m.name)
 		}
+		// The run has one Output, and any member may give its answer.
 		if w.Agent.Output != nil && !bytes.Equal(w.Agent.Output, first.Output) {
 			return nil, fmt.Errorf("handoff to %s: it has an Output of its own; set the same Output in %s", m.name, nameOf(first))
 		}
 		l.members = append(l.members, m)
 	}
 
+	// What differs between members moves into the line, which acts for the member that answers.
+	// What applies to the run stays.
 	a := *first
 	a.Name = nameOf(first)
 	a.Instructions = ""
@@ -80,14 +86,13 @@ type member struct {
 	model llm.Model
 }
 
-func newMember(w Worker) member {
-	m := member{Worker: w, name: nameOf(w.Agent), model: w.Agent.Model}
-	for _, mw := range slices.Backward(w.Agent.Middleware) {
-		if mw.Model != nil {
-			m.model = mw.Model(m.model)
-		}
+func newMember(w Worker) (m member, err error) {
+	m = member{Worker: w, name: nameOf(w.Agent)}
+	m.model, _ = new(pawl.Engine).InnerModel(w.Agent)
+	if m.model == nil {
+		return m, fmt.Errorf("handoff: the Model of %s, or of its middleware, is nil or wraps nil; set a model", m.name)
 	}
-	return m
+	return m, nil
 }
 
 // line is the model and the toolset of agents that hand over to each other. It is safe for
@@ -123,6 +128,8 @@ func (l *line) last(msgs []llm.Message) handoff {
 			continue
 		}
 		for _, c := range msgs[i-1].Calls() {
+			// A refused or failed transfer changes nothing: the member that called it reads why,
+			// and continues.
 			to := slices.IndexFunc(l.members, func(m member) bool { return TransferPrefix+m.name == c.Name })
 			if to < 0 || !succeeded(c, msgs[i]) {
 				continue
@@ -208,6 +215,8 @@ func (l *line) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 			}
 		}
 	}
+	// Once all versions are known: a tool that was added first may have another version at a later
+	// member.
 	for i, t := range c.all {
 		c.all[i] = l.byCaller(t, c.owners[t.Name], c.versions[t.Name])
 	}
@@ -224,6 +233,7 @@ func (l *line) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 		}
 	}
 
+	// Toolsets may change between requests, so the owners are the owners of the newest list.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.owners = c.owners
@@ -248,6 +258,7 @@ func (c *collection) add(member string, t *pawl.Tool) error {
 	case i < 0:
 		c.all = append(c.all, t)
 		c.versions[t.Name] = map[string]*pawl.Tool{}
+	// The run has one description for a name. Versions may only differ in what they do.
 	case c.all[i] != t && !alike(c.all[i], t):
 		return fmt.Errorf("agents %s and %s have different tools named %s; rename one, or put a Prefix around its toolset",
 			c.owners[t.Name][0], member, t.Name)
@@ -367,6 +378,7 @@ func (l *line) request(req *llm.Request, h handoff, tools []*llm.ToolSpec) *llm.
 	r := *req
 	r.Tools = tools
 	r.Settings = h.to.Agent.Settings
+	// A choice that names a tool of another member would be an error of the provider.
 	if r.Choice.Check(tools) != nil {
 		r.Choice = llm.ToolChoice{}
 	}
@@ -376,6 +388,7 @@ func (l *line) request(req *llm.Request, h handoff, tools []*llm.ToolSpec) *llm.
 		r.Messages = append(r.Messages, llm.System(text))
 	}
 	for i, m := range req.Messages {
+		// The turn is an index into the messages, which instructions and removed messages move.
 		if i == req.Turn {
 			r.Turn = len(r.Messages)
 		}

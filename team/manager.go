@@ -53,6 +53,7 @@ func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 			yield(llm.Delta{}, next.err)
 			return
 		}
+		// The run has reached a limit and asks for an answer: it would not execute the calls.
 		if len(next.calls) > 0 && req.Choice.Mode == llm.ToolNone {
 			next = move{text: t.unfinished()}
 		}
@@ -72,6 +73,8 @@ func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 				return
 			}
 		}
+		// The team decides in this process: no request was sent, so that the usual count of one is
+		// taken back.
 		yield(llm.Delta{Finish: finish, Model: "team", Usage: new(llm.Usage), Requests: -1}, nil)
 	}
 }
@@ -104,6 +107,8 @@ func turnOf(req *llm.Request) *turn {
 		if m.Role != llm.RoleAssistant {
 			continue
 		}
+		// The number of replies makes the ids of calls unique in the conversation, and equal in a
+		// replay.
 		t.replies++
 		if !m.HasCalls() {
 			begin = i + 1
@@ -129,6 +134,7 @@ func turnOf(req *llm.Request) *turn {
 func stepAt(msgs []llm.Message, i int) step {
 	s := step{calls: msgs[i].Calls()}
 	s.results = make([]llm.ToolResult, len(s.calls))
+	// The calls of the last reply have no results yet.
 	if i+1 == len(msgs) {
 		return s
 	}
@@ -222,7 +228,7 @@ func models(all []pawl.Middleware) []pawl.Middleware {
 	var out []pawl.Middleware
 	for _, m := range all {
 		if m.Model != nil {
-			out = append(out, pawl.Middleware{Model: m.Model})
+			out = append(out, pawl.Middleware{Model: m.Model, Rank: m.Rank})
 		}
 	}
 	return out

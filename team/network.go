@@ -21,6 +21,8 @@ func Network(lead *pawl.Agent, workers ...Worker) (*pawl.Agent, error) {
 	a := *lead
 	a.Name = nameOf(lead)
 	workers = slices.Clone(workers)
+	// The order of tools is a part of the prompt that caches compare, so that it must not depend on
+	// the program.
 	slices.SortFunc(workers, func(a, b Worker) int { return strings.Compare(a.Agent.Name, b.Agent.Name) })
 	a.Tools = slices.Clone(lead.Tools)
 	for _, w := range workers {
@@ -52,6 +54,7 @@ func (s *spoken) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			switch p := d.Part.(type) {
 			case llm.Text:
 				said = said || strings.TrimSpace(p.Text) != ""
+			// A call is no answer, and media are one.
 			case llm.ToolCall, llm.Media:
 				said = true
 			}

@@ -64,6 +64,7 @@ func ParsePlan(text []byte, workers ...string) (Plan, error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return Plan{}, fmt.Errorf("plan: %w", err)
 	}
+	// Models often write steps, or put the plan into a field of its own.
 	if p.Phases == nil {
 		p.Phases = p.Steps
 	}

@@ -67,6 +67,7 @@ func Router(lead *pawl.Agent, o *RouterOptions, workers ...Worker) (*pawl.Agent,
 		}
 	}
 	chooser := asked(lead, Options{Prompt: r.opts.Prompt}.prompted(routePrompt, workers), chooseForm(r.names))
+	// Four rounds are the longest way: choose, work, sum up, answer.
 	return led(lead, 4, r.decide, asking(chooser, chooseOne, "Chooses the worker."), workers, Worker.tool), nil
 }
 
@@ -75,7 +76,8 @@ const none = "none"
 
 func chooseForm(names []string) json.RawMessage {
 	list, _ := json.Marshal(append(append([]string{}, names...), none))
-	return json.RawMessage(`{"type":"object","additionalProperties":false,"required":["worker"],"properties":{"worker":{"type":"string","enum":` + string(list) + `},"reason":{"type":"string"}}}`)
+	return json.RawMessage(`{"type":"object","additionalProperties":false,"required":["worker"],"properties":{` +
+		`"worker":{"type":"string","enum":` + string(list) + `},"reason":{"type":"string"}}}`)
 }
 
 type router struct {
@@ -104,6 +106,7 @@ func (r *router) decide(t *turn) move {
 	default:
 		return move{text: answerOf(result)}
 	}
+	// The last step is the choice of the lead. Without a default, the user reads whom to name.
 	var chosen struct{ Worker string }
 	_ = json.Unmarshal(result.Data, &chosen) // it was held to its form; a failure chose no worker
 	if result.IsError || known(chosen.Worker, r.names) != nil {

@@ -117,6 +117,7 @@ func (s *scripted) workerTools(ctx context.Context) (tools map[string][]*pawl.To
 		if err != nil {
 			return nil, "", fmt.Errorf("tools of %s: %w", w.Agent.Name, err)
 		}
+		// The prompt shows what a script may name, no more: checkSteps refuses other tools.
 		if w.Tools != nil {
 			all = slices.DeleteFunc(all, func(t *pawl.Tool) bool { return !slices.Contains(w.Tools, t.Name) })
 		}
@@ -213,6 +214,8 @@ func (g segment) takes(s Step) bool {
 
 // decide derives the next call from the work so far.
 func (s *scripted) decide(t *turn) move {
+	// The state is derived from the transcript in each turn, so that a resumed or replayed run
+	// continues at the same step.
 	var p scriptProgress
 	for _, st := range t.steps {
 		r := st.results[0]
@@ -263,6 +266,7 @@ type scriptProgress struct {
 
 // addScript adds the result of writing a script.
 func (p *scriptProgress) addScript(r llm.ToolResult) error {
+	// The lead is asked again with the faults of its script.
 	if isUnfit(r) && p.unfit < mostUnfit {
 		p.unfit++
 		p.wrong = r.Text()
@@ -297,6 +301,7 @@ func (s *scripted) addWork(p *scriptProgress, worker string, r llm.ToolResult) e
 	switch {
 	case s.opts.OnFailure == Retry && p.tries < s.opts.Tries:
 		p.tries++
+	// The lead must not repeat work that is done, so that it reads what the work gave.
 	case s.opts.OnFailure == Replan && p.scripts <= s.opts.Tries:
 		p.segments = nil
 		p.wrong = "The script before this one failed: " + why.Error() + "\nWhat was done gave:\n" + p.gave.String() +
@@ -337,6 +342,7 @@ func (g segment) call(t *turn, gave string) llm.ToolCall {
 		}
 		b.WriteString("\n")
 	}
+	// A worker has no conversation but this text.
 	b.WriteString("\nThis is part of the task: " + t.task)
 	if gave != "" {
 		b.WriteString("\n\nWhat was done before gave:\n" + gave)
@@ -366,6 +372,8 @@ func (w Worker) directed() *pawl.Tool {
 		if err := json.Unmarshal(call.Args, &args); err != nil {
 			return llm.ToolResult{}, err // it was checked
 		}
+		// A copy of the worker, whose model is the list of steps. Its rules, approvals and limits
+		// of tools still apply.
 		a := *w.Agent
 		if len(args.Steps) > 0 {
 			a.Model = &steps{args.Steps}
@@ -397,6 +405,7 @@ func (*steps) MaxCost(*llm.Request) (float64, bool) { return 0, true }
 func (s *steps) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	m := &manager{func(t *turn) move {
 		n := len(t.steps)
+		// Later steps may depend on this one, and there is no model that could decide about it.
 		if n > 0 && t.steps[n-1].failed() {
 			return move{err: fmt.Errorf("step %d (%s): %s", n, s.all[n-1].Tool, firstLine(t.steps[n-1].results[0]))}
 		}

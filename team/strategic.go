@@ -141,6 +141,8 @@ func (s *strategy) adopted(plan pawl.ToolFunc) pawl.ToolFunc {
 		if err != nil || r.IsError {
 			return r, err
 		}
+		// A plan that cannot be executed is a result for the team, which reports it. It must not
+		// become the plan of the run.
 		p, err := ParsePlan(r.Data, s.names...)
 		if err != nil {
 			return llm.ErrorResult(err.Error()), nil
@@ -199,6 +201,8 @@ func (p *progress) begin(plan *Plan) {
 
 // decide replays the work that is done, and returns the next step.
 func (s *strategy) decide(t *turn) move {
+	// The state is derived from the transcript in each turn, so that a resumed or replayed run
+	// continues at the same phase.
 	var p progress
 	for _, st := range t.steps {
 		p.fresh = false
@@ -254,6 +258,7 @@ func (s *strategy) addWork(p *progress, st step) error {
 		if p.next < len(p.groups) {
 			p.open = p.groups[p.next]
 		}
+	// Only the failed phases of a group are repeated: the work of the others is done.
 	case s.opts.OnFailure == Retry && p.retries < s.opts.Tries:
 		p.retries++
 		p.open = failed
@@ -284,6 +289,8 @@ func (s *strategy) next(t *turn, p *progress) move {
 		for _, i := range p.open {
 			m.calls = append(m.calls, ask(p.plan.Phases[i].Worker, s.task(t, p, i)))
 		}
+	// The result of a single phase is the answer. To sum it up would cost a request and add
+	// nothing.
 	case len(p.plan.Phases) == 1 && t.output == nil && p.past == "":
 		m.text = answerOf(p.results[0])
 	default:

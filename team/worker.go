@@ -49,6 +49,7 @@ func checked(lead *pawl.Agent, workers []Worker, taken ...string) error {
 	if lead.Model == nil {
 		return errors.New("team: the lead has no model")
 	}
+	// In these teams the manager makes the calls, and the lead only writes texts.
 	if len(taken) > 0 && len(lead.Tools) > 0 {
 		return fmt.Errorf("team %s: the lead of such a team calls no tools of its own; give them to a worker, "+
 			"or make it a Network", nameOf(lead))
@@ -141,7 +142,7 @@ func doneBefore(msgs []llm.Message, id string, call llm.ToolCall) (r llm.ToolRes
 				continue
 			}
 			if r, ok := results[c.ID]; ok && !r.IsError {
-				return llm.ToolResult{Parts: r.Parts, Data: r.Data}, true
+				return llm.ToolResult{Parts: r.Parts, Data: r.Data, Label: r.Label}, true
 			}
 			isLater := func(d llm.ToolCall) bool { return d.ID == id }
 			if i == last && slices.ContainsFunc(calls[k+1:], isLater) {

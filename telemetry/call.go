@@ -67,6 +67,8 @@ func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res llm.ToolRe
 		over := tr.over
 		n.end = now
 		tr.mu.Unlock()
+		// complete ends the span with the Execution, which knows more: attempts, repairs, the
+		// outcome. After the end of the run no Execution comes.
 		if !over {
 			return
 		}
@@ -84,7 +86,8 @@ func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res llm.ToolRe
 // complete ends the span of a call with its Execution. It creates the span if the middleware did
 // not see the call. The caller holds mu.
 func (tr *tree) complete(x *pawl.Execution) {
-	n, t := tr.nodes[x.Key], tr.telemetry
+	t := tr.telemetry
+	n := tr.nodes[x.Key]
 	if n == nil {
 		if x.Started.Before(tr.root.start) && !x.Started.IsZero() {
 			delete(tr.begun, x.Key)
@@ -98,6 +101,7 @@ func (tr *tree) complete(x *pawl.Execution) {
 	}
 	delete(tr.nodes, x.Key)
 	delete(tr.begun, x.Key)
+	// The middleware measured the end at the tool.
 	end := n.end
 	if end.IsZero() {
 		end = x.Ended

@@ -30,7 +30,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	agent.Middleware = append(agent.Middleware, tel.Middleware()) // last, so innermost
+	agent.Middleware = append(agent.Middleware, tel.Middleware())
 	var res *pawl.Result
 	for e, err := range tel.Runner(agent).Stream(ctx, llm.User("Do I need an umbrella in Oslo?")) {
 		if err != nil {

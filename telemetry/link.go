@@ -64,6 +64,8 @@ func (n *node) linkAttempt(data []byte) {
 	if json.Unmarshal(data, &said) != nil {
 		return // the notice comes from another source
 	}
+	// A resumed fork continues its own attempt, and that attempt has the link to the run it was
+	// forked from.
 	link, ok := linkTo(Resumed, said.Trace)
 	if !ok {
 		link, ok = linkTo(Forked, said.Forked.Trace)

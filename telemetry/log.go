@@ -31,7 +31,9 @@ func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
 				w.logger = w.logger.With("trace_id", at.TraceID().String(), "span_id", at.SpanID().String())
 			}
 			return func(yield func(pawl.Event, error) bool) {
-				plain := false // an error after the end adds nothing
+				// A run that a limit stopped yields an error after its end, whose line has the
+				// reason.
+				plain := false
 				for e, err := range r.Stream(ctx, msgs...) {
 					if err == nil {
 						w.event(ctx, e)
@@ -76,6 +78,7 @@ func (w writer) event(ctx context.Context, e pawl.Event) {
 
 	switch e.Kind {
 	case pawl.EventRunStarted:
+		// The marks of the offered tools are needed before the first arguments are written.
 		w.telemetry.options.Redactor.AddTools(e.Offered...)
 		set = append(set, slog.String("agent", e.Agent), slog.Int("tools", len(e.Offered)))
 		w.write(ctx, slog.LevelInfo, "run started", set)

@@ -32,9 +32,9 @@ func (m *model) Unwrap() llm.Model { return m.inner }
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		q, ctx := m.telemetry.ask(ctx, req)
-		defer q.end()
+		defer q.endSpan()
 		for d, err := range m.inner.Stream(ctx, req) {
-			q.see(d, err)
+			q.observe(d, err)
 			if !yield(d, err) {
 				return
 			}
@@ -72,6 +72,8 @@ func (t *Telemetry) ask(ctx context.Context, req *llm.Request) (*request, contex
 	q.last = q.start
 	parent := ctx
 	at, _ := ctx.Value(placeKey{}).(place)
+	// A run that a tool starts by itself has keys that begin anew. Its requests must not count for
+	// this tree.
 	if v := pawl.InvocationFrom(ctx); v == at.call || under(req.Key, v.Key) {
 		q.tree = placeOf(ctx, req.Key)
 	}
@@ -79,6 +81,8 @@ func (t *Telemetry) ask(ctx context.Context, req *llm.Request) (*request, contex
 		tr.mu.Lock()
 		if !tr.over {
 			tr.mine[req.Key] = true
+			// Nested runs share the context of the tool that started them, so that the span of the
+			// run is found by the key.
 			if run := runOf(req.Key); run != "" && pawl.InvocationFrom(ctx) != nil {
 				parent = trace.ContextWithSpan(ctx, tr.run(run).span)
 			}
@@ -125,8 +129,8 @@ func settings(req *llm.Request) []attribute.KeyValue {
 	return given(set, req.Output != nil, semconv.GenAIOutputTypeJSON)
 }
 
-// see processes a fragment.
-func (q *request) see(d llm.Delta, err error) {
+// observe processes a fragment.
+func (q *request) observe(d llm.Delta, err error) {
 	if err != nil {
 		q.err = err
 		return
@@ -141,6 +145,7 @@ func (q *request) see(d llm.Delta, err error) {
 	if _, call := d.Part.(llm.ToolCall); call {
 		q.replied.calls = true
 	}
+	// A whole reply has no first chunk, only an end.
 	if d.Part != nil && q.replied.first == 0 && !q.req.Whole {
 		q.replied.first = time.Since(q.start)
 	}
@@ -154,8 +159,8 @@ func (q *request) see(d llm.Delta, err error) {
 	}
 }
 
-// end ends the span. A request that was not read to its end was cancelled.
-func (q *request) end() {
+// endSpan ends the span. A request that was not read to its end was cancelled.
+func (q *request) endSpan() {
 	fault, text := faultOf(q.err), textOf(q.err)
 	if fault == "" && q.replied.finish == "" {
 		fault = faultCancelled

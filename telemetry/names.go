@@ -105,6 +105,7 @@ func faultOf(err error) string {
 	switch {
 	case err == nil:
 		return ""
+	// The order matters: the error of a tool wraps the error of the model that the tool has asked.
 	case errors.As(err, &te):
 		return string(te.Execution.Outcome)
 	case errors.As(err, &pe):

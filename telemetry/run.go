@@ -46,6 +46,7 @@ func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Messag
 	plain := false // an error after the end says the reason of the stop
 	defer func() { tr.close(res, failed, broken) }()
 	ctx = context.WithValue(ctx, placeKey{}, place{tree: tr, call: pawl.InvocationFrom(ctx)})
+	// The journal stores the trace of this attempt, and the next attempt links to it.
 	if at := root.span.SpanContext(); at.IsValid() {
 		ctx = runtrace.With(ctx, traceparent(at))
 	}
@@ -54,6 +55,7 @@ func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Messag
 			if !plain {
 				failed = err
 			}
+			// A copy: the caller may share the error and its Result.
 			if stop, ok := err.(*pawl.StopError); ok {
 				c := *stop
 				c.Result = named(stop.Result, root.span.SpanContext())
@@ -101,6 +103,7 @@ func (tr *tree) observe(e pawl.Event) {
 	case pawl.EventResponseReceived:
 		tr.replied(e.Run, e.Response)
 	case pawl.EventCallStarted:
+		// A repeated attempt of a call emits this event again.
 		b := tr.begun[e.Path]
 		now := time.Now()
 		if b == nil {
@@ -141,10 +144,12 @@ func (tr *tree) replied(run llm.Key, resp *llm.Response) {
 		return
 	}
 	delete(tr.asks, run)
+	// The middleware has its own span of this request, which saw more.
 	if tr.mine[a.key] {
 		delete(tr.mine, a.key)
 		return
 	}
+	// A resumed run replays the replies of earlier attempts, which have spans already.
 	if tr.again {
 		return
 	}
@@ -216,6 +221,7 @@ func (tr *tree) noticed(e pawl.Event) {
 // ended ends the spans of a nested run and its unfinished spans. The outermost run is ended by
 // close, which knows the error.
 func (tr *tree) ended(e pawl.Event) {
+	// A run that ends during a request had no reply to it.
 	tr.replied(e.Run, nil)
 	if e.Run == tr.key {
 		return
@@ -241,6 +247,8 @@ func (tr *tree) ended(e pawl.Event) {
 func (tr *tree) close(res *pawl.Result, err error, broken bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
+	// A tool that the run has abandoned may make further calls. From now on their middleware ends
+	// their spans itself.
 	tr.over = true
 	for run := range tr.asks {
 		tr.replied(run, nil)

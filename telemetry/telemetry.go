@@ -6,7 +6,7 @@
 //		Tracer: tp, Meter: mp, Provider: "openai", Model: "gpt-6.1-terra",
 //	})
 //	…
-//	agent.Middleware = append(agent.Middleware, tel.Middleware()) // last, so innermost
+//	agent.Middleware = append(agent.Middleware, tel.Middleware())
 //	question := llm.User("Do I need an umbrella in Oslo?")
 //	for e, err := range tel.Runner(agent).Stream(ctx, question) { … }
 //
@@ -115,6 +115,7 @@ func New(o *Options) (*Telemetry, error) {
 	t.tokens = tokens.Inst()
 	t.duration = duration.Inst()
 	t.first = first.Inst()
+	// The older conventions have one histogram for requests, calls and runs.
 	t.runs = t.duration
 	t.calls = t.duration
 	if t.options.Names == Names1_41 {
@@ -130,10 +131,11 @@ func New(o *Options) (*Telemetry, error) {
 }
 
 // Middleware returns the middleware that creates the spans of requests and calls and adds them to
-// the contexts of models and tools. It should be last, so innermost: it then sees only
-// requests that are sent, without fallbacks and answers from a cache.
+// the contexts of models and tools. It acts within other middleware, wherever it is listed: it
+// sees only requests that are sent, without fallbacks and answers from a cache.
 func (t *Telemetry) Middleware() pawl.Middleware {
 	return pawl.Middleware{
+		Rank:     200, // innermost
 		Model:    func(m llm.Model) llm.Model { return &model{t, m} },
 		Approved: t.aroundCall,
 		Check: func(tools []*pawl.Tool) error {

@@ -28,9 +28,9 @@ type Runner struct {
 	// id is the ID of the conversation and the number of its messages before the run. It is the
 	// same if the message is sent again.
 	Run   func(id string) pawl.Runner
-	DB    store.Threads
-	Scope store.Scope // the tenant and the user of the conversation, and of its runs
-	ID    string      // of the conversation
+	DB    store.Threads // has the conversation
+	Scope store.Scope   // the tenant and the user of the conversation, and of its runs
+	ID    string        // of the conversation
 }
 
 var _ pawl.OutputRunner = (*Runner)(nil)
@@ -47,16 +47,11 @@ func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
 	})
 }
 
-// checkedRunner is a Runner that checks its answers: see pawl.OutputRunner.
-type checkedRunner interface {
-	WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool)
-}
-
 // WithCheck returns a copy of r whose answers check must accept too, for pawl.Into. It returns
 // false if the Runner that executes the messages cannot check.
 func (r *Runner) WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool) {
 	checked := func(run pawl.Runner) (pawl.Runner, bool) {
-		c, ok := run.(checkedRunner)
+		c, ok := run.(pawl.CheckedRunner)
 		if !ok {
 			return run, false
 		}
@@ -125,21 +120,20 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			resume(ctx, t, a, from, msgs, yield)
 			return
 		}
+
 		waits := len(from.Calls()) > 0
-		if !waits && slices.ContainsFunc(msgs, decides) {
-			yield(pawl.Event{}, fmt.Errorf("conversation %s: no call waits for the decision: %w", t.ID, store.ErrConflict))
+		if !waits && slices.ContainsFunc(msgs, llm.Message.HasDecision) {
+			err := fmt.Errorf("conversation %s: no call waits for the decision: %w", t.ID, store.ErrConflict)
+			yield(pawl.Event{}, err)
 			return
 		}
+
+		// A run that does not wait begins with the whole conversation.
 		if !waits && len(msgs) > 0 {
 			msgs = append(from.Messages[:len(from.Messages):len(from.Messages)], msgs...)
 		}
 		forward(ctx, t, run.Stream(ctx, msgs...), yield)
 	}
-}
-
-// decides reports whether a message has a decision.
-func decides(m llm.Message) bool {
-	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { _, ok := p.(llm.Decision); return ok })
 }
 
 // message returns the Runner of the next message. A conversation with open calls has the run that

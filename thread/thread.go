@@ -27,8 +27,8 @@ import (
 // Thread is a conversation as a run found it. Its messages are complete: a reply with pending calls
 // is in Meta until the calls are settled.
 type Thread struct {
-	DB    store.Threads
-	Scope store.Scope
+	DB    store.Threads // has the conversation
+	Scope store.Scope   // the tenant and the user of the conversation
 	store.Thread
 
 	run string // that holds the open calls of the conversation itself; "" means none
@@ -121,6 +121,7 @@ func (t *Thread) interrupted(from *pawl.Result) *pawl.Result {
 			reply = m
 		}
 	}
+
 	last := *from
 	last.Steps = nil
 	last.Messages = from.Messages[t.Messages:]
@@ -135,6 +136,7 @@ func (t *Thread) interrupted(from *pawl.Result) *pawl.Result {
 		if i := slices.IndexFunc(from.Pending, func(w pawl.PendingCall) bool { return w.Key == key }); i >= 0 {
 			w = from.Pending[i]
 		}
+		// The run executes no passive call, so its question stays as it was.
 		if !w.Passive {
 			w.Outcome = pawl.OutcomeUnknown
 			w.Attempt++
@@ -164,10 +166,15 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 		return fmt.Errorf("conversation %s has %d messages, and the result only %d: its run did not begin with them",
 			t.ID, t.Messages, whole)
 	}
+
+	// A reply with open calls is stored with the state of the run, because the results that will
+	// follow it belong to it.
 	if len(res.Calls()) > 0 {
 		for whole--; whole > 0 && res.Messages[whole].Role != llm.RoleAssistant; whole-- {
 		}
 	}
+	whole = max(whole, t.Messages)
+
 	if t.Created.IsZero() {
 		made, err := t.DB.PutThread(ctx, t.Scope, store.Thread{ID: t.ID, Title: title(res.Messages)})
 		if err != nil {
@@ -177,11 +184,11 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 		t.Created = made.Created
 		t.Version = made.Version
 	}
-	whole = max(whole, t.Messages)
 	if err := t.DB.AppendMessages(ctx, t.Scope, t.ID, t.Messages, res.Messages[t.Messages:whole]...); err != nil {
 		return err
 	}
 	t.Messages = whole
+
 	last := *res
 	last.Messages = res.Messages[whole:]
 	last.Steps = nil

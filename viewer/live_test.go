@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +112,33 @@ func TestReconnect(t *testing.T) {
 	shoot(ctx, t, p, "away")
 	l.cut("", false)
 	until(ctx, t, p, `!document.querySelector(".away") && document.querySelector(".link.open")`)
+}
+
+// Below a prefix, behind a proxy or in an application, the page asked the API at the root.
+func TestPrefix(t *testing.T) {
+	ctx, p := page(t)
+	w := open(t, nil)
+	var outside atomic.Int32
+	mux := http.NewServeMux()
+	mux.Handle("/agents/", http.StripPrefix("/agents", w.s))
+	mux.HandleFunc("/", func(rw http.ResponseWriter, r *http.Request) {
+		outside.Add(1)
+		http.NotFound(rw, r)
+	})
+	h := httptest.NewServer(mux)
+	defer h.Close()
+	defer h.CloseClientConnections() // the page has streams
+	must(t, p.Open(ctx, h.URL+"/agents/"))
+	until(ctx, t, p, `document.querySelector(".empty")?.textContent.includes("No runs yet")`)
+	must(t, p.Press(ctx, "g", "t"))
+	until(ctx, t, p, `document.querySelector("#input")`)
+	must(t, p.Eval(ctx, `document.querySelector("#input").focus()`, nil))
+	must(t, p.Type(ctx, "hello"))
+	must(t, p.Press(ctx, "Ctrl+Enter"))
+	until(ctx, t, p, `location.hash.startsWith("#/run/")`)
+	if n := outside.Load(); n > 0 {
+		t.Errorf("%d requests left the prefix", n)
+	}
 }
 
 // A server with tokens is not accessible without one. The token is in the tab's storage and in a

@@ -33,11 +33,18 @@ import (
 var files embed.FS
 
 // policy is the pages' Content-Security-Policy.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
 // types maps file extensions to content types, independent of the system's settings.
-var types = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".LICENSE": "text/plain; charset=utf-8"}
+var types = map[string]string{
+	".html":    "text/html; charset=utf-8",
+	".css":     "text/css; charset=utf-8",
+	".js":      "text/javascript; charset=utf-8",
+	".svg":     "image/svg+xml",
+	".LICENSE": "text/plain; charset=utf-8",
+}
 
 // Handler returns the pages, at /. It is for server.Options.Pages and is safe for concurrent use.
 func Handler() http.Handler {
@@ -50,13 +57,16 @@ func Handler() http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=(), usb=()")
 		h.Set("Cache-Control", "no-store")
+
+		// A file without a type of the list is not served.
 		name := cmp.Or(strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/"), "index.html")
 		kind := types[path.Ext(name)]
 		page, err := fs.ReadFile(files, "pages/"+name)
 		if err != nil || kind == "" {
 			h.Set("Content-Type", types[".html"])
 			w.WriteHeader(http.StatusNotFound)
-			_, _ = w.Write([]byte("<!doctype html><title>Not found</title><p>There is no such page. <a href=\"/\">All runs</a>\n"))
+			_, _ = w.Write([]byte("<!doctype html><title>Not found</title>" +
+				"<p>There is no such page. <a href=\"/\">All runs</a>\n"))
 			return
 		}
 		h.Set("Content-Type", kind)

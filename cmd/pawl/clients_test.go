@@ -138,6 +138,12 @@ func clerkTurn(req *llm.Request) script.Turn {
 		return turn
 	case "object":
 		return say(`{"city":"Oslo"}`)
+	case "patch":
+		return script.Call("patch", `{"input":"*** \"x\""}`)
+	case "desk":
+		return script.Call("desk__locate", `{}`)
+	case "count":
+		return say(fmt.Sprint(len(req.Messages)))
 	case "fail":
 		return script.Fail(&llm.ProviderError{Status: 400, Message: "made to fail"})
 	}
@@ -325,6 +331,9 @@ func TestOpenAIsClient(t *testing.T) {
 			want[mode+api+"no model"] = `{"status":404,"name":"NotFoundError","code":"not_found"}`
 		}
 		want[mode+"chat next"] = `{"text":"You said: hello again","calls":[],"finish":"stop","usage":true}`
+		want[mode+"responses patch"] = `{"asks":["custom_tool_call  patch *** \"x\""],"stored":["custom_tool_call  patch *** \"x\""],"ends":"Done: ok","items":["message","custom_tool_call","custom_tool_call_output"],"cancel":"completed"}`
+		want[mode+"responses desk"] = `{"asks":["function_call desk locate {}"],"stored":["function_call desk locate {}"],"ends":"Done: ok","items":["message","function_call","function_call_output"],"cancel":"completed"}`
+		want[mode+"responses stored"] = `{"text":"You said: hello there","seen":["1","3","5"],"file":{"nothing":"{\"city\":\"Oslo\"}"}}`
 		want[mode+"responses next"] = `{"text":"Done: found back","calls":[],"finish":"completed","usage":true}`
 		want[mode+"responses again"] = `{"text":"Done: Rome","status":"completed","gone":404}`
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -161,6 +162,20 @@ func TestCodingAgent(t *testing.T) {
 	reach, _ := json.Marshal(map[string]string{"command": "cat " + secret + " 2>/dev/null || echo no file\n" +
 		"bash -c 'echo > /dev/tcp/127.0.0.1/" + port + "' 2>/dev/null && echo net || echo no net\n" +
 		"echo evil 2>/dev/null >>AGENTS.md || echo no AGENTS.md; echo evil 2>/dev/null >>.git/config || echo no repository"})
+
+	// Its own author instructs the agent only where the person says so.
+	if out := r.pawl(nil, 0, "check", "--explain", "agent.yaml"); strings.Contains(out, "go test -vet=off") {
+		t.Errorf("AGENTS.md is in the instructions unasked:\n%s", out)
+	}
+	agent := filepath.Join(r.dir, "agent.yaml")
+	text, err := os.ReadFile(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte("# agents_md: true"), []byte("agents_md: true"), 1)
+	if err := os.WriteFile(agent, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if out := r.pawl(nil, 0, "check", "--explain", "agent.yaml"); !strings.Contains(out, "go test -vet=off") ||
 		!strings.Contains(out, "AGENTS.md of the root, 37 bytes, is part of the instructions") {
 		t.Errorf("AGENTS.md is not in the instructions, or without a notice:\n%s", out)

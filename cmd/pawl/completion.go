@@ -53,6 +53,7 @@ func complete(args []string, sys *cli.System) error {
 	words := args[1:]
 	breaks := "" // the characters at which bash begins a new word
 	if shell == "bash" {
+		// Its own words are cut at the breaks, as in effect: and write, so the line is split here.
 		breaks = args[1]
 		words = wordsOf(strings.Join(args[2:], " "))[1:]
 	}
@@ -69,6 +70,7 @@ func complete(args []string, sys *cli.System) error {
 	// Bash replaces only what stands behind the last of its breaks.
 	cut := strings.LastIndexAny(current, breaks) + 1
 	for _, c := range done.found {
+		// A value with white space would be several words of the line.
 		if !strings.HasPrefix(c.value, current) || strings.ContainsAny(c.value, " \n\t") {
 			continue
 		}
@@ -94,6 +96,7 @@ func wordsOf(text string) []string {
 		last := &words[len(words)-1]
 		isBlank := r == ' ' || r == '\t'
 		isQuote := r == '\'' || r == '"'
+
 		switch {
 		case escaped:
 			*last += string(r)
@@ -177,10 +180,12 @@ func (c *completer) read(before []string) (open *kong.Flag, flags bool) {
 		case flags && len(w) > 1 && w[0] == '-':
 			name, value, whole := strings.Cut(w, "=")
 			f := c.flag(name)
-			if f == nil {
+			if f == nil { // a mistake, or a flag of a later version
 				continue
 			}
+
 			c.said[f.Name] = append(c.said[f.Name], value)
+			// A flag with its value in the same word, or without any, takes no further word.
 			if !whole && !f.IsBool() {
 				open = f
 			}
@@ -219,6 +224,7 @@ func (c *completer) flag(word string) *kong.Flag {
 func (c *completer) all() iter.Seq[*kong.Flag] {
 	return func(yield func(*kong.Flag) bool) {
 		nodes := []*kong.Node{c.node}
+		// A flag of the default command may follow the name of the command above it.
 		if c.node.DefaultCmd != nil {
 			nodes = append(nodes, c.node.DefaultCmd)
 		}
@@ -255,11 +261,13 @@ func (c *completer) place(current string) {
 			}
 		}
 	}
+
 	places := c.node.Positional
 	if len(places) == 0 {
 		return
 	}
 	n := min(len(c.args), len(places)-1)
+	// Only the last argument can take several words.
 	if len(c.args) >= len(places) && !places[n].IsCumulative() {
 		return
 	}
@@ -272,7 +280,7 @@ func (c *completer) value(v *kong.Value, kind, current, before string) {
 	c.prefix = before
 	if v.Enum != "" {
 		for _, e := range v.EnumSlice() {
-			if e != "" {
+			if e != "" { // the value of a flag that is not given
 				c.offer(e, "")
 			}
 		}
@@ -282,6 +290,7 @@ func (c *completer) value(v *kong.Value, kind, current, before string) {
 		c.prefix += current[:strings.LastIndexByte(current, ',')+1]
 	}
 
+	// Placeholders are words for people: an agent's is NAME, and KEY[=ARGS] begins with a KEY.
 	if v.Name == "agent" {
 		kind = "AGENT"
 	}
@@ -326,6 +335,8 @@ func (c *completer) tools(kind string) {
 			c.offerAll("effect:" + e.String())
 		}
 	}
+
+	// Messages would appear in the middle of the line that the person writes.
 	quiet := *c.sys
 	quiet.Err = io.Discard
 	tools, _, closeSets, err := builtinTools(context.Background(), &quiet, assemble.ToolFlags{},
@@ -379,6 +390,7 @@ func (c *completer) agents() {
 // stored offers the IDs of entries of the database, unless it is on a server.
 func (c *completer) stored(kind string) {
 	f := &assemble.StoreFlags{DB: c.last("db"), Tenant: c.last("tenant"), User: c.last("user")}
+	// A completion must not wait for a network.
 	if strings.Contains(f.DB, "://") {
 		return
 	}
@@ -428,6 +440,7 @@ func (c *completer) runs(ctx context.Context, j *assemble.Journal) {
 	if err != nil || len(all) == 0 {
 		return
 	}
+
 	hide := assemble.Secrets(c.sys.Env, nil)
 	waiting := slices.Contains([]string{"approve", "deny", "answer"}, c.node.Name)
 	for _, r := range all {
@@ -451,6 +464,8 @@ func (c *completer) keys(ctx context.Context, j *assemble.Journal) {
 	if err != nil {
 		return
 	}
+
+	// Other runs have pending calls too.
 	for _, i := range items {
 		if i.Run == r.ID {
 			c.offer(string(i.Key), cli.Visible(i.Tool))

@@ -75,12 +75,19 @@ func (c *dbRestoreCmd) Run(sys *cli.System) error {
 	case c.File == "":
 		return c.mark(sys)
 	}
+
+	// An old log of the database would be applied to the backup. A log of the backup has changes
+	// that the file alone does not have.
 	for _, old := range []string{path, path + "-wal", c.File + "-wal"} {
 		if _, err := os.Stat(old); err == nil {
 			return cli.Usage("end all processes of the database, move the file away, and repeat the command; "+
 				"a backup is a single file, such as pawl db backup writes", "there is a file %s", old)
 		}
 	}
+	if info, err := os.Stat(c.File); err == nil && !info.Mode().IsRegular() {
+		return cli.Usage("a file that pawl db backup has written", "%s is not a regular file", c.File)
+	}
+
 	// Nothing opens the database before its runs are marked.
 	part := path + ".restoring"
 	if err := copyTo(part, c.File); err != nil {
@@ -100,6 +107,8 @@ func (c *dbRestoreCmd) mark(sys *cli.System) error {
 		if err != nil {
 			return cli.Fail(cli.StatusFailed, err, "not all runs are marked; start no process, and repeat the command")
 		}
+
+		// A schedule that is due now may have been executed after the backup.
 		var paused int64
 		if db, ok := j.Journal.(schedulePauser); ok {
 			paused, err = db.PauseSchedules(context.Background(), time.Now())
@@ -107,13 +116,15 @@ func (c *dbRestoreCmd) mark(sys *cli.System) error {
 				return cli.Failed(err)
 			}
 		}
-		_, err = fmt.Fprintf(sys.Out, "%s may have done more after the backup: their writes will be asked about; %s paused\n",
+		_, err = fmt.Fprintf(sys.Out,
+			"%s may have done more after the backup: their writes will be asked about; %s paused\n",
 			cli.Count(n, "run"), cli.Count(int(paused), "due schedule"))
 		return err
 	})
 }
 
-// copyTo copies a file into a new one, and returns when it is on disk.
+// copyTo copies a file into a new one, and returns when it is on disk. No file is left after an
+// error.
 func copyTo(to, from string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -125,5 +136,10 @@ func copyTo(to, from string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
+	// A copy that is not on disk is none: the original may be deleted next.
+	err = errors.Join(err, out.Sync(), out.Close())
+	if err != nil {
+		os.Remove(to) // or the command could not be repeated
+	}
+	return err
 }

@@ -42,7 +42,7 @@ func TestDemoRecording(t *testing.T) {
 // The negative control: the comparison detects another word, another figure, another colour and a
 // missing line, and accepts other times.
 func TestDemoRecordingComparison(t *testing.T) {
-	screen := "\x1b[1mpawl demo\x1b[0m\n\x1b[32m✓\x1b[0m file_list  \x1b[2m0.4 ms\x1b[0m  #1\n  ⎿ file orders.csv (+2 lines)\nThe end.\n"
+	screen := "\x1b[1mpawl demo\x1b[0m\n\x1b[32m✓\x1b[0m file_list  \x1b[2m0.4 ms\x1b[0m  #1\n  └ file orders.csv (+2 lines)\nThe end.\n"
 	have := unchanging(recording(screen))
 	for _, tt := range []struct {
 		from, to string

@@ -26,13 +26,15 @@ type knowledgeCmd struct {
 }
 
 var documents = assemble.Stored[store.Document]{
-	Kind: "document", Command: "pawl knowledge list", ID: documentID,
-	Text: func(d store.Document) string { return d.Title },
-	All:  assemble.Pages(store.Store.Documents, documentID),
-	Head: "DOCUMENT|TITLE|KIND|CHUNKS|UPDATED",
+	Kind:    "document",
+	Command: "pawl knowledge list",
+	ID:      documentID,
+	Text:    func(d store.Document) string { return d.Title },
+	All:     assemble.Pages(store.Store.Documents, documentID),
+	Head:    "DOCUMENT|TITLE|KIND|CHUNKS|UPDATED",
 	Row: func(d store.Document) []any {
-		return []any{cli.Visible(d.ID), cli.Line(d.Title, 40), cli.Visible(d.Kind), d.Chunks,
-			d.Updated.Format(time.DateOnly)}
+		updated := d.Updated.Format(time.DateOnly)
+		return []any{cli.Visible(d.ID), cli.Line(d.Title, 40), cli.Visible(d.Kind), d.Chunks, updated}
 	},
 }
 
@@ -76,10 +78,11 @@ func (c *knowledgeAddCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer d.Close()
+
 	a := &adding{ctx: ctx, sys: sys, set: set, scope: c.Scope()}
 	for _, path := range c.Paths {
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil: // the rest is not begun
 		case path == "-":
 			data, err := knowledge.ReadSource(sys.In)
 			a.add(knowledge.Source{Name: c.Name, Data: data}, "standard input", true, err)
@@ -93,6 +96,7 @@ func (c *knowledgeAddCmd) Run(sys *cli.System) error {
 	if len(c.Paths) > 1 || a.files > 1 {
 		fmt.Fprintf(sys.Err, "%d added, %d as before, %d skipped, %d failed\n", a.added, a.same, a.skipped, a.failed)
 	}
+
 	switch {
 	case ctx.Err() != nil:
 		return cli.Silent(cli.StatusInterrupted)
@@ -115,28 +119,31 @@ type adding struct {
 // below adds a file, or the files below a directory. It ignores hidden names and special files.
 func (a *adding) below(path string) {
 	err := filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
+		named := p == path // what the person named is always added
 		switch {
 		case err != nil:
 			a.fail(p, err)
 			return nil
 		case a.ctx.Err() != nil:
 			return fs.SkipAll
-		case p != path && strings.HasPrefix(e.Name(), "."):
+		case !named && strings.HasPrefix(e.Name(), "."):
 			if e.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
-		case e.IsDir() || p != path && !e.Type().IsRegular():
+		case e.IsDir() || !named && !e.Type().IsRegular():
 			return nil
 		}
+
 		src, err := knowledge.FileSource(p)
+		// The same file is the same document from every working directory.
 		if full, abs := filepath.Abs(p); abs == nil {
 			src.ID = full
 		}
-		if p != path {
+		if !named {
 			a.files++
 		}
-		a.add(src, p, p == path, err)
+		a.add(src, p, named, err)
 		return nil
 	})
 	if err != nil {
@@ -172,12 +179,13 @@ func (a *adding) skips(err error) bool {
 
 // watched shows the progress of a long document on a terminal.
 func (a *adding) watched(src knowledge.Source, what string) knowledge.Source {
-	if a.sys.ErrTerm {
-		src.Progress = func(done, total int) {
-			if total > done {
-				fmt.Fprintf(a.sys.Err, "%s: %d of %d chunks\r", cli.Line(cli.Visible(what), a.sys.Width-30), done,
-					total)
-			}
+	if !a.sys.ErrTerm {
+		return src
+	}
+	src.Progress = func(done, total int) {
+		if total > done { // the report of the document replaces the last line
+			name := cli.Line(cli.Visible(what), a.sys.Width-30)
+			fmt.Fprintf(a.sys.Err, "%s: %d of %d chunks\r", name, done, total)
 		}
 	}
 	return src
@@ -196,6 +204,7 @@ func (a *adding) report(added knowledge.Added, what string, err error) {
 		fmt.Fprintf(a.sys.Out, "added      %s  (%s, chunks: %d)\n", cli.Visible(added.ID), cli.Line(added.Title, 60),
 			added.Chunks)
 	}
+	// Notes go to standard error, so that the list of documents can be piped.
 	for _, n := range added.Notes {
 		fmt.Fprintf(a.sys.Err, "pawl: %s: %s\n", cli.Visible(what), cli.Visible(n))
 	}
@@ -233,6 +242,7 @@ func (c *knowledgeSearchCmd) Run(sys *cli.System) error {
 	if c.Limit < 1 || c.Limit > 20 {
 		return cli.Usage("--limit 5", "--limit %d: want 1 to 20", c.Limit)
 	}
+
 	found, err := set.Find(ctx, c.Scope(), c.Query, c.Limit)
 	if err != nil {
 		return err
@@ -242,10 +252,13 @@ func (c *knowledgeSearchCmd) Run(sys *cli.System) error {
 		return nil
 	}
 	for i := range found.Documents {
-		found.Documents[i].Vector = store.Vector{}
+		found.Documents[i].Vector = store.Vector{} // thousands of numbers that mean nothing
 	}
-	return cli.PrintJSON(sys.Out, map[string]any{"documents": found.Documents, "conversations": found.Messages,
-		"notes": found.Notes})
+	return cli.PrintJSON(sys.Out, map[string]any{
+		"documents":     found.Documents,
+		"conversations": found.Messages,
+		"notes":         found.Notes,
+	})
 }
 
 type knowledgeListCmd struct{ assemble.ListFlags }
@@ -264,6 +277,7 @@ func (c *knowledgeDeleteCmd) Run(sys *cli.System) error {
 		var missing []string
 		for _, id := range c.IDs {
 			err := db.DeleteDocument(ctx, c.Scope(), id)
+			// The ID of a file is its absolute path, and the person may type the path as for add.
 			if full, abs := filepath.Abs(id); errors.Is(err, store.ErrNotFound) && abs == nil {
 				err = db.DeleteDocument(ctx, c.Scope(), full)
 			}

@@ -31,6 +31,7 @@ func (c *manCmd) Run(sys *cli.System) error {
 	if c.Dir != "" {
 		return c.write(k.Model.Node)
 	}
+
 	node := k.Model.Node
 	for _, name := range c.Command {
 		i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == name })
@@ -44,6 +45,8 @@ func (c *manCmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
+
+	// A pipe gets the source, and so does a machine without man, where it can still be read.
 	man, err := exec.LookPath("man")
 	if !sys.OutTerm || err != nil {
 		_, err := sys.Out.Write(page)
@@ -92,10 +95,15 @@ var manTemplate string
 // manPage returns the page of a command in the form of man(7).
 func manPage(n *kong.Node) ([]byte, error) {
 	t, err := template.New("man").Funcs(template.FuncMap{
-		"page": pageName, "flags": flagsOf, "commands": shownCommands, "roff": roff, "section": section,
-		"upper": strings.ToUpper, "trim": func(s string) string { return strings.TrimRight(s, ".:") },
-		"day":   func() string { return cli.BuiltOn().UTC().Format(time.DateOnly) },
-		"usage": func(n *kong.Node) string { return strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path())) },
+		"commands": shownCommands,
+		"day":      func() string { return cli.BuiltOn().UTC().Format(time.DateOnly) },
+		"flags":    flagsOf,
+		"page":     pageName,
+		"roff":     roff,
+		"section":  section,
+		"trim":     func(s string) string { return strings.TrimRight(s, ".:") },
+		"upper":    strings.ToUpper,
+		"usage":    func(n *kong.Node) string { return strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path())) },
 	}).Parse(manTemplate)
 	if err != nil {
 		return nil, err
@@ -109,18 +117,20 @@ func manPage(n *kong.Node) ([]byte, error) {
 // order of their first flags.
 func flagsOf(n *kong.Node) []*kong.Flag {
 	all := slices.Concat(n.AllFlags(true)...)
-	rank := map[string]int{"": -1}
 	key := func(f *kong.Flag) string {
 		if f.Group == nil {
 			return ""
 		}
 		return f.Group.Key
 	}
+
+	rank := map[string]int{"": -1}
 	for _, f := range all {
 		if _, known := rank[key(f)]; !known {
 			rank[key(f)] = len(rank)
 		}
 	}
+	// The order within a group stays the order of the grammar.
 	slices.SortStableFunc(all, func(a, b *kong.Flag) int { return rank[key(a)] - rank[key(b)] })
 	return all
 }
@@ -136,6 +146,7 @@ func section(title, text string) string {
 	if text == "" {
 		return ""
 	}
+
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
 		if lines, fixed := strings.CutPrefix("\n"+p, "\n    "); fixed {
@@ -150,7 +161,8 @@ func section(title, text string) string {
 
 var atStart = regexp.MustCompile(`(?m)^[.']`)
 
-// roff quotes text for the formatter.
+// roff quotes text for the formatter: its escapes, its requests, which start a line with a dot or
+// an apostrophe, and characters that old formatters do not have.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "–", `\-`, "“", `"`, "”", `"`).Replace(s)
 	return atStart.ReplaceAllStringFunc(s, func(c string) string { return `\&` + c })

@@ -38,7 +38,8 @@ func (f *lockedFlags) agent(sys *cli.System) (*agentfile.Agent, error) {
 		err = f.ServerFlags.Over(a)
 	}
 	if err == nil && len(a.MCP()) == 0 {
-		err = cli.Usage("--mcp https://mcp.example.com/mcp, --mcp NAME='command with arguments', or --file agent.yaml", "no server is named")
+		err = cli.Usage("--mcp https://mcp.example.com/mcp, --mcp NAME='command with arguments', or --file agent.yaml",
+			"no server is named")
 	}
 	return a, err
 }
@@ -60,27 +61,42 @@ func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.L
 	if err != nil {
 		return assemble.Misconfigured(err)
 	}
-	list := a.MCP()
-	for _, s := range list {
+
+	for _, s := range a.MCP() {
 		if callermcp.Uses(s) {
-			fmt.Fprintf(sys.Err, "pawl: mcp %s: left out: it acts in the name of the caller of a run, and here is none\n", s.Name)
+			fmt.Fprintf(sys.Err, "pawl: mcp %s: left out: "+
+				"it acts in the name of the caller of a run, and here is none\n", s.Name)
 			continue
 		}
-		others := slices.DeleteFunc(slices.Clone(list), func(other mcp.Server) bool { return other.Name == s.Name })
-		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, OtherServers: others, Getenv: sys.Env})
+		// The verdicts are the same as in a run: a tool must not have the name of another tool.
+		listed, err := list(ctx, s, &mcp.Options{
+			Lock:         lock,
+			OtherTools:   beside,
+			OtherServers: slices.DeleteFunc(a.MCP(), func(other mcp.Server) bool { return other.Name == s.Name }),
+			Getenv:       sys.Env,
+		})
 		if err != nil {
-			return cli.Usage("", "--mcp: %v", err)
-		}
-		listed, err := c.List(ctx)
-		c.Close()
-		if err != nil {
-			return cli.Fail(cli.StatusUsage, err, "")
+			return err
 		}
 		if err := do(s, listed, lock, a.LockFile()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// list returns the tools of a server, with a verdict on each.
+func list(ctx context.Context, s mcp.Server, o *mcp.Options) ([]mcp.Listed, error) {
+	c, err := mcp.New(s, o)
+	if err != nil {
+		return nil, cli.Usage("", "--mcp: %v", err)
+	}
+	defer c.Close()
+	listed, err := c.List(ctx)
+	if err != nil {
+		return nil, cli.Fail(cli.StatusUsage, err, "")
+	}
+	return listed, nil
 }
 
 type mcpListCmd struct {
@@ -110,6 +126,7 @@ func (c *mcpListCmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
+
 	if c.JSON {
 		return cli.PrintJSON(sys.Out, servers)
 	}
@@ -144,17 +161,20 @@ func (c *mcpDiffCmd) Run(sys *cli.System) error {
 	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, _ string) error {
 		all[s.Name] = lock.Diff(s, listed)
 		differ = differ || len(all[s.Name]) > 0
-		if !c.JSON {
-			for _, d := range all[s.Name] {
-				name := s.Name
-				if d.Tool != "" {
-					name += ": " + d.Tool
-				}
-				fmt.Fprintf(sys.Out, "%s: %s: %s\n", cli.Visible(name), d.What, cli.Visible(d.Text))
+		if c.JSON {
+			return nil
+		}
+		for _, d := range all[s.Name] {
+			name := s.Name
+			if d.Tool != "" {
+				name += ": " + d.Tool
 			}
+			fmt.Fprintf(sys.Out, "%s: %s: %s\n", cli.Visible(name), d.What, cli.Visible(d.Text))
 		}
 		return nil
 	})
+
+	// A difference is a failure for a script that compares, also when it reads JSON.
 	if err == nil && c.JSON {
 		err = cli.PrintJSON(sys.Out, all)
 	}
@@ -183,17 +203,23 @@ func (c *mcpAcceptCmd) Run(sys *cli.System) error {
 	})
 }
 
+// accept writes the named tools of a server into the lock, or all of them if names is empty. It
+// reports each tool that was hidden for a reason.
 func accept(sys *cli.System, lock *mcp.Lock, path string, s mcp.Server, listed []mcp.Listed, names []string) error {
 	for _, l := range listed {
-		if (l.Verdict == mcp.Suspect || l.Verdict == mcp.Quarantined) &&
-			(len(names) == 0 || slices.Contains(names, l.Name)) {
-			what := "accepted although it is"
-			if l.Verdict == mcp.Quarantined {
-				what = "not accepted:"
-			}
-			sys.Notice(fmt.Sprintf("%s: %s: %s %s: %s", s.Name, l.Name, what, l.Verdict, l.Why))
+		if len(names) > 0 && !slices.Contains(names, l.Name) {
+			continue
+		}
+		switch l.Verdict {
+		// Accepting is the decision of the person at the terminal. The notice says what was
+		// decided.
+		case mcp.Suspect:
+			sys.Notice(fmt.Sprintf("%s: %s: accepted although it is %s: %s", s.Name, l.Name, l.Verdict, l.Why))
+		case mcp.Quarantined:
+			sys.Notice(fmt.Sprintf("%s: %s: not accepted: %s: %s", s.Name, l.Name, l.Verdict, l.Why))
 		}
 	}
+
 	if err := lock.Accept(s, listed, names...); err != nil {
 		return cli.Usage("pawl mcp list shows the tools", "%v", err)
 	}

@@ -26,9 +26,11 @@ type memoryCmd struct {
 func memoryID(m store.Memory) string { return m.ID }
 
 var memories = assemble.Stored[store.Memory]{
-	Kind: "memory", Command: "pawl memory list", ID: memoryID,
-	Text: func(m store.Memory) string { return m.Text },
-	All:  assemble.Pages(store.Store.Memories, memoryID),
+	Kind:    "memory",
+	Command: "pawl memory list",
+	ID:      memoryID,
+	Text:    func(m store.Memory) string { return m.Text },
+	All:     assemble.Pages(store.Store.Memories, memoryID),
 }
 
 // mostFound is the largest number of memories that a query finds.
@@ -97,7 +99,8 @@ func (c *memoryConfirmCmd) Run(sys *cli.System) error {
 	return c.With(sys, false, func(ctx context.Context, db store.Store) error {
 		all, missing, err := named(ctx, db, c.Scope(), c.IDs)
 		for _, m := range all {
-			m.Source.Unconfirmed, m.Source.Always = false, c.Always || m.Source.Always
+			m.Source.Unconfirmed = false
+			m.Source.Always = c.Always || m.Source.Always
 			if _, _, err := db.AddMemory(ctx, c.Scope(), m); err != nil {
 				return err
 			}
@@ -149,6 +152,7 @@ func (c *memoryForgetCmd) forget(ctx context.Context, sys *cli.System, db store.
 	default:
 		doomed, missing, err = named(ctx, db, c.Scope(), c.IDs)
 	}
+	// What matches a query is a guess, unlike an ID or a run.
 	asks := c.Query != "" && !c.All
 	if err == nil && asks && len(doomed) > 0 {
 		err = c.sure(sys, doomed)
@@ -158,6 +162,7 @@ func (c *memoryForgetCmd) forget(ctx context.Context, sys *cli.System, db store.
 	}
 
 	for _, m := range doomed {
+		// Another process may forget it at the same time, which is what the person wants.
 		if err := db.ForgetMemory(ctx, c.Scope(), m.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
@@ -190,10 +195,12 @@ func (c *memoryForgetCmd) sure(sys *cli.System, doomed []store.Memory) error {
 	for _, m := range doomed {
 		fmt.Fprintf(sys.Err, "  %s  %s\n", cli.Visible(m.ID), cli.Line(m.Text, 100))
 	}
+	// A program must say that it means all of them, because forgetting cannot be undone.
 	if !sys.InTerm || !sys.ErrTerm {
 		return cli.Usage("--all forgets them without a question",
 			"%d of the memories would be forgotten, and there is no terminal to confirm it", len(doomed))
 	}
+
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
 	in := cli.NewLines(sys.In)

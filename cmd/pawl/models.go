@@ -41,23 +41,40 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 			c.Provider+":NAME")
 		return nil
 	}
+
 	const head = "MODEL|CALLS|PARALLEL|SEES|REASONS|WINDOW|OUTPUT|$/M IN|CACHED|$/M OUT|ENDS|READ"
 	return cli.List(sys.Out, c.JSON, models, head, func(m catalog.Model) []any {
-		in := "?"
-		cached := "?"
-		out := "?"
-		if p := m.Price; p != nil {
-			in = figured(&p.Input)
-			cached = figured(p.Cached)
-			out = figured(&p.Output)
-			if p.Long != nil { // more for long requests
-				in += "+"
-				out += "+"
-			}
+		in, cached, out := prices(m.Price)
+		return []any{
+			cli.Visible(m.Name()),
+			yesNo(m.Calling),
+			yesNo(m.Parallel),
+			yesNo(m.Vision),
+			yesNo(m.Reasoning),
+			tokens(m.Window),
+			tokens(m.MaxOutput),
+			in,
+			cached,
+			out,
+			cmp.Or(m.Ends, "-"),
+			m.Date,
 		}
-		return []any{cli.Visible(m.Name()), yesNo(m.Calling), yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
-			tokens(m.Window), tokens(m.MaxOutput), in, cached, out, cmp.Or(m.Ends, "-"), m.Date}
 	})
+}
+
+// prices returns the cells of a price, which may be nil. A plus means that long requests cost more.
+func prices(p *catalog.Price) (in, cached, out string) {
+	if p == nil {
+		return "?", "?", "?"
+	}
+	in = figured(&p.Input)
+	cached = figured(p.Cached)
+	out = figured(&p.Output)
+	if p.Long != nil {
+		in += "+"
+		out += "+"
+	}
+	return in, cached, out
 }
 
 func yesNo(v *bool) string {
@@ -98,11 +115,21 @@ func (c *modelsShowCmd) Run(sys *cli.System) error {
 	if _, err := provider.Open(c.Name, &provider.Options{Catalog: all}); err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
+
 	m, assumed := all.Lookup(c.Name)
-	fields := [][2]string{{"model", m.Name()}, {"calls tools", yesNo(m.Calling)}, {"several at once", yesNo(m.Parallel)},
-		{"sees images", yesNo(m.Vision)}, {"reasons", yesNo(m.Reasoning)}, {"reasoning is set by", string(m.Thinking)},
-		{"efforts", strings.Join(m.Efforts, ", ")}, {"schema of a reply", yesNo(m.Schema)},
-		{"instructions between", yesNo(m.Instructs)}, {"window", tokens(m.Window)}, {"longest reply", tokens(m.MaxOutput)}}
+	fields := [][2]string{
+		{"model", m.Name()},
+		{"calls tools", yesNo(m.Calling)},
+		{"several at once", yesNo(m.Parallel)},
+		{"sees images", yesNo(m.Vision)},
+		{"reasons", yesNo(m.Reasoning)},
+		{"reasoning is set by", string(m.Thinking)},
+		{"efforts", strings.Join(m.Efforts, ", ")},
+		{"schema of a reply", yesNo(m.Schema)},
+		{"instructions between", yesNo(m.Instructs)},
+		{"window", tokens(m.Window)},
+		{"longest reply", tokens(m.MaxOutput)},
+	}
 	if p := m.Price; p == nil {
 		fields = append(fields, [2]string{"$ per million", "not known"})
 	} else {
@@ -111,13 +138,20 @@ func (c *modelsShowCmd) Run(sys *cli.System) error {
 			fields = append(fields, [2]string{fmt.Sprintf("above %d in", l.Above), priceLine(&l.Price)})
 		}
 	}
-	fields = append(fields, [2]string{"ends on", m.Ends}, [2]string{"successor", m.Successor})
-	fields = append(fields, [2]string{"note", m.Note}, [2]string{"read", strings.TrimSpace(m.Date + " " + m.Source)})
+
+	fields = append(fields,
+		[2]string{"ends on", m.Ends},
+		[2]string{"successor", m.Successor},
+		[2]string{"note", m.Note},
+		[2]string{"read", strings.TrimSpace(m.Date + " " + m.Source)},
+	)
 	for _, a := range assumed {
 		fields = append(fields, [2]string{"assumed", a})
 	}
+
+	// A value that is not known has no line.
 	for i, f := range fields {
-		fields[i][1] = cli.Visible(strings.TrimPrefix(f[1], "?")) // what is not known has no line
+		fields[i][1] = cli.Visible(strings.TrimPrefix(f[1], "?"))
 	}
 	return cli.Fields(sys.Out, fields)
 }

@@ -48,6 +48,7 @@ func (c *modelsUpdateCmd) Run(sys *cli.System) error {
 		return cli.Usage("pawl models list --json prints a valid one", "%s: %v", c.Source, err)
 	}
 
+	// Each change is printed, since prices are limits of cost and a source may be wrong.
 	after := before.Merge(read)
 	changes := before.Changes(after)
 	for _, change := range changes {
@@ -86,6 +87,7 @@ func (c *modelsUpdateCmd) read() ([]byte, error) {
 		}
 		return text, nil
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Source, nil)
@@ -100,6 +102,8 @@ func (c *modelsUpdateCmd) read() ([]byte, error) {
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("status %s", res.Status)
 	}
+
+	// One byte more shows that a catalogue is too large, and not of just this size.
 	text, err := io.ReadAll(io.LimitReader(res.Body, mostCatalogue+1))
 	if len(text) > mostCatalogue {
 		return nil, fmt.Errorf("it has more than %d bytes", mostCatalogue)

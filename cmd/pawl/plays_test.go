@@ -4,16 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/test/plays"
 	"github.com/pawl-go/pawl/pawltest"
 )
@@ -26,14 +27,13 @@ var playWires = map[string]struct{ model, base string }{
 	pawltest.Gemini:    {"gemini:m", "/v1beta"},
 }
 
-// playSystem is a System with a key for each provider.
-func playSystem(out, errs io.Writer) *cli.System {
-	return &cli.System{In: strings.NewReader(""), Out: out, Err: errs, Env: func(name string) string {
-		if strings.HasSuffix(name, "_API_KEY") {
-			return "k"
-		}
-		return ""
-	}}
+// playEnv is the environment of a program that plays: it has a key for each provider.
+func playEnv(more ...string) []string {
+	env := append(os.Environ(), more...)
+	for _, name := range []string{"OPENAI", "ANTHROPIC", "GEMINI"} {
+		env = append(env, name+"_API_KEY=k")
+	}
+	return env
 }
 
 // wrote reports whether a play wrote its file into dir, and removes it.
@@ -60,17 +60,27 @@ func eachPlay(f func(p plays.Play, call, stream bool, name string)) {
 	}
 }
 
-// pawl run executes no call of a reply that its provider calls unfinished, and its status says that
+// The command executes no call of a reply that its provider calls unfinished. Its status says that
 // half a text is no answer. Complete replies are the controls.
 func TestUnfinishedRepliesOfRun(t *testing.T) {
 	provider := httptest.NewServer(new(plays.Stage))
 	defer provider.Close()
 	dir := t.TempDir()
 	eachPlay(func(p plays.Play, call, stream bool, name string) {
+		if testing.Short() && !call {
+			return
+		}
 		var out, errs bytes.Buffer
 		w := playWires[p.API]
-		status := execute([]string{"run", "--yes", "--tools", "file", "--root", dir, "--model", w.model, "--base-url",
-			provider.URL + w.base, p.Line(call, stream, "run")}, playSystem(&out, &errs))
+		cmd := exec.CommandContext(t.Context(), "pawl", "run", "--yes", "--tools", "file", "--root", dir, "--model", w.model,
+			"--base-url", provider.URL+w.base, p.Line(call, stream, "run"))
+		cmd.Env = playEnv()
+		cmd.Stdout = &out
+		cmd.Stderr = &errs
+		if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+			t.Fatal(err)
+		}
+		status := cmd.ProcessState.ExitCode()
 
 		if got := wrote(t, dir); got != (call && p.Complete) {
 			t.Errorf("%s: the call was executed: %t; %s", name, got, errs.String())
@@ -112,18 +122,18 @@ func TestUnfinishedRepliesOfServe(t *testing.T) {
 	}
 }
 
-// servePlays serves the agents of files. end ends the server, and returns its status.
-func servePlays(t *testing.T, files []string) (url string, end func() int) {
+// servePlays serves the agents of files with the command. end ends the server, and returns its
+// status.
+func servePlays(t *testing.T, files []string, more ...string) (url string, end func() int) {
 	t.Helper()
-	r, w := io.Pipe()
-	status := make(chan int, 1)
-	go func() {
-		status <- execute(append([]string{"serve", "--http", "127.0.0.1:0", "--db", filepath.Join(t.TempDir(), "pawl.db")}, files...),
-			playSystem(io.Discard, w))
-		w.Close()
-	}()
+	args := []string{"serve", "--http", "127.0.0.1:0", "--db", filepath.Join(t.TempDir(), "pawl.db")}
+	cmd := exec.Command("pawl", append(args, files...)...)
+	cmd.Env = playEnv(more...)
+	errs, err := cmd.StderrPipe()
+	ok(t, err)
+	ok(t, cmd.Start())
 
-	lines := bufio.NewReader(r)
+	lines := bufio.NewReader(errs)
 	for url == "" {
 		line, err := lines.ReadString('\n')
 		if err != nil {
@@ -133,16 +143,16 @@ func servePlays(t *testing.T, files []string) (url string, end func() int) {
 			url = "http://" + at
 		}
 	}
-	go io.Copy(io.Discard, lines)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		io.Copy(io.Discard, lines)
+	}()
 	return url, func() int {
-		self, err := os.FindProcess(os.Getpid())
-		if err == nil {
-			err = self.Signal(os.Interrupt)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return <-status
+		ok(t, cmd.Process.Signal(os.Interrupt))
+		<-drained
+		_ = cmd.Wait() // the status says how it ended
+		return cmd.ProcessState.ExitCode()
 	}
 }
 

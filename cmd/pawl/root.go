@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/demo"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/doctor"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/eval"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/runs"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/serve"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
@@ -32,8 +34,11 @@ type grammar struct {
 	Check      checkCmd          `cmd:"" help:"@grammar_check"`
 	Doctor     doctorCmd         `cmd:"" help:"@grammar_doctor"`
 	Runs       runs.Cmd          `cmd:"" group:"more" help:"@grammar_runs"`
+	WhatIf     runs.WhatIfCmd    `cmd:"" group:"more" name:"what-if" help:"@grammar_whatif"`
+	Approve    runs.ApproveCmd   `cmd:"" group:"more" help:"@grammar_approve"`
 	Inbox      runs.InboxCmd     `cmd:"" group:"more" help:"@grammar_inbox"`
 	Effects    runs.EffectsCmd   `cmd:"" group:"more" help:"@grammar_effects"`
+	Eval       eval.Cmd          `cmd:"" group:"more" help:"@grammar_eval"`
 	Worker     serve.WorkerCmd   `cmd:"" group:"more" help:"@grammar_worker"`
 	Tools      toolsCmd          `cmd:"" group:"more" help:"@grammar_tools"`
 	Knowledge  knowledgeCmd      `cmd:"" group:"more" help:"Add documents, and search them."`
@@ -60,10 +65,12 @@ type doctorCmd struct {
 // status.
 func execute(args []string, sys *cli.System) (status int) {
 	defer func() {
-		v := recover()
-		if e, ok := v.(exited); ok {
-			status = int(e)
-		} else if v != nil { // a person needs a message, and no stack trace
+		switch v := recover().(type) {
+		case nil:
+		case exited:
+			status = int(v)
+		default:
+			// A person needs a message, and no stack trace.
 			status = cli.Report(sys.Err, cli.Fail(cli.StatusFailed, fmt.Errorf("internal error: %v", v),
 				"this is a bug in pawl; PAWL_TRACE=1 shows the stack"))
 			if sys.Env("PAWL_TRACE") != "" {
@@ -71,6 +78,7 @@ func execute(args []string, sys *cli.System) (status int) {
 			}
 		}
 	}()
+
 	switch {
 	case len(args) == 0:
 	case args[0] == completeWord:
@@ -80,6 +88,8 @@ func execute(args []string, sys *cli.System) (status int) {
 	case args[0] == "--version" || args[0] == "-v":
 		args = []string{"version"}
 	}
+
+	// The parser is made before --help-all becomes --help, which hides the rare flags.
 	k, err := parser(sys, args...)
 	if err != nil {
 		return cli.Report(sys.Err, err)
@@ -87,6 +97,7 @@ func execute(args []string, sys *cli.System) (status int) {
 	if i := slices.Index(args, "--help-all"); i >= 0 {
 		args = slices.Replace(slices.Clone(args), i, i+1, "--help")
 	}
+
 	ctx, err := k.Parse(args)
 	if err != nil {
 		return cli.Report(sys.Err, misused(err))
@@ -97,62 +108,78 @@ func execute(args []string, sys *cli.System) (status int) {
 // exited is the panic value by which kong ends the program after it has shown help.
 type exited int
 
-// parser returns the parser of command lines. If args start with the name of a command, the parser
-// knows that command alone: the whole grammar would take a quarter of the time of a short command.
+// parser returns the parser of command lines that start as args do.
 func parser(sys *cli.System, args ...string) (*kong.Kong, error) {
-	g := reflect.TypeFor[grammar]()
-	for _, f := range reflect.VisibleFields(g) {
-		if len(args) > 0 && args[0] == strings.ToLower(f.Name) {
-			// its own commands would inherit the group
-			f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), ` group:"more"`, "", 1))
-			g = reflect.StructOf([]reflect.StructField{f})
-			break
-		}
-	}
-	k, err := kong.New(reflect.New(g).Interface(), kong.Name("pawl"), kong.Description("Runs agents that call tools."),
-		kong.Writers(sys.Out, sys.Err), flagGroups, enums,
-		cli.HelpTexts(slices.Contains(args, "--help") || slices.Contains(args, "-h")),
+	usual := slices.Contains(args, "--help") || slices.Contains(args, "-h")
+	k, err := kong.New(
+		reflect.New(grammarOf(args)).Interface(),
+		kong.Name("pawl"),
+		kong.Description("Runs agents that call tools."),
+		kong.Writers(sys.Out, sys.Err),
 		kong.Exit(func(status int) { panic(exited(status)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
-	if err == nil {
-		addHelp(k.Model.Node)
-		k.Model.HelpFlag.Help = "Show help; --help-all also shows the rare flags."
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		cli.HelpTexts(usual),
+		flagGroups,
+		enums,
+	)
+	if err != nil {
+		return nil, err
 	}
-	return k, err
+	addHelp(k.Model.Node)
+	k.Model.HelpFlag.Help = "Show help; --help-all also shows the rare flags."
+	return k, nil
+}
+
+// grammarOf returns the grammar for a command line. If args start with the name of a command, the
+// grammar has that command alone: the whole grammar would take a quarter of the time of a short
+// command.
+func grammarOf(args []string) reflect.Type {
+	whole := reflect.TypeFor[grammar]()
+	if len(args) == 0 {
+		return whole
+	}
+	for _, f := range reflect.VisibleFields(whole) {
+		if args[0] != commandName(f) {
+			continue
+		}
+		// Its own commands would inherit the group, and stand under "More commands" in its help.
+		f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), ` group:"more"`, "", 1))
+		return reflect.StructOf([]reflect.StructField{f})
+	}
+	return whole
+}
+
+// commandName returns the name of the command of a field of the grammar.
+func commandName(f reflect.StructField) string {
+	return cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
 }
 
 // commandNames returns the names of all commands.
 func commandNames() string {
 	var names []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[grammar]()) {
-		names = append(names, strings.ToLower(f.Name))
+		names = append(names, commandName(f))
 	}
 	return strings.Join(names, ", ")
 }
 
 // misused returns the failure for a wrong command line. Its hint names the help of the command.
 func misused(err error) error {
-	path := "pawl"
-	var p *kong.ParseError
-	var node *kong.Node
-	if errors.As(err, &p) && p.Context != nil {
-		node = p.Context.Selected()
-		if node != nil {
-			path = node.FullPath()
-		} else {
-			path = strings.TrimSpace("pawl " + p.Context.Command())
-		}
-	}
+	node, path := commandOf(err)
 	text := strings.TrimSuffix(err.Error(), ".")
 	for _, w := range wrongValues {
 		text = w.kong.ReplaceAllString(text, w.plain)
 	}
+
+	// kong's own suggestion follows a comma, and knows similar names only.
 	if flag, ok := strings.CutPrefix(text, "unknown flag --"); ok && node != nil {
 		flag, _, _ = strings.Cut(flag, ",")
 		if near := nearFlag(node, flag); near != "" {
 			return cli.Usage("did you mean --"+near+"? see: "+path+" --help", "unknown flag --%s", flag)
 		}
 	}
+
+	// kong names five commands at most, and a beginner has to find the others.
 	switch {
 	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
 		return cli.Usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are %s",
@@ -160,9 +187,23 @@ func misused(err error) error {
 	case path == "pawl" && strings.HasPrefix(text, "unexpected argument"):
 		return cli.Usage("there are "+commandNames()+"; see: pawl --help", "%s", text)
 	case strings.HasPrefix(text, `expected "<`):
-		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>. `))
+		name := strings.Trim(strings.TrimPrefix(text, "expected "), `"<>. `)
+		text = "an argument is missing: " + strings.ToUpper(name)
 	}
 	return cli.Usage(path+" --help", "%s", text)
+}
+
+// commandOf returns the command whose line is wrong, and its words. A nil node means that no
+// command was recognized.
+func commandOf(err error) (node *kong.Node, path string) {
+	var p *kong.ParseError
+	if !errors.As(err, &p) || p.Context == nil {
+		return nil, "pawl"
+	}
+	if node = p.Context.Selected(); node != nil {
+		return node, node.FullPath()
+	}
+	return nil, strings.TrimSpace("pawl " + p.Context.Command())
 }
 
 // wrongValues are the texts for values of the wrong kind. They replace the texts of kong.
@@ -170,9 +211,18 @@ var wrongValues = []struct {
 	kong  *regexp.Regexp
 	plain string
 }{
-	{regexp.MustCompile(`expected duration but got ("[^"]*").*`), `want a time with a unit, such as 90s or 10m, got $1`},
-	{regexp.MustCompile(`expected a float but got ("[^"]*").*`), `want a number, such as 0.50, got $1`},
-	{regexp.MustCompile(`expected (a|an) int(eger)? but got ("[^"]*").*`), `want a whole number, got $3`},
+	{
+		regexp.MustCompile(`expected duration but got ("[^"]*").*`),
+		`want a time with a unit, such as 90s or 10m, got $1`,
+	},
+	{
+		regexp.MustCompile(`expected a float but got ("[^"]*").*`),
+		`want a number, such as 0.50, got $1`,
+	},
+	{
+		regexp.MustCompile(`expected (a|an|a valid 64 bit) int(eger)? but got ("[^"]*").*`),
+		`want a whole number, got $3`,
+	},
 }
 
 // nearFlag returns the flag of a command that is probably meant: a flag with the word in its name,
@@ -184,11 +234,13 @@ func nearFlag(node *kong.Node, word string) string {
 			names = append(names, f.Name)
 		}
 	}
+
 	for _, name := range names {
 		if strings.HasSuffix(name, "-"+word) || strings.HasPrefix(name, word+"-") {
 			return name
 		}
 	}
+	// The usual names of other servers are not similar to ours.
 	if slices.Contains([]string{"addr", "address", "listen", "port"}, word) && slices.Contains(names, "http") {
 		return "http"
 	}
@@ -214,7 +266,8 @@ var flagGroups = kong.ExplicitGroups([]kong.Group{
 // enums are lists of values that are too long for a struct tag.
 var enums = kong.Vars{
 	"effects": "intended,started,completed,failed,unknown,",
-	"states":  "open,waiting,failed,over,", "kinds": "minimal,coding,research,support,extraction",
+	"states":  "open,waiting,failed,over,",
+	"kinds":   "minimal,coding,research,support,extraction",
 }
 
 // helpTexts has the help of each command with its examples, under a heading of the command's words.

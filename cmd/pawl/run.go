@@ -42,14 +42,23 @@ func (c *runCmd) Run(sys *cli.System) error {
 	return c.Keep(sys, c.run(sys))
 }
 
-func (c *runCmd) run(sys *cli.System) error {
+func (c *runCmd) run(sys *cli.System) (err error) {
 	sys.Raw = c.Raw
+	// Ctrl-C ends a run of this process, but a stored run stays open and can be resumed.
 	cause := error(pawl.ErrCancelled)
 	if c.Durable || c.Away() {
 		cause = cli.ErrStopped
 	}
 	ctx, sys, stop := tui.Attend(context.Background(), sys, cause, c.JSON)
 	defer stop()
+
+	// A reader such as head wants no more, and no error. A durable run is open, and says how it is
+	// resumed.
+	defer func() {
+		if sys.Gone() && !c.Durable && !c.Away() {
+			err = cli.Silent(cli.StatusClosed)
+		}
+	}()
 
 	if err := c.words(); err != nil {
 		return err
@@ -83,6 +92,7 @@ func (c *runCmd) run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
+	// The function is read at the end, because telemetry adds to it.
 	defer func() { s.Close() }()
 	c.Hide(s.Secrets)
 
@@ -94,6 +104,7 @@ func (c *runCmd) run(sys *cli.System) error {
 	if c.Durable {
 		return c.durable(ctx, sys, s, out, from, msgs)
 	}
+
 	d := tui.NewDisplay(sys, out, c.JSON)
 	res, truth, err := person.Run(ctx, s, from, msgs, d.Show)
 	if res == nil {
@@ -119,9 +130,19 @@ func (c *runCmd) durable(ctx context.Context, sys *cli.System, s *assemble.Setup
 	if err != nil {
 		return err
 	}
+
+	// The person needs the ID to resume the run, also if this process dies.
 	sys.Notice("run " + runner.ID)
-	return (&tui.DurableRun{Journal: j, Runner: runner, Setup: s, Sys: sys, Out: out, JSON: c.JSON,
-		Save: c.Save}).Do(ctx, msgs)
+	shown := &tui.DurableRun{
+		Journal: j,
+		Runner:  runner,
+		Setup:   s,
+		Sys:     sys,
+		Out:     out,
+		JSON:    c.JSON,
+		Save:    c.Save,
+	}
+	return shown.Do(ctx, msgs)
 }
 
 // words finds out whether the first argument is the file or the task.
@@ -129,9 +150,11 @@ func (c *runCmd) words() error {
 	switch {
 	case assemble.IsAgentFile(c.File):
 	case c.Task != "":
-		return cli.Usage(`pawl run FILE.yaml "what to do"; put quotes around a task of several words`, "%s is no agent's file: its name does not end in .yaml", c.File)
+		return cli.Usage(`pawl run FILE.yaml "what to do"; put quotes around a task of several words`,
+			"%s is no agent's file: its name does not end in .yaml", c.File)
 	default:
-		c.Task, c.File = c.File, ""
+		c.Task = c.File
+		c.File = ""
 	}
 	return nil
 }
@@ -150,6 +173,7 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 		return nil, nil, cli.Usage(hint,
 			"--approve, --deny and --answer need an earlier run with open calls, and none is given")
 	}
+
 	if err := c.planned(from); err != nil {
 		return nil, nil, err
 	}
@@ -162,49 +186,54 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if strings.TrimSpace(task) == "" {
+	if strings.TrimSpace(task.Text()) == "" {
 		return from, msgs, nil
 	}
 	if len(waiting) > 0 {
 		return nil, nil, cli.Usage("first "+strings.TrimPrefix(assemble.Settling(waiting), ", and "),
 			"%s for an answer before a new message: %s", assemble.Waits(len(waiting)), assemble.Keys(waiting))
 	}
-	fresh := *from // a new task has a budget of its own
+
+	// A new task has a budget of its own.
+	fresh := *from
 	fresh.Spent = pawl.Spent{}
-	return &fresh, append(msgs, llm.User(task)), nil
+	return &fresh, append(msgs, task), nil
 }
 
 // taskHint shows how a task is given.
 const taskHint = `pawl run --model … "what to do"`
 
-// task returns the text of the new task: of the command line, of standard input, or of both. Only a
-// transcript can be continued without one.
-func (c *runCmd) task(sys *cli.System) (string, error) {
+// task returns the new task: of the command line, of standard input, or of both. Only a transcript
+// can be continued without one. What is piped to a task of the command line is its material, and
+// not the user's words.
+func (c *runCmd) task(sys *cli.System) (llm.Message, error) {
 	stated := strings.TrimSpace(c.Task) != ""
 	switch {
 	case c.Task == "-", c.Task == "" && c.Messages == "" && !sys.InTerm:
 		b, err := io.ReadAll(sys.In)
 		if err != nil {
-			return "", cli.Usage("", "the task could not be read from standard input: %v", err)
+			return llm.Message{}, cli.Usage("", "the task could not be read from standard input: %v", err)
 		}
 		if strings.TrimSpace(string(b)) == "" {
-			return "", cli.Usage(taskHint, "there is no task: standard input is empty")
+			return llm.Message{}, cli.Usage(taskHint, "there is no task: standard input is empty")
 		}
-		return string(b), nil
+		return llm.User(string(b)), nil
 
 	case stated && piped(sys):
 		b, err := io.ReadAll(sys.In)
 		if err != nil {
-			return "", cli.Usage("", "standard input could not be read: %v", err)
+			return llm.Message{}, cli.Usage("", "standard input could not be read: %v", err)
 		}
+		task := llm.User(c.Task)
 		if text := string(b); strings.TrimSpace(text) != "" {
-			return c.Task + "\n\n" + text, nil
+			task.Parts = append(task.Parts, llm.Text{Text: "\n\n" + text, Label: llm.Attached.Label()})
 		}
+		return task, nil
 
 	case !stated && c.Messages == "":
-		return "", cli.Usage(taskHint, "there is no task")
+		return llm.Message{}, cli.Usage(taskHint, "there is no task")
 	}
-	return c.Task, nil
+	return llm.User(c.Task), nil
 }
 
 // piped reports whether standard input is a pipe or a file: git diff | pawl run "Summarise:".
@@ -289,6 +318,7 @@ func (c *runCmd) onlyHere() error {
 	flags := assemble.Given(&c.AgentFlags)
 	delete(flags, "Agent")
 	if len(flags) > 0 {
+		// The smallest name, so that the same flags have the same error.
 		field, _ := reflect.TypeFor[assemble.AgentFlags]().FieldByName(slices.Min(slices.Collect(maps.Keys(flags))))
 		return cli.Usage("set it in the agent's file, which pawl worker reads",
 			"%s: on Temporal the worker has the agent", assemble.FlagName(field))

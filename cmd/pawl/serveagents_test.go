@@ -106,7 +106,8 @@ func TestServe(t *testing.T) {
 		}
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
-		if err != nil || res.StatusCode != want || want == 200 && !strings.Contains(string(body), `"serverInfo"`) {
+		named := strings.Contains(string(body), `"serverInfo"`) && !strings.Contains(string(body), `"version":"0"`)
+		if err != nil || res.StatusCode != want || want == 200 && !named {
 			t.Errorf("an MCP client with %s: %d %s, %v", held, res.StatusCode, body, err)
 		}
 	}

@@ -22,11 +22,13 @@ type skillsCmd struct {
 func skillName(k store.Skill) string { return k.Name }
 
 var skills = assemble.Stored[store.Skill]{
-	Kind: "skill", Command: "pawl skills list", ID: skillName,
-	Text:   func(k store.Skill) string { return k.Description },
-	All:    assemble.Pages(store.Store.Skills, skillName),
-	Remove: store.Store.DeleteSkill,
-	Head:   "SKILL|VERSION|UPDATED|WHAT IT IS FOR",
+	Kind:    "skill",
+	Command: "pawl skills list",
+	ID:      skillName,
+	Text:    func(k store.Skill) string { return k.Description },
+	All:     assemble.Pages(store.Store.Skills, skillName),
+	Remove:  store.Store.DeleteSkill,
+	Head:    "SKILL|VERSION|UPDATED|WHAT IT IS FOR",
 	Row: func(k store.Skill) []any {
 		return []any{cli.Visible(k.Name), k.Version, k.Updated.Format(time.DateOnly), cli.Line(k.Description, 50)}
 	},
@@ -52,31 +54,41 @@ func (c *skillsShowCmd) Run(sys *cli.System) error {
 	}
 	return c.With(sys, false, func(ctx context.Context, db store.Store) error {
 		k, err := db.Skill(ctx, c.Scope(), c.Name, c.Version)
-		if errors.Is(err, store.ErrNotFound) {
-			if newest, err := db.Skill(ctx, c.Scope(), c.Name, 0); err == nil {
-				return cli.Fail(cli.StatusFailed, fmt.Errorf("skill %s has no version %d; the newest is %d", c.Name,
-					c.Version, newest.Version), "")
-			}
-			return skills.Unknown(ctx, db, c.Scope(), c.Name)
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return c.missing(ctx, db)
+		case err != nil:
 			return err
-		}
-		if c.JSON {
+		case c.JSON:
 			return cli.PrintJSON(sys.Out, k)
 		}
-		fmt.Fprintf(sys.Out, "%s, version %d: %s\n\n%s\n", cli.Visible(k.Name), k.Version, cli.Visible(k.Description),
-			cli.Visible(k.Text))
+
+		fmt.Fprintf(sys.Out, "%s, version %d: %s\n\n%s\n",
+			cli.Visible(k.Name), k.Version, cli.Visible(k.Description), cli.Visible(k.Text))
 		for _, l := range []struct {
 			what string
 			list []string
-		}{{"tags", k.Tags}, {"tools", k.Tools}, {"see also", k.References}} {
+		}{
+			{"tags", k.Tags},
+			{"tools", k.Tools},
+			{"see also", k.References},
+		} {
 			if len(l.list) > 0 {
 				fmt.Fprintf(sys.Out, "\n%s: %s\n", l.what, cli.Visible(strings.Join(l.list, ", ")))
 			}
 		}
 		return nil
 	})
+}
+
+// missing returns the failure for a skill that is not stored, or for one of its versions.
+func (c *skillsShowCmd) missing(ctx context.Context, db store.Store) error {
+	newest, err := db.Skill(ctx, c.Scope(), c.Name, 0)
+	if err != nil {
+		return skills.Unknown(ctx, db, c.Scope(), c.Name)
+	}
+	return cli.Fail(cli.StatusFailed,
+		fmt.Errorf("skill %s has no version %d; the newest is %d", c.Name, c.Version, newest.Version), "")
 }
 
 type skillsDeleteCmd struct {

@@ -35,9 +35,26 @@ func pty(t *testing.T) (keeper, terminal *os.File) {
 	return keeper, terminal
 }
 
+// startWork returns the CPU time of the start of the program.
+func startWork(t *testing.T, name string) time.Duration {
+	t.Helper()
+	cmd := exec.Command(name, "version")
+	cmd.Env = []string{"HOME=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return work(cmd)
+}
+
+// work returns the CPU time of a program that has ended.
+func work(cmd *exec.Cmd) time.Duration {
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
+
 // The first output appears within 50 ms on an idle machine. The test measures CPU time and not
 // elapsed time, which depends on the load of the machine. On a busy machine the same work costs up
-// to twice as much.
+// to twice as much. On a slower one the start of the program itself is the measure: the command
+// that prints the version does nothing else.
 func TestFirstOutput(t *testing.T) {
 	limit := 100 * time.Millisecond
 	if raced() {
@@ -49,8 +66,9 @@ func TestFirstOutput(t *testing.T) {
 	}
 	for _, args := range [][]string{{"chat", "--model", "openai:sim", "--tools", "file,data,http"},
 		{"run", "--model", "openai:sim", "--tools", "file", "task"}} {
-		best, clock := time.Hour, time.Hour
+		best, clock, start := time.Hour, time.Hour, time.Hour
 		for range 5 {
+			start = min(start, startWork(t, name))
 			keeper, terminal := pty(t)
 			cmd := exec.Command(name, args...)
 			home := t.TempDir()
@@ -68,11 +86,12 @@ func TestFirstOutput(t *testing.T) {
 			clock = min(clock, time.Since(begun))
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
-			best = min(best, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+			best = min(best, work(cmd))
 		}
-		t.Logf("pawl %s: first output after %v of work, %v by the clock", args[0], best, clock)
-		if best > limit {
-			t.Errorf("pawl %s: the first output took %v of work, want at most %v", args[0], best, limit)
+		t.Logf("pawl %s: first output after %v of work, %v by the clock; its start takes %v", args[0], best, clock, start)
+		if best > max(limit, 2*start) {
+			t.Errorf("pawl %s: the first output took %v of work, want at most %v, or twice the %v of a start",
+				args[0], best, limit, start)
 		}
 	}
 }

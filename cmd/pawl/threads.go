@@ -20,8 +20,10 @@ type threadsCmd struct {
 }
 
 var threads = assemble.Stored[store.Thread]{
-	Kind: "conversation", Command: "pawl threads list", ID: assemble.ThreadID,
-	Text: func(t store.Thread) string { return t.Title },
+	Kind:    "conversation",
+	Command: "pawl threads list",
+	ID:      assemble.ThreadID,
+	Text:    func(t store.Thread) string { return t.Title },
 	All: func(ctx context.Context, db store.Store, s store.Scope) ([]store.Thread, error) {
 		return assemble.Threads(ctx, db, s)
 	},

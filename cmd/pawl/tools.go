@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/agentfile"
-	"github.com/pawl-go/pawl/internal/callermcp"
 	"github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
@@ -54,7 +54,8 @@ func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o 
 		return nil, nil, nil, err
 	}
 
-	// Nothing has to be set up to list tools: what is missing shows at a call.
+	// Nothing has to be set up to list tools: what is missing shows at a call. Only the servers
+	// know their tools, so they are connected.
 	options, err := assemble.BuildOptions(sys)
 	if err != nil {
 		return nil, nil, nil, err
@@ -72,7 +73,7 @@ func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o 
 	all := []shownTool{} // a list in JSON, too
 	registry := new(pawl.Registry)
 	for _, s := range sets {
-		tools, err := s.Tools.Tools(callermcp.OutsideRuns(ctx))
+		tools, err := s.Tools.Tools(caller.OutsideRuns(ctx))
 		if err == nil {
 			err = registry.Add(tools...)
 		}
@@ -116,20 +117,21 @@ type toolsShowCmd struct {
 
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *cli.System) error {
-	all, _, closeSets, err := builtinTools(context.Background(), sys, assemble.ToolFlags{CodeFlags: c.CodeFlags,
-		PlanFlags: c.PlanFlags}, c.OutsideFlags, c.ServerFlags)
+	flags := assemble.ToolFlags{CodeFlags: c.CodeFlags, PlanFlags: c.PlanFlags}
+	all, _, closeSets, err := builtinTools(context.Background(), sys, flags, c.OutsideFlags, c.ServerFlags)
 	if err != nil {
 		return err
 	}
 	defer closeSets()
+
 	var names []string
 	for _, t := range all {
 		names = append(names, t.Name)
 		if t.Name != c.Name {
 			continue
 		}
-		fmt.Fprintf(sys.Out, "%s (set %s, effect %s)\n\n%s\n\ninput:\n%s\n", t.Name, t.Set, t.Effect, t.Description,
-			cli.Pretty(t.Input))
+		fmt.Fprintf(sys.Out, "%s (set %s, effect %s)\n\n%s\n\ninput:\n%s\n",
+			t.Name, t.Set, t.Effect, t.Description, cli.Pretty(t.Input))
 		if t.Output != nil {
 			fmt.Fprintf(sys.Out, "\noutput:\n%s\n", cli.Pretty(t.Output))
 		}
@@ -161,6 +163,7 @@ func (c *toolsCallCmd) Run(sys *cli.System) error {
 			return cli.Usage("", "the arguments could not be read from standard input: %v", err)
 		}
 	}
+
 	_, registry, closeSets, err := builtinTools(ctx, sys, c.ToolFlags, c.OutsideFlags, c.ServerFlags)
 	if err != nil {
 		return err
@@ -202,6 +205,7 @@ func (c *toolsCallCmd) failure(ctx context.Context, x pawl.Execution) error {
 	switch {
 	case x.Outcome == pawl.OutcomeOK:
 		return nil
+	// A tool may be cancelled for other reasons. Only the person's interruption has its own status.
 	case x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil:
 		return cli.Fail(cli.StatusInterrupted, result, "")
 	case c.JSON: // the printed execution says why
@@ -210,7 +214,7 @@ func (c *toolsCallCmd) failure(ctx context.Context, x pawl.Execution) error {
 
 	hint := ""
 	switch {
-	case strings.Contains(result.Error(), sandbox.ErrUnenforced.Error()):
+	case errors.Is(x.Err(), sandbox.ErrUnenforced):
 		hint = "pawl doctor lists the levels that can be enforced; --sandbox LEVEL selects one, " +
 			"--sandbox-host names the hosts that a program may reach, " +
 			"and --allow-commands runs command tools without a sandbox"
@@ -250,6 +254,7 @@ func (c *toolsCallCmd) repair(ctx context.Context, sys *cli.System, registry *pa
 		return x, true, cli.PrintJSON(sys.Out, x)
 	}
 
+	// The standard output has the result, or with --dry-run the arguments, and nothing else.
 	for i, r := range x.Repairs {
 		fmt.Fprintf(sys.Err, "repair %d: %s\n", i+1, cli.Visible(r))
 	}

@@ -25,7 +25,8 @@ func (c *undoCmd) Run(sys *cli.System) error {
 	assemble.Apply(c, a)
 	change, err := a.Undo(context.Background(), sys.Env, c.Force)
 	if err != nil {
-		return cli.Fail(cli.StatusFailed, err, "checkpoints: true keeps changes, and pawl undo --force restores a file that differs")
+		return cli.Fail(cli.StatusFailed, err,
+			"checkpoints: true keeps changes, and pawl undo --force restores a file that differs")
 	}
 	_, err = fmt.Fprintf(sys.Out, "%s is as before the last call\n", cli.Visible(change.Path))
 	return err

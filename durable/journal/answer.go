@@ -56,6 +56,7 @@ func CheckAnswer(q *pawl.PendingCall, before *llm.Decision, d llm.Decision) (rep
 	case q.Digest != d.Digest:
 		return bad(AnswerOther, "the answer is to another question: tool, arguments, attempt or question differ; "+
 			"read the pending question, and answer it with its digest")
+	// A client that got no reply sends its answer again.
 	case before != nil && sameDecision(*before, d):
 		return true, nil
 	case before != nil:

@@ -17,10 +17,10 @@ type Difference struct {
 	Key llm.Key `json:"key"`
 	// What is messages, values, reply, call, steered, pending or end.
 	What string `json:"what"`
-	// A is the value of the first run. Nil means none.
-	A json.RawMessage `json:"a,omitzero"`
-	// B is the value of the second run. Nil means none.
-	B json.RawMessage `json:"b,omitzero"`
+	// First is the value of the first run. Nil means none.
+	First json.RawMessage `json:"a,omitzero"`
+	// Second is the value of the second run. Nil means none.
+	Second json.RawMessage `json:"b,omitzero"`
 }
 
 // Diff returns the differences between a and b in the order of their keys, with the reply before
@@ -39,8 +39,8 @@ func Diff(a, b *Export, hide *redact.Redactor) ([]Difference, error) {
 	for i := range ds {
 		d := &ds[i]
 		at := place{d.Key, d.What}
-		d.A = shownA[at]
-		d.B = shownB[at]
+		d.First = shownA[at]
+		d.Second = shownB[at]
 	}
 	return ds, errors.Join(errA, errB)
 }
@@ -56,7 +56,7 @@ func byPlace(x *Export) (map[place]json.RawMessage, error) {
 	all, err := diff(x, &Export{})
 	out := make(map[place]json.RawMessage, len(all))
 	for _, d := range all {
-		out[place{d.Key, d.What}] = d.A
+		out[place{d.Key, d.What}] = d.First
 	}
 	return out, err
 }

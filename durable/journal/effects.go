@@ -3,6 +3,7 @@ package journal
 // effects.go: the ledger of a run.
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/llm/derivation"
 )
 
 // EffectState is the known progress of a call with an effect.
@@ -26,7 +28,8 @@ const (
 	EffectUnknown EffectState = "unknown"
 )
 
-// LedgerEntry is a call of a tool with an effect, and its known state.
+// LedgerEntry is a call of a tool with an effect, and its known state. A call that only reads has
+// an entry from its end on, because it may be repeated, and its start is not stored.
 type LedgerEntry struct {
 	Key  llm.Key `json:"key"`  // of the call
 	Tool string  `json:"tool"` // the name of the tool
@@ -34,15 +37,18 @@ type LedgerEntry struct {
 	Effect pawl.Effect `json:"effect"`
 	State  EffectState `json:"state"` // how far the call is known to be
 
-	IdempotencyKey string       `json:"idempotency_key,omitzero"` // "" means not started
-	Call           llm.ToolCall `json:"call"`                     // with the arguments of its start
-	Attempts       int          `json:"attempts"`                 // how often it has started
-	Began          time.Time    `json:"began,omitzero"`           // the start of the last attempt
-	Ended          time.Time    `json:"ended,omitzero"`           // the zero Time means not ended
-	Outcome        pawl.Outcome `json:"outcome,omitzero"`         // "" means no outcome
-	Error          string       `json:"error,omitzero"`           // Execution.Error
+	// IdempotencyKey is "" if the call has not started, or only reads.
+	IdempotencyKey string       `json:"idempotency_key,omitzero"`
+	Call           llm.ToolCall `json:"call"`             // with the arguments of its start
+	Attempts       int          `json:"attempts"`         // how often it has started
+	Began          time.Time    `json:"began,omitzero"`   // the start of the last attempt
+	Ended          time.Time    `json:"ended,omitzero"`   // the zero Time means not ended
+	Outcome        pawl.Outcome `json:"outcome,omitzero"` // "" means no outcome
+	Error          string       `json:"error,omitzero"`   // Execution.Error
 	// Execution.Certainty. Empty means that the tool returned, or that the call only reads.
 	Certainty delivery.Certainty `json:"certainty,omitzero"`
+	// Execution.Derivations: why its values needed no question. Nil means that no policy says so.
+	Derivations []derivation.Value `json:"derivations,omitzero"`
 
 	// Question is the pending question whose answer (Engine.Decide) lets the run continue. Nil
 	// means none. For an unknown effect without an Outcome, the question is asked when the run
@@ -60,11 +66,12 @@ func effects(h *record.History, alive bool) []LedgerEntry {
 		out = append(out, started(h, key, alive))
 	}
 	for key, done := range h.Outcomes {
-		if x := done.Execution; len(h.Attempts[key]) == 0 && x.Attempts > 0 && x.Certainty != "" {
-			out = append(out, unsent(key, done))
+		if len(h.Attempts[key]) == 0 && startedWithoutIntent(done) {
+			out = append(out, withoutIntent(key, done))
 		}
 	}
 	for key := range h.Questions {
+		// What the caller executes is not an effect of the run.
 		q := h.OpenQuestion(key)
 		if q == nil || len(h.Attempts[key]) > 0 || q.Waiting.Passive {
 			continue
@@ -98,6 +105,7 @@ func started(h *record.History, key llm.Key, alive bool) LedgerEntry {
 		f.Error = x.Error
 		f.Ended = x.Ended
 		f.Certainty = certaintyOf(&x, last.Effect)
+		f.Derivations = x.Derivations
 		f.State = stateOf(x.Outcome, f.Certainty)
 	case alive:
 		f.State = EffectStarted
@@ -106,14 +114,20 @@ func started(h *record.History, key llm.Key, alive bool) LedgerEntry {
 	return f
 }
 
-// unsent returns the entry of a call whose tool was started and sent nothing: it has no intent
-// (pawl.Tool.StatesSending).
-func unsent(key llm.Key, done *record.Outcome) LedgerEntry {
+// startedWithoutIntent reports whether a call that has no intent was started: it only reads, or it
+// sent nothing (pawl.Tool.StatesSending).
+func startedWithoutIntent(done *record.Outcome) bool {
+	x := &done.Execution
+	return x.Attempts > 0 && (done.Effect != pawl.EffectUnstated || x.Certainty != "")
+}
+
+// withoutIntent returns the entry of a call that was started without an intent.
+func withoutIntent(key llm.Key, done *record.Outcome) LedgerEntry {
 	x := done.Execution
 	return LedgerEntry{
 		Key:       key,
 		Tool:      x.Call.Name,
-		Effect:    pawl.EffectWrite,
+		Effect:    cmp.Or(done.Effect, pawl.EffectWrite),
 		State:     stateOf(x.Outcome, x.Certainty),
 		Call:      x.Call,
 		Attempts:  x.Attempts,
@@ -122,6 +136,8 @@ func unsent(key llm.Key, done *record.Outcome) LedgerEntry {
 		Outcome:   x.Outcome,
 		Error:     x.Error,
 		Certainty: x.Certainty,
+
+		Derivations: x.Derivations,
 	}
 }
 

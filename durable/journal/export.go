@@ -73,6 +73,7 @@ type ExportedEnd struct {
 	// Answer is Result.Answer. Nil means that the run did not answer, or that an earlier version of
 	// the program stored its end.
 	Answer *pawl.Answer `json:"answer,omitzero"`
+	Unfit  []string     `json:"unfit,omitzero"` // Result.Unfit; nil means none
 }
 
 // Origin is the source of a fork.
@@ -124,6 +125,8 @@ func export(h *record.History) (*Export, error) {
 		w := q.Waiting
 		x.Pending = append(x.Pending, ExportedAsk{w.Key, w.Call, w.Outcome, w.Why, w.Passive})
 	}
+
+	// Maps have no order, and exports are compared.
 	x.Sort()
 
 	if e := h.End; e != nil {
@@ -136,6 +139,7 @@ func export(h *record.History) (*Export, error) {
 			Values: e.Values,
 			Output: e.Output,
 			Answer: e.Answer,
+			Unfit:  e.Unfit,
 		}
 	}
 	return x, nil

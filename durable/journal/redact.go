@@ -85,18 +85,23 @@ func (e *ExportedEnd) redacted(r *redact.Redactor) *ExportedEnd {
 		Answer: e.Answer,
 		Spent:  e.Spent,
 		Cause:  e.Cause,
+		Unfit:  e.Unfit,
 	})
 	end.Values = res.Values
 	end.Output = res.Output
 	end.Answer = res.Answer
 	end.Spent = res.Spent
 	end.Cause = res.Cause
+	end.Unfit = res.Unfit
 	end.Error = r.String(e.Error)
 	return &end
 }
 
 // Redacted returns f without the secrets of r. A nil r hides nothing.
 func (f LedgerEntry) Redacted(r *redact.Redactor) LedgerEntry {
+	if len(f.Derivations) > 0 {
+		f.Derivations = redactedExecution(r, pawl.Execution{Call: f.Call, Derivations: f.Derivations}).Derivations
+	}
 	f.Call = r.Call(f.Call)
 	f.Error = r.String(f.Error)
 	if f.Question != nil {

@@ -59,6 +59,7 @@ func timeline(h *record.History) *Timeline {
 	for _, r := range h.Records {
 		c.written[r.Key] = r
 		if r.Fence > fence {
+			// Elapsed is the time since the process took the run.
 			fence = r.Fence
 			tl.Taken = append(tl.Taken, r.At.Add(-r.Elapsed))
 		}

@@ -10,6 +10,7 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -76,7 +77,13 @@ func (a *activities) describe(ctx context.Context, root string) (map[string]agen
 	if err != nil {
 		return nil, err
 	}
-	return a.worker.tree(n.root).describe(ctx)
+	defs, err := a.worker.tree(n.root).describe(ctx)
+	_, hasCaller := caller.From(ctx)
+	if errors.Is(err, caller.ErrNone) && !hasCaller {
+		// No other worker knows a caller, so another attempt has none either.
+		return nil, sdk.NewNonRetryableApplicationError(err.Error(), "pawl.no_caller", err)
+	}
+	return defs, err
 }
 
 // model sends a request to a model, or fetches the reply that its provider computes for a worker
@@ -212,6 +219,8 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	}
 	room, leave := a.worker.slotsOf(run.ID)
 	defer leave()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	back := &callback{
 		client:   a.worker.engine.Client,
 		workflow: run.ID,
@@ -219,6 +228,7 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 		outer:    in.Task.Key,
 		begin:    alive.begin,
 		slots:    room,
+		end:      end,
 	}
 
 	engine := back.engine(in.Run)
@@ -239,7 +249,10 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 // unfinished returns why x is not the outcome of the call t, but the state in which this worker
 // leaves it. nil means that it is the outcome.
 func unfinished(ctx context.Context, back *callback, t pawl.Task, x *pawl.Execution) error {
+	lost := back.lost.Load()
 	switch {
+	case lost != nil:
+		return fmt.Errorf("the outcome of a call that it made did not arrive: %w", *lost)
 	case back.refused != nil:
 		return sdk.NewApplicationError("it could not be recorded that the call begins: "+back.refused.Error(), again)
 	case !stopping(ctx):

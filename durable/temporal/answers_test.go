@@ -2,14 +2,18 @@ package temporal
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/answertest"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
 )
 
 // Answers on a cluster have the outcomes of the table. A worker begins a call as soon as the run
@@ -57,4 +61,40 @@ func TestAnswerTable(t *testing.T) {
 		}
 		return all
 	})
+}
+
+// The error of a run on a cluster whose answer does not fit is a *pawl.OutputError with the faults,
+// as in one process.
+func TestUnfitAnswerOnCluster(t *testing.T) {
+	t.Parallel()
+	addr := cluster(t)
+	queue := "unfit-" + t.TempDir()
+	eng, err := dial(addr, queue, new(memory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := inProcess(t, eng, nil, nil)
+	a := &pawl.Agent{
+		Name:   "counter",
+		Model:  script.New(script.Loop(script.Say(`{"n":"many"}`))),
+		Output: pawl.SchemaFor[struct{ N int }](),
+		Limits: pawl.Limits{Corrections: -1},
+	}
+	if err := w.Add(t.Context(), "counter", a); err != nil {
+		t.Fatal(err)
+	}
+
+	_, local := pawl.Run(t.Context(), a, llm.User("go"))
+	var want, got *pawl.OutputError
+	if !errors.As(local, &want) {
+		t.Fatalf("in one process: %v", local)
+	}
+	res, err := pawl.Run(t.Context(), eng.Runner(queue, "counter"), llm.User("go"))
+	if !errors.As(err, &got) || got.Text != want.Text || !slices.Equal(got.Faults, want.Faults) ||
+		err.Error() != local.Error() {
+		t.Errorf("%v, %+v; want %+v", err, got, want)
+	}
+	if res == nil || !errors.As(res.Err(), &got) {
+		t.Errorf("the Result has the error %v", res.Err())
+	}
 }

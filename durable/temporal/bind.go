@@ -65,6 +65,7 @@ func (f *flow) bind(a *pawl.Agent, run llm.Key) *pawl.Agent {
 	b := &pawl.Agent{
 		Name:         d.Name,
 		Instructions: d.Instructions,
+		Label:        d.Label,
 		Choice:       d.Choice,
 		Output:       d.Output,
 		Limits:       d.Limits,
@@ -212,6 +213,7 @@ func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	switch {
 	case m.err != nil:
 		return nil, m.err
+	// Before a request no call is open, so that a new history begins with the conversation alone.
 	case m.root && f.full():
 		return nil, errContinue
 	}
@@ -239,6 +241,9 @@ func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	m.tools = out.ToolsRef
 	if out.Failed != nil || out.Error != "" {
 		return &llm.Response{Usage: out.Usage, Requests: out.Requests}, out.failure()
+	}
+	if out.Response == nil { // of a worker with another version of the program
+		return nil, errors.New("the activity of the request returned no reply")
 	}
 	f.record.Replies = append(f.record.Replies, journal.ExportedReply{Key: req.Key, Response: *out.Response})
 	return out.Response, nil

@@ -33,6 +33,8 @@ type Dir string
 // Put writes the file atomically.
 func (d Dir) Put(_ context.Context, digest string, b []byte) error {
 	path := d.path(digest)
+
+	// The name is the digest of the content.
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}

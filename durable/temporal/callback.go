@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -27,9 +28,11 @@ type callback struct {
 	workflow string
 	run      string
 	outer    llm.Key
-	begin    func() error  // reports to the server that a side effect may happen now
-	refused  error         // the result of begin
-	slots    chan struct{} // of the run: see Worker.slotsOf
+	begin    func() error            // reports to the server that a side effect may happen now
+	refused  error                   // the result of begin
+	end      context.CancelCauseFunc // ends the composing call
+	lost     atomic.Pointer[error]   // why the outcome of a call did not arrive; nil means it did
+	slots    chan struct{}           // of the run: see Worker.slotsOf
 }
 
 var _ pawl.Executor = (*callback)(nil)
@@ -87,6 +90,12 @@ func (c *callback) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return t.Do(ctx, func(pawl.Event) {}) // it reports the end of the context
+	case err != nil && !wasAnswered(err):
+		// It may have been executed. The next activity of the composing call finds its outcome, and
+		// this one must not continue without it.
+		c.lost.Store(&err)
+		c.end(err)
+		return t.Do(ctx, func(pawl.Event) {})
 	case err != nil:
 		x = pawl.Execution{
 			Key:     t.Key,
@@ -102,6 +111,16 @@ func (c *callback) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	return x
 }
 
+// errNoClient is the error of a worker in the test environment of the SDK.
+var errNoClient = errors.New("the worker has no client to call back with")
+
+// wasAnswered reports whether a call that ended with err was not executed: the workflow rejected
+// it, or it was not sent.
+func wasAnswered(err error) bool {
+	var rejected *sdk.ApplicationError
+	return errors.Is(err, errNoClient) || errors.As(err, &rejected)
+}
+
 // guarded calls f and returns its panic as an error.
 func guarded(f func()) (err error) {
 	defer func() {
@@ -115,8 +134,10 @@ func guarded(f func()) (err error) {
 
 func (c *callback) send(ctx context.Context, t pawl.Task) (x pawl.Execution, err error) {
 	if c.client == nil {
-		return x, errors.New("the worker has no client to call back with")
+		return x, errNoClient
 	}
+
+	// With the same ID in each attempt of the activity, the workflow executes the call once.
 	update := client.UpdateWorkflowOptions{
 		WorkflowID:   c.workflow,
 		RunID:        c.run,
@@ -131,8 +152,7 @@ func (c *callback) send(ctx context.Context, t pawl.Task) (x pawl.Execution, err
 			err = h.Get(ctx, &x)
 		}
 
-		var full *sdk.ApplicationError
-		if !errors.As(err, &full) || full.Type() != callsFull {
+		if !isType(err, callsFull) {
 			return x, err
 		}
 		select { // another tool has the room

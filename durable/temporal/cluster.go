@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/workflow"
 )
 
 // Cluster is the address of a cluster and its credentials: the usual part of client.Options. The
@@ -27,6 +28,10 @@ type Cluster struct {
 	TLS       *tls.Config  // with certificates for mutual TLS; nil means none, unless APIKey is set
 	APIKey    string       // for Temporal Cloud; empty means none
 	Log       *slog.Logger // the log of the SDK; nil means no log
+
+	// Credential returns the credentials of callers in workers. nil means that tools which act in
+	// the name of a caller have none, so that their calls are refused.
+	Credential Credential
 }
 
 // Dial connects to the cluster. Close Engine.Client after use. It returns an error if the cluster
@@ -41,6 +46,8 @@ func (c Cluster) Dial(ctx context.Context, blobs Blobs) (*Engine, error) {
 		Namespace:     cmp.Or(c.Namespace, client.DefaultNamespace),
 		DataConverter: Converter(blobs),
 		Logger:        sdklog.NewStructuredLogger(log),
+
+		ContextPropagators: []workflow.ContextPropagator{Callers(c.Credential)},
 	}
 	o.ConnectionOptions.TLS = c.TLS
 	if c.APIKey != "" {

@@ -28,7 +28,7 @@ func TestToolDefHasEveryField(t *testing.T) {
 	full := pawl.Tool{Name: "n", Description: "d", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`),
 		Deferred: true, Passive: true, Effect: pawl.EffectCompose,
 		Inline: true, Timeout: time.Second, NoRepair: true, MaxResult: 1, Pin: true, Address: "a", Server: "s",
-		Concurrent: true, StatesSending: true,
+		Concurrent: true, StatesSending: true, Label: &llm.Label{By: llm.Trusted},
 		Repair:    func(args json.RawMessage) (json.RawMessage, error) { return args, nil },
 		Serial:    func(json.RawMessage) string { return "" },
 		Run:       func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, nil },

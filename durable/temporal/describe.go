@@ -15,6 +15,7 @@ import (
 type agentDef struct {
 	Name         string          `json:"name"`
 	Instructions string          `json:"instructions,omitzero"`
+	Label        *llm.Label      `json:"label,omitzero"`
 	Choice       llm.ToolChoice  `json:"choice"`
 	Output       json.RawMessage `json:"output,omitzero"`
 	Limits       pawl.Limits     `json:"limits"`
@@ -41,6 +42,7 @@ type toolDef struct {
 	Inline      bool            `json:"inline,omitzero"`
 	Address     string          `json:"address,omitzero"`
 	Server      string          `json:"server,omitzero"`
+	Label       *llm.Label      `json:"label,omitzero"`
 }
 
 // node is an agent that a worker can run: an added agent, or a tool of one.
@@ -134,6 +136,7 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 		d := agentDef{
 			Name:         a.Name,
 			Instructions: a.Instructions,
+			Label:        a.Label,
 			Choice:       a.Choice,
 			Output:       a.Output,
 			Limits:       a.Limits,
@@ -168,6 +171,7 @@ func define(t *pawl.Tool) toolDef {
 		Inline:      t.Inline && t.Effect == pawl.EffectCompose,
 		Address:     t.Address,
 		Server:      t.Server,
+		Label:       t.Label,
 	}
 }
 
@@ -211,6 +215,7 @@ func (d *toolDef) tool() *pawl.Tool {
 		Serial:      serial,
 		Address:     d.Address,
 		Server:      d.Server,
+		Label:       d.Label,
 	}
 }
 

@@ -85,13 +85,13 @@ func (x *executor) one(ctx context.Context, t pawl.Task, at *turn) pawl.Executio
 		return e
 	}
 
-	lost := 0
+	failed := new(failures)
 	for {
 		redo := false
 		t.HeldBy = at.heldBy()
 		// activity describes the failures of transport itself: there is no error.
 		e, _ := t.RunRemote(func(t pawl.Task) (e pawl.Execution, err error) {
-			e, redo = x.activity(ctx, def, t, &lost)
+			e, redo = x.activity(ctx, def, t, failed)
 			return e, nil
 		})
 
@@ -99,14 +99,30 @@ func (x *executor) one(ctx context.Context, t pawl.Task, at *turn) pawl.Executio
 		switch {
 		case ctx.Err() == nil && e.Outcome == pawl.OutcomePending && !asks:
 			at.wait() // it is held
-		case ctx.Err() != nil || !asks:
+		// With a question, too, an execution with a fault ends the run: see pawl.ExecutorError.
+		case ctx.Err() != nil || !asks || e.Ends != "":
+			e = atEnd(ctx, t, e)
 			x.flow.addCall(ctx, &t, &e)
 			return e
 		case redo:
 		case !x.settle(ctx, &t, e.Pending[0], at):
 			return e
+		case e.Pending[0].Digest != "":
+			*failed = failures{} // the answer has its own tries
 		}
 	}
+}
+
+// atEnd returns the execution of t when no activity follows e: a question that an activity would
+// have asked is asked here, and a call that did not begin says so.
+func atEnd(ctx context.Context, t pawl.Task, e pawl.Execution) pawl.Execution {
+	switch {
+	case len(e.Pending) == 0 || e.Pending[0].Digest != "":
+		return e
+	case e.Outcome == pawl.OutcomeUnknown:
+		return asked(ctx, t, e)
+	}
+	return t.Do(ctx, nil) // the run has ended: it reports so
 }
 
 // settle makes t the call after its question w: with the answer, or to be settled by an activity.
@@ -133,9 +149,17 @@ func (x *executor) settle(ctx context.Context, t *pawl.Task, w pawl.PendingCall,
 	return true
 }
 
-// activity executes the call once. redo reports that it did not start. lost counts the losses of
-// its worker.
-func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost *int) (e pawl.Execution, redo bool) {
+// failures counts the activities of a call that had no outcome, since its last answer. More than
+// a few are no accident, so that the call then fails or becomes a question.
+type failures struct {
+	unbegun   int // before the call began
+	unsettled int // while it was settled what an earlier attempt did
+}
+
+// activity executes the call once. redo reports that it did not start.
+func (x *executor) activity(
+	ctx context.Context, def *toolDef, t pawl.Task, failed *failures,
+) (e pawl.Execution, redo bool) {
 	f := x.flow
 	leave := x.enter(ctx, def, t)
 	if leave == nil {
@@ -148,23 +172,97 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 	f.busy--
 	leave()
 
-	var app *sdk.ApplicationError
-	switch {
-	case err == nil:
-		return e, false
-	case errors.As(err, &app) && app.Type() == again:
+	if err == nil {
+		return f.checked(ctx, t, e), false
+	}
+	if f.in.State < 5 && isType(err, again) {
 		return notYet(t), true
-	case f.in.State > 1 && def.Effect.Assumed() == pawl.EffectWrite && untouched(err):
-		*lost++
-		if *lost < tries {
+	}
+	if f.unbegun(def, err) {
+		failed.unbegun++
+		if failed.unbegun < tries {
 			return notYet(t), true
 		}
-		// No side effect happened.
-		e = gone(ctx, &toolDef{Effect: pawl.EffectRead}, t, err)
-		e.Certainty = delivery.NotSent
-		return e, false
+		return f.neverBegan(ctx, def, t, err), false
 	}
-	return gone(ctx, def, t, err), false
+
+	// No worker can execute it, and so none can find out what an earlier attempt did.
+	if f.in.State > 4 && isUnknown(t) && isType(err, notStarted) {
+		return f.neverBegan(ctx, def, t, err), false
+	}
+
+	e = gone(ctx, def, t, err)
+	if e.Outcome == pawl.OutcomeUnknown && isUnknown(t) {
+		failed.unsettled++
+		if failed.unsettled == tries && f.in.State > 4 {
+			e = asked(ctx, t, e)
+		}
+	}
+	return e, false
+}
+
+// checked returns e, which an activity returned for t, checked as a run checks what an Executor
+// returns. The workers of a run may have other versions of the program, so that what they return is
+// not known to be an execution of t. Up to version 4 of the state, it was used as it was.
+func (f *flow) checked(ctx context.Context, t pawl.Task, e pawl.Execution) pawl.Execution {
+	if f.in.State < 5 {
+		return e
+	}
+	return t.DoBy(ctx, returned(e), nil)
+}
+
+// returned is an Executor that has executed its call.
+type returned pawl.Execution
+
+// Do returns the execution.
+func (r returned) Do(context.Context, pawl.Task, func(pawl.Event)) (pawl.Execution, error) {
+	return pawl.Execution(r), nil
+}
+
+// unbegun reports whether the call did not begin in the activity that failed with err.
+func (f *flow) unbegun(def *toolDef, err error) bool {
+	if isType(err, again) {
+		return true
+	}
+	return f.in.State > 1 && def.Effect.Assumed() == pawl.EffectWrite && untouched(err)
+}
+
+// isType reports whether err is an error of an activity or of the workflow, of the type name.
+func isType(err error, name string) bool {
+	var app *sdk.ApplicationError
+	return errors.As(err, &app) && app.Type() == name
+}
+
+// neverBegan returns the outcome of a call that no activity began. If an earlier attempt may have
+// had an effect, this is the question.
+func (f *flow) neverBegan(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execution {
+	if f.in.State > 4 && isUnknown(t) {
+		why := worded(err).Error()
+		return asked(ctx, t, unknown(t, t.Attempt, why))
+	}
+
+	e := gone(ctx, &toolDef{Effect: pawl.EffectRead}, t, err)
+	if !def.onlyReads() {
+		e.Certainty = delivery.NotSent
+	}
+	return e
+}
+
+// isUnknown reports whether an earlier attempt of the call may have had an effect.
+func isUnknown(t pawl.Task) bool {
+	return t.Pending != nil && t.Pending.Outcome == pawl.OutcomeUnknown
+}
+
+// asked returns e, whose outcome is unknown and which no activity can settle, with the question
+// that a run asks then.
+func asked(ctx context.Context, t pawl.Task, e pawl.Execution) pawl.Execution {
+	why := e.Pending[0].Why
+	e.Pending = nil
+	e = t.DoBy(ctx, returned(e), nil)
+	if len(e.Pending) > 0 {
+		e.Pending[0].Why = why
+	}
+	return e
 }
 
 // enter takes a slot of the run for the call. A composing call needs none, because it acts through
@@ -200,38 +298,45 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 		return e
 	}
 
-	var app *sdk.ApplicationError
-	known := errors.As(err, &app)
 	switch {
 	case sdk.IsCanceledError(err) && ctx.Err() != nil:
 		// It did not start: it reports the cancellation of the run.
 		return t.Do(ctx, func(pawl.Event) {})
-	case known && app.Type() == notStarted:
-		if def.Effect != pawl.EffectRead && def.Effect != pawl.EffectPure {
+	case isType(err, notStarted):
+		if !def.onlyReads() {
 			e.Certainty = delivery.NotSent
 		}
 		return fail("The call cannot be executed here.")
 	case def.Effect.Assumed() == pawl.EffectWrite:
-		e.Attempts++
-		e.Outcome = pawl.OutcomeUnknown
-		e.Certainty = delivery.Unknown
-		// The Digest is empty: the question has not been asked.
-		e.Pending = []pawl.PendingCall{{
-			Key:     t.Key,
-			Call:    t.Call,
-			Outcome: pawl.OutcomeUnknown,
-			Attempt: e.Attempts,
-			Why:     worded(err).Error(),
-		}}
-		return e
+		return unknown(t, t.Attempt+1, worded(err).Error())
 	}
 	e.Attempts++
 	text := "The tool could not be executed: the machine that ran it was lost each time it was tried."
-	if def.Effect != pawl.EffectRead && def.Effect != pawl.EffectPure {
+	if !def.onlyReads() {
 		e.Certainty = delivery.Unknown
 		text += " What the call does may have happened."
 	}
 	return fail(text)
+}
+
+// onlyReads reports whether calls of the tool may be repeated without an effect.
+func (d *toolDef) onlyReads() bool {
+	return d.Effect == pawl.EffectRead || d.Effect == pawl.EffectPure
+}
+
+// unknown returns the execution of a call that may have taken effect. Its question has no Digest:
+// it has not been asked.
+func unknown(t pawl.Task, attempts int, why string) pawl.Execution {
+	w := pawl.PendingCall{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: attempts, Why: why}
+	return pawl.Execution{
+		Key:       t.Key,
+		Index:     t.Index,
+		Call:      t.Call,
+		Attempts:  attempts,
+		Outcome:   pawl.OutcomeUnknown,
+		Certainty: delivery.Unknown,
+		Pending:   []pawl.PendingCall{w},
+	}
 }
 
 // notYet returns the state of a call that another activity must execute, as if this one had not
@@ -252,8 +357,12 @@ func untouched(err error) bool {
 	return errors.As(err, &late) && !late.HasLastHeartbeatDetails()
 }
 
+// composingTries is the number of tries for the activity of a composing call. Each deployment of
+// its worker may cost one, while the call waits for days. Failures alone reach it after 16 hours.
+const composingTries = 1000
+
 // options returns the options for the activity of a call. A Write is tried once. Other calls may be
-// repeated when their worker is lost, a composing call without limit.
+// repeated when their worker is lost, a composing call many times.
 func (f *flow) options(def *toolDef, t pawl.Task) workflow.ActivityOptions {
 	o := workflow.ActivityOptions{
 		HeartbeatTimeout:    f.worker.engine.heartbeat(),
@@ -267,7 +376,7 @@ func (f *flow) options(def *toolDef, t pawl.Task) workflow.ActivityOptions {
 	case pawl.EffectWrite:
 		o.RetryPolicy = retries(1)
 	case pawl.EffectCompose:
-		o.RetryPolicy = retries(0)
+		o.RetryPolicy = retries(composingTries)
 	}
 	return o
 }

@@ -36,7 +36,8 @@ var (
 // the value of stateVersion. New histories are added. Old ones are never recorded again, because
 // active runs of users have their form.
 var golden = map[string]string{"pay-1": "pay", "plan-away-1": "plan away", "pay-2": "pay",
-	"plan-away-2": "plan away", "pay-3": "pay", "plan-away-3": "plan away"}
+	"plan-away-2": "plan away", "pay-3": "pay", "plan-away-3": "plan away", "pay-4": "pay", "plan-away-4": "plan away",
+	"pay-5": "pay", "plan-away-5": "plan away"}
 
 // replay replays a golden history with the current workflow and the given agent.
 func replay(t *testing.T, a *pawl.Agent, tool, path string) error {

@@ -5,12 +5,31 @@ import (
 	"errors"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/durable/temporal"
 	"github.com/pawl-go/pawl/llm"
 )
 
 // The code blocks of docs/temporal.md. This test compiles them; it has no cluster to run them on.
-var _ = []any{connect, work, begin}
+var _ = []any{connect, work, begin, callers}
+
+// vault has the credentials of users.
+var vault interface {
+	TokenOf(ctx context.Context, tenant, user string) (caller.Token, error)
+}
+
+func callers() temporal.Cluster {
+	// begin callers
+	workers := temporal.Cluster{
+		Address: "127.0.0.1:7233",
+		// The caller has a name, a tenant and a user.
+		Credential: func(ctx context.Context, c caller.Caller) (caller.Token, error) {
+			return vault.TokenOf(ctx, c.Tenant, c.User)
+		},
+	}
+	// end callers
+	return workers
+}
 
 func connect(ctx context.Context) (*temporal.Engine, error) {
 	// begin connect

@@ -120,6 +120,9 @@ func (f *flow) decidable(ds []llm.Decision) error {
 func (f *flow) decide(g workflow.Context, ds []llm.Decision) {
 	for _, d := range ds {
 		w, answer := f.question(d.Key)
+
+		// The run around a nested one has checked its answers, but the question may be another by
+		// now.
 		if w == nil || answer != nil || w.Digest != d.Digest {
 			continue
 		}

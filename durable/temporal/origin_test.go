@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
@@ -40,7 +41,7 @@ func TestPoliciesKnowTheConversation(t *testing.T) {
 		t.Fatalf("in memory: got %+v, %v, %d sent", res, err, sent)
 	}
 	want := `to "eve@y.example" stands only in text that list_mails returned`
-	if got := res.Pending[0].Why; got != want {
+	if got := res.Pending[0].Why; !strings.Contains(got, want) {
 		t.Errorf("in memory: got %q, want %q", got, want)
 	}
 	sent = 0
@@ -57,7 +58,7 @@ func TestPoliciesKnowTheConversation(t *testing.T) {
 	if _, err := e.run(input{Messages: []llm.Message{user}}); err != nil {
 		t.Fatal(err)
 	}
-	if len(asked) != 1 || asked[0] != want || sent != 1 {
+	if len(asked) != 1 || !strings.Contains(asked[0], want) || sent != 1 {
 		t.Errorf("on a cluster: got the questions %q, want one, %q; %d sent, want 1", asked, want, sent)
 	}
 }

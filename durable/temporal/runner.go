@@ -103,10 +103,15 @@ func errorOf(res *pawl.Result, text string, err error) error {
 	switch {
 	case err != nil || res == nil:
 		return err
-	case res.Stop == pawl.StopFailed:
-		return errors.New(text)
+	case res.Stop != pawl.StopFailed:
+		return res.Err()
 	}
-	return res.Err()
+
+	var unfit *pawl.OutputError
+	if errors.As(res.Err(), &unfit) {
+		return unfit
+	}
+	return errors.New(text)
 }
 
 // Run starts the run with msgs, or waits for it, until it has ended or only waits for answers. In
@@ -215,6 +220,8 @@ func (r *Runner) start(ctx context.Context, msgs []llm.Message) error {
 		Events:   e.Events,
 		Output:   r.output,
 	}
+
+	// An ID stands for one run, so that a repeated start finds it, in progress or ended.
 	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                       r.ID,
 		TaskQueue:                e.queue(),
@@ -266,7 +273,7 @@ func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool
 	for {
 		select {
 		case x := <-over:
-			w.end(ctx, id, &x.out, emit)
+			w.endRun(ctx, id, &x.out, emit)
 			return x.out.Result, x.out.Error, e.about(id, x.err)
 		case <-time.After(e.poll()):
 		}
@@ -278,6 +285,8 @@ func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool
 		if err != nil || !s.Waits {
 			continue // there may be no worker to answer; the caller waits for one
 		}
+
+		// The state may be newer than the events that were passed on.
 		if emit != nil && !w.pass(ctx, id, emit) {
 			return nil, "", ctx.Err()
 		}
@@ -308,9 +317,9 @@ func (w *watch) pass(ctx context.Context, id string, emit func(pawl.Event) bool)
 // ended.
 const stepsTime = 5 * time.Second
 
-// end emits the events since the last call, and sets Result.Steps. Without a worker that answers,
-// there are none. emit may be nil.
-func (w *watch) end(ctx context.Context, id string, out *Outcome, emit func(pawl.Event) bool) {
+// endRun emits the events since the last call, and sets Result.Steps. Without a worker that
+// answers, there are none. emit may be nil.
+func (w *watch) endRun(ctx context.Context, id string, out *Outcome, emit func(pawl.Event) bool) {
 	if ctx.Err() != nil {
 		return
 	}

@@ -27,7 +27,7 @@ type openStep struct {
 func (s *stepping) with(e pawl.Event) (all []pawl.Event) {
 	switch e.Kind {
 	case pawl.EventResponseReceived:
-		all = append(s.end(e.Run), e)
+		all = append(s.endSteps(e.Run), e)
 		s.begin(e.Run, &openStep{
 			number: e.Step,
 			calls:  len(e.Response.Message.Calls()),
@@ -48,7 +48,7 @@ func (s *stepping) with(e pawl.Event) (all []pawl.Event) {
 
 	step := s.open[e.Run]
 	if step != nil && step.Response != nil && len(step.Executions) == step.calls {
-		all = append(all, s.end(e.Run)...)
+		all = append(all, s.endSteps(e.Run)...)
 	}
 	return all
 }
@@ -66,8 +66,8 @@ func (s *stepping) begin(run llm.Key, step *openStep) {
 	s.open[run] = step
 }
 
-// end ends the step in progress of a run, if there is one.
-func (s *stepping) end(run llm.Key) []pawl.Event {
+// endSteps ends the step in progress of a run, if there is one.
+func (s *stepping) endSteps(run llm.Key) []pawl.Event {
 	step := s.open[run]
 	if step == nil {
 		return nil
@@ -88,7 +88,7 @@ func (s *stepping) endWithin(call llm.Key) (all []pawl.Event) {
 	// The innermost run ends first.
 	slices.SortFunc(runs, func(a, b llm.Key) int { return journal.CompareKeys(b, a) })
 	for _, run := range runs {
-		all = append(all, s.end(run)...)
+		all = append(all, s.endSteps(run)...)
 	}
 	return all
 }
@@ -114,7 +114,7 @@ func (s *stepping) complete(run llm.Key, number int, step pawl.Step) pawl.Event 
 
 // finish returns the step events that the end of the run completes.
 func (s *stepping) finish(out *Outcome) []pawl.Event {
-	all := s.end("run")
+	all := s.endSteps("run")
 	if out.StepError == "" {
 		return all
 	}

@@ -103,5 +103,7 @@ const (
 // stateVersion is the version of the workflow input. Older runs continue in their version: in
 // version 1, nested agents shared the history of the run around them, and a Write was unknown
 // whenever its activity was lost. Up to version 2, only Serial ordered the calls of a step. Up to
-// version 3, a run with a composing activity did not wait. A worker rejects newer versions.
-const stateVersion = 4
+// version 3, a run with a composing activity did not wait. Up to version 4, what an activity
+// returned was not checked, and an activity that returned no outcome was repeated without end. A
+// worker rejects newer versions.
+const stateVersion = 5

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/caller"
 )
 
 // WorkerOptions configure a Worker. The zero value has the defaults.
@@ -74,9 +75,10 @@ func (e *Engine) Worker(opts *WorkerOptions) *Worker {
 }
 
 // Add lets the worker run a under name, the name for Engine.Runner. It lists the tools of a and of
-// its nested agents. It returns the error of Agent.Check, or an error if this package cannot run a
-// part of a or if the name is taken.
+// its nested agents, without a caller (caller.OutsideRuns). It returns the error of Agent.Check, or
+// an error if this package cannot run a part of a or if the name is taken.
 func (w *Worker) Add(ctx context.Context, name string, a *pawl.Agent) error {
+	ctx = caller.OutsideRuns(ctx)
 	t, err := plant(ctx, name, a)
 	if err != nil {
 		return err

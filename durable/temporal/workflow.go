@@ -297,6 +297,8 @@ func (f *flow) continueAsNew(res *pawl.Result) error {
 	f.settle()
 	next := f.in
 	slim := *res
+
+	// The next history resumes a run that has not stopped.
 	slim.Steps = nil
 	slim.Stop = ""
 	slim.Answer = nil
@@ -328,6 +330,7 @@ func (f *flow) recordEnd(out *Outcome) {
 		Spent:  r.Spent,
 		Values: r.Values,
 		Output: r.Output,
+		Unfit:  r.Unfit,
 	}
 }
 

@@ -71,13 +71,15 @@ func chat(model llm.Model, dir string, in io.Reader, out io.Writer) error {
 	}
 	var msgs []llm.Message
 	for t.line("> ") {
+		// Ctrl-C cancels the turn, and not the program.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		res, err := pawl.Collect(agent.Stream(ctx, append(msgs, llm.User(t.in.Text()))...), t.show)
 		stop()
 		if res == nil {
 			return err
 		}
-		if msgs = res.Messages; err != nil {
+		msgs = res.Messages
+		if err != nil {
 			fmt.Fprintf(out, "\n%v", err)
 		}
 		cost := "unknown"
@@ -121,6 +123,7 @@ func (t *terminal) approve(ctx context.Context, call llm.ToolCall, tool *pawl.To
 	if tool.Effect.Assumed() != pawl.EffectWrite {
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	}
+	// Calls of one reply may run together, and there is one terminal.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p, err := t.files.Preview(ctx, call)

@@ -111,6 +111,7 @@ func (b *batch) run(ctx context.Context, in *json.Decoder, workers int) error {
 		} else if err != nil {
 			return fmt.Errorf("read the documents: %w", err)
 		}
+		// The next document is read when a worker is free, so that the input may be endless.
 		slots <- struct{}{}
 		wg.Go(func() {
 			b.extract(ctx, d)

@@ -2,6 +2,7 @@ package guide
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/server/api"
@@ -60,8 +60,28 @@ func application(ctx context.Context, agent *pawl.Agent, db store.Store) (*http.
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 			return
 		}
+		msg, err := uistream.NewestMessage(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
 		chat := &thread.Runner{Runner: agent, DB: db, Scope: store.Scope{User: user}, ID: r.PathValue("id")}
-		_ = uistream.Write(w, chat.Stream(r.Context(), llm.User(r.FormValue("text"))), uistream.Options{})
+		_ = uistream.Write(w, chat.Stream(r.Context(), msg), uistream.Options{})
+	})
+
+	// Its history, with which the page begins: new Chat({ messages, … }).
+	mux.HandleFunc("GET /chat/{id}", func(w http.ResponseWriter, r *http.Request) {
+		user, err := signedIn(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		_, chat, err := thread.Load(r.Context(), db, store.Scope{User: user}, r.PathValue("id"))
+		if err != nil {
+			http.Error(w, "the conversation cannot be read", http.StatusInternalServerError)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(uistream.UIMessages(chat.Messages))
 	})
 	// end embedded
 	return mux, nil
@@ -87,20 +107,36 @@ func Example_embedded() {
 	}
 	shop := httptest.NewServer(mux)
 	defer shop.Close()
-	post := func(session, path string) {
-		req, _ := http.NewRequest("POST", shop.URL+path, nil)
+	ask := func(session, path, text string) string {
+		method, body := "GET", ""
+		if text != "" { // what useChat sends
+			method = "POST"
+			body = `{"id":"c","messages":[{"id":"u","role":"user","parts":[{"type":"text","text":"` + text + `"}]}]}`
+		}
+		req, _ := http.NewRequest(method, shop.URL+path, strings.NewReader(body))
 		req.AddCookie(&http.Cookie{Name: "session", Value: session})
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			panic(err)
 		}
 		defer res.Body.Close()
-		body, _ := io.ReadAll(res.Body)
-		fmt.Println(res.StatusCode, strings.Count(string(body), `"text-delta"`) > 0)
+		got, _ := io.ReadAll(res.Body)
+		if text != "" {
+			fmt.Println(res.StatusCode, strings.Count(string(got), `"text-delta"`) > 0)
+		}
+		return string(got)
 	}
-	post("session of ann", "/chat/lamps?text=Hello")
-	post("session of ann", "/chat/lamps?text=Lamps")
-	post("other", "/chat/lamps?text=Lamps")
+	ask("session of ann", "/chat/lamps", "Hello")
+	ask("session of ann", "/chat/lamps", "Lamps")
+	ask("other", "/chat/lamps", "Lamps")
+	var history []struct {
+		Role  string
+		Parts []struct{ Text string }
+	}
+	_ = json.Unmarshal([]byte(ask("session of ann", "/chat/lamps", "")), &history)
+	for _, m := range history {
+		fmt.Println(m.Role, m.Parts)
+	}
 	t, err := db.Thread(context.Background(), store.Scope{User: "ann"}, "lamps")
 	fmt.Println(t.Title, t.Messages, err)
 
@@ -108,5 +144,9 @@ func Example_embedded() {
 	// 200 true
 	// 200 true
 	// 401 false
+	// user [{Hello}]
+	// assistant [{} {Welcome to the shop.}]
+	// user [{Lamps}]
+	// assistant [{} {Lamps are in the cellar.}]
 	// Hello 4 <nil>
 }

@@ -17,7 +17,7 @@ func Example_first() {
 	weather := pawl.Func("weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (string, error) { return "rain in " + c.Name, nil })
 
-	model := script.New( // or openai.New("gpt-6.1-terra", nil)
+	model := script.New(
 		script.Call("weather", City{Name: "Oslo"}),
 		script.Say("Yes, take one: it rains."))
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{weather}}

@@ -24,7 +24,7 @@ func Example_observability() {
 	weather := pawl.Func("weather", "Current weather in a city.",
 		func(_ context.Context, in struct{ City string }) (string, error) { return "rain", nil })
 	agent := &pawl.Agent{Name: "forecaster", Tools: []pawl.Toolset{weather},
-		Middleware: []pawl.Middleware{tel.Middleware()}, // last, so innermost
+		Middleware: []pawl.Middleware{tel.Middleware()},
 		Model:      script.New(script.Call("weather", `{"City":"Oslo"}`), script.Say("Take an umbrella."))}
 
 	// A callback for each event, in step with the run.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/notify"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -36,6 +37,11 @@ type Agent struct {
 
 	// Instructions at the start of the conversation. Default: none.
 	Instructions string `yaml:"instructions"`
+
+	// The environment variables whose values may stand in texts that models read, such as
+	// instructions, descriptions and prompts, as ${NAME}. Other variables are refused there.
+	// Default: none.
+	Variables []string `yaml:"variables"`
 
 	// The tools that the model may call: names of built-in sets, definitions of command, http,
 	// openapi and a2a tools, and {mcp: NAME} for the tools of an MCP server. Default: none.
@@ -71,12 +77,13 @@ type Agent struct {
 	Approve Approve `yaml:"approve"`
 
 	// Decides by the origin of arguments (docs/flow.md): on (a call with values of untrusted text
-	// waits for a person), ask (as on, without refusals), log (a progress event says what on would
-	// do) or off. Default: on with MCP servers or the sets http and search, otherwise log.
-	Flow string `yaml:"flow" enum:"on,ask,log,off"`
+	// waits for a person), strict (as on, and records name no recipient), ask (as on, without
+	// refusals), log (a progress event says what on would do) or off. Default: on with MCP servers
+	// or the sets http and search, otherwise log.
+	Flow string `yaml:"flow" enum:"on,strict,ask,log,off"`
 
-	// By tool, pattern or effect: the words trusted, private, final and out of docs/flow.md, where
-	// the defaults are wrong.
+	// By tool, pattern or effect: the words trusted, private, sealed, final and out of
+	// docs/flow.md, where the defaults are wrong.
 	FlowLabels map[string]string `yaml:"flow_labels"`
 
 	// A JSON Schema that the answer must fit, or the name of a file with one. Default: free text.
@@ -211,15 +218,18 @@ type Agent struct {
 	// AGENT/NAME and remove stored ones that are no longer listed.
 	Schedules []Schedule `yaml:"schedules"`
 
-	// What happens to a run of pawl serve whose client has disconnected: continue, or cancel,
-	// unless the client repeats its request within 5 s. Default: cancel for OpenAI's endpoints,
-	// and continue for web front ends.
+	// Who is notified when a run of pawl serve waits for an answer, has failed or has ended;
+	// docs/notify.md describes the ways.
+	Notify []notify.Setting `yaml:"notify"`
+
+	// What happens to a run of pawl serve whose client has disconnected: it continues, or begins no
+	// more calls and is cancelled, unless the client returns within 5 s, as a page does that is
+	// reloaded. Default: cancel.
 	Disconnect string `yaml:"on_disconnect" enum:"continue,cancel"`
 
-	// The model for requests of chat programs (Open WebUI, LibreChat, LobeChat) for titles, tags
-	// and follow-up questions, which run without tools and instructions; none gives empty answers.
-	// Default: the agent's model.
-	Side *Model `yaml:"side_model"`
+	// Requests of chat programs for titles, tags and follow-up questions, which run without the
+	// agent's tools, instructions and output. Default: they get an empty answer.
+	Side *Side `yaml:"side"`
 
 	// Files of root that MCP clients can read: names and patterns, such as README.md and
 	// docs/*.md. Names that begin with a dot count only if written so. Default: none.

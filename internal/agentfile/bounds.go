@@ -85,6 +85,8 @@ func (r *reading) boundedText(n *yaml.Node, text, path string, tag reflect.Struc
 			if near := nearest.Word(text, words); near != "" {
 				hint = "did you mean " + near + "? " + hint
 			}
+
+			// As written in the file, because the value of a variable may be a secret.
 			_, shown := r.said(n, path)
 			r.report(CodeBadValue, n, path, hint, "%q is none of them", cut(shown))
 		}

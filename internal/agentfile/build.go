@@ -14,13 +14,17 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/internal/agentfile/agentframework"
-	"github.com/pawl-go/pawl/internal/callermcp"
+	"github.com/pawl-go/pawl/internal/notify"
+	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/tools/file"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -57,6 +61,10 @@ type Options struct {
 	// Nil means a sandbox of the level Agent.Sandbox.
 	Commands outside.Runner
 
+	// Own are files and folders that no tool reaches, such as the program's file of tokens, in
+	// addition to Agent.Own. Empty names are ignored.
+	Own []string
+
 	// Notice receives remarks, such as the driver that was chosen or a tool that was left out. Nil
 	// means that they are dropped.
 	Notice func(text string)
@@ -70,6 +78,9 @@ type Options struct {
 	// Inner is Approve for the workers of a team, whose calls are nested in others. Nil means the
 	// middleware of their rules.
 	Inner func(r policy.Rules) pawl.Middleware
+
+	// flow is the mode of policy.Flow of the team around the agent. Empty means no team.
+	flow string
 
 	// Catalog has the facts about models for agents that name no catalogue. Nil means the built-in
 	// one.
@@ -96,11 +107,23 @@ type Built struct {
 	// Hidden are values that no output may show: keys, and variables in headers.
 	Hidden []string
 
-	// Side answers requests of chat programs for titles. Nil means no model.
+	// Side answers the requests of chat programs that Agent.AllowsSide names. Nil means no model.
 	Side llm.Model
+
+	// ForCallers are the tools and, as mcp:NAME, the MCP servers that act in the name of the caller
+	// of a run. Without a caller the calls of the tools are refused, and an agent with such
+	// a server begins no run.
+	ForCallers []string
 
 	// Window is the context window of the agent's model in tokens. 0 means unknown.
 	Window int
+
+	// Channels are the ways to notify people of runs, and Apps answer questions with buttons.
+	Channels []notify.Channel
+	Apps     []*notify.SlackApp
+
+	// Files are the file tools of the agent. Nil means that it has none.
+	Files *file.Set
 
 	// DB has the data between runs. It is opened at its first use.
 	DB *Database
@@ -113,15 +136,36 @@ type Built struct {
 
 // builder makes one agent.
 type builder struct {
-	agent  *Agent
-	opts   Options
-	env    func(string) string
-	known  *catalog.Catalog
-	hidden []string                   // values that no output may show
-	kept   []pawl.Middleware          // of the built-in sets
-	pinned func([]llm.Message) string // returns what stays in sight; nil means nothing
-	unseen []string                   // name prefixes of unknown tools: their server was not asked
-	script *script.Model              // the first model that plays written turns; nil means none
+	agent   *Agent
+	opts    Options
+	env     func(string) string
+	known   *catalog.Catalog
+	hidden  []string                   // values that no output may show
+	secrets *redact.Redactor           // hides them in results of tools
+	callers []string                   // Built.ForCallers
+	kept    []pawl.Middleware          // of the built-in sets
+	pinned  func([]llm.Message) string // returns what stays in sight; nil means nothing
+	unseen  []string                   // name prefixes of unknown tools: their server was not asked
+	script  *script.Model              // the first model that plays written turns; nil means none
+}
+
+// own returns the state of the runtime, which no tool of the agent reaches.
+func (b *builder) own() protect.Own {
+	return protect.NewOwn(slices.Concat(b.agent.Own(b.env), b.opts.Own)...)
+}
+
+// minSecret is the minimum length of a value that is hidden in results. Shorter ones, such as
+// "none" for a server without keys, are ordinary words.
+const minSecret = 8
+
+// learnSecrets collects the values that no result of a tool may show.
+func (b *builder) learnSecrets() {
+	b.secrets = new(redact.Redactor)
+	for _, value := range slices.Concat(b.hidden, b.agent.hidden()) {
+		if len(value) >= minSecret {
+			_ = b.secrets.Add(value) // the length is checked
+		}
+	}
 }
 
 // notice passes a remark to the program.
@@ -144,7 +188,7 @@ func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 		b.opts.Warned = map[string]bool{}
 	}
 
-	built, err := b.build(callermcp.OutsideRuns(ctx))
+	built, err := b.build(caller.OutsideRuns(ctx))
 	if err != nil {
 		all := FindingsOf(err)
 		for _, f := range all {
@@ -191,7 +235,8 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, err := b.equip(ctx, out, b.around(sets))
+	b.learnSecrets()
+	tools, err := b.equip(ctx, out, b.around(sets), db)
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +248,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	built = &Built{
 		Agent:  out,
 		Tools:  tools,
+		Files:  filesOf(named),
 		DB:     db,
 		Close:  closeSets,
 		script: b.script,
@@ -214,7 +260,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 func (b *builder) configured(model agentModel) (out *pawl.Agent, err error) {
 	a := b.agent
 	out = &pawl.Agent{Name: cmp.Or(a.Name, "pawl"), Model: model.driven}
-	out.Instructions, err = b.instructions()
+	out.Instructions, out.Label, err = b.instructions()
 	if err != nil {
 		return nil, err
 	}
@@ -235,17 +281,18 @@ func (b *builder) configured(model agentModel) (out *pawl.Agent, err error) {
 
 // equip gives out the tools of sets and its tool choice, and checks what names them. It returns the
 // tools of sets.
-func (b *builder) equip(ctx context.Context, out *pawl.Agent, sets []pawl.Toolset) ([]*pawl.Tool, error) {
+func (b *builder) equip(ctx context.Context, out *pawl.Agent, sets []pawl.Toolset, db *Database) ([]*pawl.Tool, error) {
 	tools, err := pawl.Toolsets(sets).Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	// The reader of results that left the window is not one of the agent's own tools: no rule
-	// names it.
+	// The reader of what left the window, or was too large for it, is not one of the agent's own
+	// tools: no rule names it.
 	out.Tools = sets
 	if b.agent.windowed() && out.Model != nil && len(tools) > 0 {
 		out.Tools = append(slices.Clip(sets), artifact.Reader{})
+		out.Artifacts = &artifacts{db: db}
 	}
 
 	if err = b.scheduled(tools); err != nil {
@@ -266,7 +313,9 @@ func (b *builder) middleware(model agentModel) ([]pawl.Middleware, error) {
 		return nil, err
 	}
 	window := b.agent.history(model.driven, b.pinned)
-	return slices.Concat(guards, b.kept, model.layers, window, bounds, b.approval()), nil
+	// Innermost: all others see what it leaves.
+	results := []pawl.Middleware{redact.Results(b.secrets)}
+	return slices.Concat(guards, b.kept, model.layers, window, bounds, b.approval(), results), nil
 }
 
 // complete adds the side model, the hidden values, the window and the team, and checks the agent as
@@ -278,6 +327,10 @@ func (b *builder) complete(ctx context.Context, built *Built) (err error) {
 	}
 	built.Hidden = append(b.hidden, b.agent.hidden()...) // the keys of all models are known
 	built.Window = b.window()
+	built.ForCallers = b.callers
+	if err := b.notified(built); err != nil {
+		return err
+	}
 
 	if len(b.agent.group().Workers) > 0 && built.Agent.Model != nil {
 		if err := b.team(ctx, built); err != nil {
@@ -356,6 +409,7 @@ func (b *builder) approval() []pawl.Middleware {
 		approve = b.opts.Inner
 	}
 	r := b.agent.Rules()
+	r.Flow.Mode = stricter(r.Flow.Mode, b.opts.flow)
 	if approve == nil {
 		return []pawl.Middleware{r.Middleware()}
 	}

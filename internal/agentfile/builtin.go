@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/store"
@@ -74,6 +76,7 @@ func SetNames() []string {
 type builtin struct {
 	agent *Agent
 	env   func(string) string
+	own   protect.Own // what no tool reaches
 	now   bool
 	scope *store.Scope // the user of the tools; nil means the scope of each call's context
 
@@ -87,10 +90,11 @@ type builtin struct {
 
 // builtins opens the sets that the agent names, each once, in the order of families, for one user
 // or for all. Close it. Errors are *Finding.
-func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, err error) {
+func builtins(a *Agent, env func(string) string, own protect.Own, now, forAll bool) (_ *builtin, err error) {
 	b := &builtin{
 		agent:    a,
 		env:      env,
+		own:      own,
 		now:      now,
 		db:       NewDatabase(a.store(), env, false),
 		callable: new(pawl.Registry),
@@ -111,7 +115,9 @@ func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, 
 		return nil, err
 	}
 	for _, f := range families {
-		b.db.create = b.db.create || now && f.writes && chosen[f.name] != ""
+		if now && f.writes && chosen[f.name] != "" {
+			b.db.create = true
+		}
 	}
 	for _, f := range families {
 		if chosen[f.name] == "" {
@@ -197,9 +203,12 @@ func (b *builtin) file() (pawl.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &file.Options{Protect: places}
+	o := &file.Options{Protect: places, Hide: b.own.Paths()}
 	if b.agent.Checkpoints && b.now {
 		o.Undo, err = b.agent.place(b.env, "undo")
+		if err == nil {
+			err = os.MkdirAll(o.Undo, 0o700) // a sandbox hides it only if it is there
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -214,12 +223,20 @@ func (b *builtin) file() (pawl.Toolset, error) {
 
 // data opens the data tools: over the files, where the agent has the file tools too.
 func (b *builtin) data() (pawl.Toolset, error) {
-	for _, s := range b.sets {
-		if files, ok := s.Tools.(*file.Set); ok {
-			return data.New(&data.Options{Open: files.Open, Create: files.Create}), nil
-		}
+	if files := filesOf(b.sets); files != nil {
+		return data.New(&data.Options{Open: files.Open, Create: files.Create}), nil
 	}
 	return data.New(nil), nil
+}
+
+// filesOf returns the file tools among sets. Nil means that there are none.
+func filesOf(sets []Set) *file.Set {
+	for _, s := range sets {
+		if files, ok := s.Tools.(*file.Set); ok {
+			return files
+		}
+	}
+	return nil
 }
 
 func (a *Agent) noRoot(err error) error {
@@ -291,6 +308,7 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 		Toolchains: tools,
 		Limits:     limits,
 		Protect:    places,
+		Hide:       b.own.Paths(),
 	})
 	if err != nil {
 		return nil, b.agent.noRoot(err)

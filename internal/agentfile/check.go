@@ -17,9 +17,9 @@ func (a *Agent) Check(ctx context.Context, o *Options) Findings {
 	return faults
 }
 
-// CheckEffects is Check with a warning that names the tools whose effect is not stated; nil means
-// none, or faults that hide the tools. Without Connect the tools of MCP servers are those in
-// tools.lock.
+// CheckEffects is Check with warnings: the tools whose effect is not stated, and state of the
+// runtime in the root. Nil means none, or faults that hide the tools. Without Connect the tools of
+// MCP servers are those in tools.lock.
 func (a *Agent) CheckEffects(ctx context.Context, o *Options) (faults, unstated Findings) {
 	built, err := a.Build(ctx, o.dry())
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *Agent) CheckEffects(ctx context.Context, o *Options) (faults, unstated 
 			"instructions and tools take about %d tokens, more than 60 %% of the room of %d in the context window",
 			taken, room))}
 	}
-	return faults, a.unstated(built.Tools)
+	return faults, append(a.exposed(a.Own(o.getenv())), a.unstated(built.Tools)...)
 }
 
 // unstated returns a warning that names the tools whose effect is not stated, or nil.
@@ -67,6 +67,14 @@ func (b *Built) Room() (room, taken int) {
 	return b.Window - b.Window/4, bytes / 3 // about three bytes a token
 }
 
+// getenv returns o.Getenv. Nil means os.Getenv.
+func (o *Options) getenv() func(string) string {
+	if o == nil {
+		return nil
+	}
+	return o.Getenv
+}
+
 // dry is o for an agent that will not run.
 func (o *Options) dry() *Options {
 	if o == nil {
@@ -79,5 +87,6 @@ func (o *Options) dry() *Options {
 		Notice:  o.Notice,
 		Catalog: o.Catalog,
 		Now:     o.Now,
+		Own:     o.Own,
 	}
 }

@@ -120,9 +120,9 @@ func (priced) MaxCost(*llm.Request) (float64, bool) { return 1, true }
 // An agent that will not run is built with some of the options. A field that is added to Options
 // must be taken over by dry, or be named here.
 func TestDryHasEveryOption(t *testing.T) {
-	taken := []string{"Getenv", "Connect", "Notice", "Catalog", "Now"}
+	taken := []string{"Getenv", "Connect", "Notice", "Catalog", "Now", "Own"}
 	own := []string{"Dry"}
-	left := []string{"Tools", "Bare", "ForAll", "HTTP", "Offline", "Commands", "Ask", "Approve", "Inner", "Warned"}
+	left := []string{"Tools", "Bare", "ForAll", "HTTP", "Offline", "Commands", "Ask", "Approve", "Inner", "Warned", "flow"}
 	of := reflect.TypeFor[Options]()
 	for i := range of.NumField() {
 		if name := of.Field(i).Name; !slices.Contains(slices.Concat(taken, own, left), name) {
@@ -130,7 +130,7 @@ func TestDryHasEveryOption(t *testing.T) {
 		}
 	}
 	o := &Options{Getenv: func(string) string { return "" }, Connect: true, Notice: func(string) {},
-		Catalog: catalog.Default(), Now: time.Now}
+		Catalog: catalog.Default(), Now: time.Now, Own: []string{"tokens.json"}}
 	for _, name := range append(taken, own...) {
 		if reflect.ValueOf(*o.dry()).FieldByName(name).IsZero() {
 			t.Errorf("dry does not take over Options.%s", name)

@@ -47,8 +47,8 @@ func (a *Agent) named() (all []namedModel) {
 	for i, m := range a.Model {
 		all = append(all, namedModel{m, index("model", i)})
 	}
-	if a.Side != nil {
-		all = append(all, namedModel{*a.Side, "side_model"})
+	if a.Side != nil && a.Side.Model != nil {
+		all = append(all, namedModel{*a.Side.Model, "side.model"})
 	}
 	for i, g := range a.Guards {
 		if g.Model != nil {

@@ -17,7 +17,7 @@ model:
   - openai:old
   - {name: "openai-chat:old", base_url: "https://gateway.example/v1", key_env: K}
   - openai:new
-side_model: anthropic:old
+side: {model: anthropic:old}
 guards: [{model: openai:old, rules: Be kind.}, {model: gemini:old, rules: Be kind.}]
 team: {manager: network, workers: [b]}
 ---
@@ -55,7 +55,7 @@ func TestEndings(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, []string{
 		"agent.yaml:3:5: warning: openai:old ends on 2026-12-11, in 12 days (its provider recommends openai:new)",
-		"agent.yaml:6:13: warning: anthropic:old ended on 2026-11-20: its provider does not serve it any more (pawl models list --provider anthropic has others)",
+		"agent.yaml:6:15: warning: anthropic:old ended on 2026-11-20: its provider does not serve it any more (pawl models list --provider anthropic has others)",
 	}); diff != "" {
 		t.Errorf("warnings (-got +want):\n%s", diff)
 	}

@@ -45,6 +45,8 @@ func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanat
 
 	scripted := w.listen(ctx, built, task)
 	body := w.body
+
+	// A scripted model sends no request.
 	if body == nil && scripted != nil {
 		body, err = json.Marshal(scripted)
 		if err != nil {
@@ -103,6 +105,7 @@ func (w *wiretap) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Body.Close()
 	}
 
+	// A status after which no adapter sends the request again.
 	return &http.Response{
 		StatusCode: http.StatusBadRequest,
 		Status:     "400 Bad Request",

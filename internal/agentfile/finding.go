@@ -25,7 +25,7 @@ const (
 	CodeBadValue        Code = "bad_value"        // a value of the right kind that cannot be meant
 	CodeConflict        Code = "conflict"         // two keys that exclude each other
 	CodeMissingVariable Code = "missing_variable" // a variable that is not set and has no default
-	CodeBadVariable     Code = "bad_variable"     // a ${ without an end, or with an invalid name
+	CodeBadVariable     Code = "bad_variable"     // an invalid ${, or a variable not declared
 	CodeUnknownTool     Code = "unknown_tool"     // no tool, and no set of tools, has the name
 	CodeDuplicateTool   Code = "duplicate_tool"   // two tools of one name
 	CodeBadTool         Code = "bad_tool"         // an invalid definition of a tool
@@ -72,6 +72,13 @@ type Finding struct {
 	Hint    string // what would be right; empty means no hint
 
 	cause error // nil means none
+}
+
+// saysAs reports whether f says the same as g about the same place.
+func (f *Finding) saysAs(g *Finding) bool {
+	same := *g
+	same.cause = f.cause
+	return *f == same
 }
 
 // Unwrap returns the error behind the finding, such as one of package store, or nil.

@@ -10,6 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pawl-go/pawl/internal/advice"
+	"github.com/pawl-go/pawl/internal/demomodel"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -78,10 +80,20 @@ func (m *Model) read(r *reading, n *yaml.Node, path string) {
 
 // modelName reports a name that cannot be opened.
 func (r *reading) modelName(n *yaml.Node, name, path string) {
-	if strings.HasPrefix(name, scripted) || name == none && path == "side_model" {
+	if strings.HasPrefix(name, scripted) || name == none && path == "side.model" {
+		return
+	}
+	if demo, ok := strings.CutPrefix(name, demomodel.Prefix); ok {
+		_, err := demomodel.Open(demo)
+		r.cannotOpen(n, name, path, err)
 		return
 	}
 	_, err := provider.Open(name, nil)
+	r.cannotOpen(n, name, path, err)
+}
+
+// cannotOpen reports the error of opening a model, if it is about the name.
+func (r *reading) cannotOpen(n *yaml.Node, name, path string, err error) {
 	if err != nil {
 		text, hint := wrongName(name, err)
 		f := finding(CodeUnknownModel, path, hint, "%s", text)
@@ -100,8 +112,7 @@ func (r *reading) modelName(n *yaml.Node, name, path string) {
 
 // wrongName returns the message and the hint for a model name that cannot be opened.
 func wrongName(name string, err error) (text, hint string) {
-	text, _, _ = strings.Cut(err.Error(), ";")
-	text, _, _ = strings.Cut(text, ", such as")
+	text, _ = advice.Parts(err)
 	near := provider.Suggest(name)
 	if !strings.Contains(name, ":") && len(name) > 24 {
 		text = "this is no PROVIDER:MODEL"
@@ -161,7 +172,7 @@ func (r *reading) headers(def *yaml.Node) {
 // the others. The values of the variables become secrets.
 func (r *reading) header(h *yaml.Node) {
 	written := h.Value
-	e := r.expand(h) // reports what is wrong, and changes h
+	e := r.expand(h, "") // reports what is wrong, and changes h
 	h.Value = written
 	for k, name := range e.names {
 		h.Value = r.plainVariable(h.Value, name)

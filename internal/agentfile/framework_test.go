@@ -243,8 +243,8 @@ their position. History is sent with the roles of its messages, and not as text.
 `
 
 // echo is a program that returns its input.
-func echo(_ context.Context, p outside.Process) (outside.Exit, error) {
-	return outside.Exit{Stdout: p.Stdin}, nil
+func echo(_ context.Context, p outside.Process) (outside.Program, error) {
+	return func(context.Context) (outside.Exit, error) { return outside.Exit{Stdout: p.Stdin}, nil }, nil
 }
 
 // The model is sent the tool's own schema: args selects arguments and keeps their types.

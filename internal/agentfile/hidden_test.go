@@ -18,7 +18,7 @@ func TestKeysAreHidden(t *testing.T) {
 model:
   - {name: "openai:gpt-5.6-luna", key_env: FIRST}
   - {name: "openai:gpt-5.6-terra", key_env: SECOND}
-side_model: {name: "openai:gpt-5.6-luna", key_env: SIDE}
+side: {model: {name: "openai:gpt-5.6-luna", key_env: SIDE}}
 team:
   workers: [{agent: helper, description: Helps.}]
 ---

@@ -79,6 +79,17 @@ type Store struct {
 	Shared bool `yaml:"shared"`
 }
 
+// Side says how side requests are answered: what chat programs ask besides the conversation.
+type Side struct {
+	// The model that answers them; none gives empty answers. Default: the agent's model.
+	Model *Model `yaml:"model"`
+
+	// The requests that it answers: the known prompts of Open WebUI, LibreChat, LobeChat and
+	// opencode (known), also each request for the model NAME:side or with the header
+	// X-Pawl-Side: 1 (any), or none. Default: known.
+	Allow string `yaml:"allow" enum:"known,any,none"`
+}
+
 // Schedule is something that is to be done at times.
 type Schedule struct {
 	// Its name among the agent's schedules. Letters, digits, _ and -.

@@ -27,12 +27,13 @@ type File struct {
 	Agents []*Agent
 }
 
-// LoadOptions configure Load and Parse. Nil means the defaults.
+// LoadOptions configure Load, Parse and ReadDocument. Nil means the defaults.
 type LoadOptions struct {
 	// Getenv returns the value of a variable, or "". Nil means os.Getenv.
 	Getenv func(string) string
 
-	// Dir is the base of relative names, for Parse. Empty means the directory of the file's name.
+	// Dir is the base of relative names, for Parse and ReadDocument. Empty means the directory of
+	// the file's name.
 	Dir string
 }
 
@@ -66,22 +67,46 @@ func readBounded(name string) ([]byte, error) {
 
 // Parse reads the text of a file; name is what findings call it.
 func Parse(name string, text []byte, o *LoadOptions) (*File, error) {
-	r := &reading{file: name, dir: filepath.Dir(name), env: os.Getenv, expanded: map[*yaml.Node]*expanded{}}
-	if o != nil && o.Getenv != nil {
+	r := newReading(name, o)
+	file := r.parsed(text)
+	return file, r.err()
+}
+
+// newReading returns the state of reading the file of this name.
+func newReading(file string, o *LoadOptions) *reading {
+	r := &reading{
+		file:     file,
+		dir:      filepath.Dir(file),
+		env:      os.Getenv,
+		expanded: map[*yaml.Node]*expanded{},
+		places:   places{},
+	}
+	if o == nil {
+		return r
+	}
+	if o.Getenv != nil {
 		r.env = o.Getenv
 	}
-	if o != nil && o.Dir != "" {
+	if o.Dir != "" {
 		r.dir = o.Dir
 	}
-	file := r.parsed(text)
+	return r
+}
+
+// err returns all findings in the order of their lines, or nil.
+func (r *reading) err() error {
 	slices.SortStableFunc(r.findings, func(a, b *Finding) int { return a.Line - b.Line })
-	return file, r.findings.err()
+	return r.findings.err()
 }
 
 // parsed reads the documents of a file.
 func (r *reading) parsed(text []byte) *File {
 	file := &File{Name: r.file}
-	for _, root := range r.documents(text) {
+	roots := r.documents(text)
+	if len(roots) == 0 && len(r.findings) == 0 {
+		r.empty("the file has no agent", "to write a first agent: pawl init")
+	}
+	for _, root := range roots {
 		a := r.agent(root)
 		if a.Name != "" && slices.ContainsFunc(file.Agents, func(b *Agent) bool { return b.Name == a.Name }) {
 			r.placed(CodeDuplicateName, "agent", "rename one of them", "two agents are named %s", a.Name)
@@ -100,6 +125,7 @@ func (r *reading) agent(root *yaml.Node) *Agent {
 	a := &Agent{file: r.file, dir: r.dir}
 	r.places = places{"": {root.Line, root.Column}}
 	r.secrets = nil
+	r.declared = declared(real(root))
 	before := len(r.findings)
 	if agentframework.Is(root) {
 		r.framework(root, a)
@@ -110,6 +136,13 @@ func (r *reading) agent(root *yaml.Node) *Agent {
 		r.placed(CodeBadValue, "agent",
 			"letters, digits, _, - and ., 64 at most, and a version after @: clerk@2",
 			"%q is no name of an agent", cut(a.Name))
+	}
+
+	for i, name := range a.Variables {
+		if !variableName(name) {
+			r.placed(CodeBadVariable, index("variables", i), "the name of an environment variable, without ${ }",
+				"%q is no name of a variable", cut(name))
+		}
 	}
 
 	// Servers that could not be read would be reported twice.

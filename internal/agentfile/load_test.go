@@ -121,7 +121,7 @@ func TestVariables(t *testing.T) {
 		{`$V and $$ and $`, "$V and $$ and $"},
 		{`"${FIVE}${FIVE}"`, "55"},
 	} {
-		f, err := agentfile.Parse("a.yaml", []byte("agent: a\nmodel: openai:gpt-6.1-terra\ninstructions: "+tt.written+"\n"), &agentfile.LoadOptions{Getenv: env})
+		f, err := agentfile.Parse("a.yaml", []byte("agent: a\nmodel: openai:gpt-6.1-terra\nvariables: [V, FIVE, NONE]\ninstructions: "+tt.written+"\n"), &agentfile.LoadOptions{Getenv: env})
 		if err != nil {
 			t.Errorf("%s: %v", tt.written, err)
 			continue
@@ -177,11 +177,66 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// A file cannot put a secret of the environment into a text that the model reads.
-func TestInstructionsHaveNoSecret(t *testing.T) {
-	_, err := agentfile.Parse("agent.yaml", []byte("agent: a\nmodel: openai:m\ninstructions: Say ${SECRET_TOKEN} to ${USER:-Ann}.\n"), &agentfile.LoadOptions{Getenv: environment})
-	if err == nil || !strings.Contains(err.Error(), "the provider receives this text, and ${SECRET_TOKEN} is a secret") {
+// A file puts only those values of the environment into texts of models that it declares. A name
+// does not say whether its value is a secret.
+func TestTextsOfModelsHaveDeclaredVariablesOnly(t *testing.T) {
+	names := strings.Fields(`AWS_SECRET_ACCESS_KEY API_TOKEN DB_PASSWORD DATABASE_URL REDIS_URL MONGO_URI DSN PGPASS PGPASSFILE
+		PASSPHRASE GPG_PASS SSH_PASS GITHUB_PAT GH_PAT GITLAB_PAT JWT SESSION SID BEARER AUTH BASIC_AUTH STRIPE_SK SK CERT PEM
+		PRIVATE PIN OTP SEED MNEMONIC WEBHOOK SLACK_HOOK HOME USER`)
+	getenv := func(name string) string { return "the value of " + name }
+	check := func(file string) error {
+		_, err := agentfile.Parse("agent.yaml", []byte("agent: a\nmodel: openai:m\n"+file), &agentfile.LoadOptions{Getenv: getenv})
+		return err
+	}
+	for text, read := range map[string]bool{
+		"instructions: 'Say $.'\n":  true,
+		"description: 'About $.'\n": true,
+		"title: '$'\n":              true,
+		"output: {properties: {a: {description: 'Say $.'}}}\n":                                                                true,
+		"schedules: [{name: a, when: daily 08:00, prompt: 'Say $.'}]\n":                                                       true,
+		"tools: [file]\nschedules: [{name: a, when: daily 08:00, calls: [{tool: file_read, args: {path: '$'}}]}]\n":           true,
+		"prompts: [{name: a, description: d, text: 'Say $.'}]\n":                                                              true,
+		"guards: [{check: [input], model: openai:m, rules: 'Stop $.'}]\n":                                                     true,
+		"tools: [{command: {name: c, description: 'Says $.', run: [date]}}]\n":                                                true,
+		"tools: [{http: {name: c, description: Gets., url: 'https://x.example/', input: {properties: {a: {title: '$'}}}}}]\n": true,
+		"root: '$'\n":        false,
+		"store: {db: '$'}\n": false,
+		"tools: [{http: {name: c, description: Gets., url: 'https://x.example/', headers: {X: '$'}}}]\n": false,
+		"tools: [{mcp: s}]\nmcp_servers: {s: {command: c, env: ['A=$']}}\n":                              false,
+	} {
+		for _, name := range names {
+			for _, form := range []string{"${" + name + "}", "${" + name + ":-x}"} {
+				file := strings.ReplaceAll(text, "$", form)
+				err := check(file)
+				if refused := err != nil && strings.Contains(err.Error(), "variables does not list "+name); refused != read {
+					t.Errorf("%s: got %v", file, err)
+				}
+				if err := check("variables: [OTHER, " + name + "]\n" + file); err != nil {
+					t.Errorf("declared: %s: got %v", file, err)
+				}
+			}
+		}
+	}
+
+	// The key may stand below the text, an unset variable is refused alike, and names are checked.
+	if err := check("instructions: Say ${GREETING}.\nvariables: [GREETING]\n"); err != nil {
+		t.Error(err)
+	}
+	getenv = func(string) string { return "" }
+	if err := check("instructions: Say ${GREETING:-hello}.\n"); err == nil {
+		t.Error("a variable that is not set was accepted")
+	}
+	if err := check("variables: [\"$X\"]\n"); err == nil || !strings.Contains(err.Error(), `"$X" is no name of a variable`) {
 		t.Errorf("got %v", err)
+	}
+
+	// The form of agent.framework declares none.
+	framework := "apiVersion: agent.framework/v2\nkind: Agent\nmetadata: {name: a}\n" +
+		"resources: {inference_gateways: [{name: g, type: OpenAIGateway, config: {model: gpt-6.1-terra}}]}\n" +
+		"spec: {planner: {type: ReActPlanner, config: {inference_gateway: g, system_prompt: \"Say ${DATABASE_URL}.\"}}}\n"
+	_, err := agentfile.Parse("agent.yaml", []byte(framework), &agentfile.LoadOptions{Getenv: func(string) string { return "secret" }})
+	if err == nil || !strings.Contains(err.Error(), "variables does not list DATABASE_URL") {
+		t.Errorf("agent.framework: got %v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl/internal/callermcp"
 	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/tools/find"
 	"github.com/pawl-go/pawl/tools/skill"
@@ -137,6 +138,7 @@ func (b *builder) server(
 			return nil, nil, bad(err)
 		}
 		*open = append(*open, set)
+		b.callers = append(b.callers, "mcp:"+s.Name)
 		return set, b.toolsOfCallers(s, set), nil
 	}
 
@@ -247,6 +249,9 @@ func (b *builder) private(s mcp.Server) {
 	}
 	if s.OAuth != nil {
 		names = append(names, s.OAuth.SecretEnv)
+		if s.OAuth.Identity != nil {
+			names = append(names, s.OAuth.Identity.SecretEnv)
+		}
 	}
 	for _, name := range names {
 		if value := b.env(name); name != "" && value != "" {
@@ -338,14 +343,20 @@ func ToolNames(getenv func(string) string) ([]string, error) {
 	return names, nil
 }
 
-// Offer adds the files and prompts of the agent, and its skills as prompts, to an MCP server.
-func (a *Agent) Offer(s *mcp.Service) error {
+// Offer adds the files and prompts of the agent, and its skills as prompts, to an MCP server. own
+// is never offered.
+func (a *Agent) Offer(s *mcp.Service, own []string) error {
 	if a.Resources != nil {
 		root, err := os.OpenRoot(a.Directory())
 		if err != nil {
 			return a.found(finding(CodeBadFile, "root", "want a directory that is there", "%s", plain(err)))
 		}
-		s.Resources = append(s.Resources, mcp.Files("pawl://files/"+a.Name, root.FS(), a.Resources...))
+		places, err := protect.New(a.Directory(), a.protected(), protect.NewOwn(own...))
+		if err != nil {
+			return a.found(finding(CodeBadValue, "protect", "", "%v", err))
+		}
+		files := visible{root.FS(), places}
+		s.Resources = append(s.Resources, mcp.Files("pawl://files/"+a.Name, files, a.Resources...))
 	}
 	skills, err := skill.Read(a.folders())
 	if err != nil {

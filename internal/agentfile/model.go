@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/demomodel"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/leak"
 	"github.com/pawl-go/pawl/llm"
@@ -26,9 +27,14 @@ import (
 // scripted is the provider name of written turns.
 const scripted = "script:"
 
+// local reports whether a model's name is one of a script or of a demo, which no provider opens.
+func local(name string) bool {
+	return strings.HasPrefix(name, scripted) || strings.HasPrefix(name, demomodel.Prefix)
+}
+
 // modelHint says what a model's name looks like.
 const modelHint = "such as openai:gpt-6.1-terra, anthropic:claude-sonnet-5-5 or ollama:qwen3:4b; " +
-	"pawl models list has more"
+	"demo:minimal needs no model; pawl models list has more"
 
 // agentModel is the model of an agent. It is empty for an agent without a model.
 type agentModel struct {
@@ -79,22 +85,35 @@ func (b *builder) question(m Model) {
 	if _, known := b.known.Find(prefix, id); known || m.BaseURL != "" {
 		return
 	}
-	var names []string
+	var lasting, ending []string
 	for _, k := range b.known.Models(prefix) {
+		name := prefix + ":" + k.ID
 		if k.Ends == "" {
-			names = append(names, prefix+":"+k.ID)
+			lasting = append(lasting, name)
+		} else {
+			ending = append(ending, name)
 		}
 	}
 
-	// A name with other digits is another version, which the catalogue may not know yet.
-	near := nearest.Word(m.Name, names)
-	notDigit := func(r rune) bool { return !unicode.IsDigit(r) }
-	if !slices.Equal(strings.FieldsFunc(near, notDigit), strings.FieldsFunc(m.Name, notDigit)) {
-		near = reordered(m.Name, names)
-	}
-	if near != "" {
+	if near := similar(m.Name, lasting); near != "" {
 		b.notice(fmt.Sprintf("the catalogue has no model %s; did you mean %s?", m.Name, near))
+		return
 	}
+	if near := similar(m.Name, ending); near != "" {
+		known, _ := b.known.Lookup(near)
+		b.notice(fmt.Sprintf("the catalogue has no model %s; did you mean %s, which ends on %s?", m.Name, near, known.Ends))
+	}
+}
+
+// similar returns the name that may have been meant by s. Empty means none. A name with other
+// digits is another version, which the catalogue may not know yet.
+func similar(s string, names []string) string {
+	near := nearest.Word(s, names)
+	notDigit := func(r rune) bool { return !unicode.IsDigit(r) }
+	if slices.Equal(strings.FieldsFunc(near, notDigit), strings.FieldsFunc(s, notDigit)) {
+		return near
+	}
+	return reordered(s, names)
 }
 
 // reordered returns the first name that has all the parts of s, of which there are at least three,
@@ -124,6 +143,9 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 	}
 	if name, ok := strings.CutPrefix(m.Name, scripted); ok {
 		return b.scripted(name, path)
+	}
+	if name, ok := strings.CutPrefix(m.Name, demomodel.Prefix); ok {
+		return b.demo(name, path)
 	}
 
 	key, err := b.key(m.KeyEnv, path+".key_env")
@@ -173,16 +195,27 @@ func (b *builder) addressPath(path string) (at string, stated bool) {
 // scriptHint says what a model of the provider script names.
 const scriptHint = "script: takes a file with turns, as script.Model has them in JSON"
 
-// none is the side model of an agent that answers side requests with an empty text.
+// none is the model of Side that gives empty answers.
 const none = "none"
 
-// side returns the model for requests that need no tools. own is the agent's.
+// AllowsSide returns Side.Allow, with its default.
+func (a *Agent) AllowsSide() string {
+	if a.Side == nil {
+		return "none"
+	}
+	return cmp.Or(a.Side.Allow, "known")
+}
+
+// side returns the model for side requests. own is the agent's.
 func (b *builder) side(own llm.Model) (llm.Model, error) {
-	m := b.agent.Side
+	var named *Model
+	if b.agent.Side != nil {
+		named = b.agent.Side.Model
+	}
 	switch {
-	case m != nil && m.Name != none:
-		return b.model(*m, "side_model")
-	case m != nil, len(b.agent.Model) > 0 && b.agent.Model[0].made != nil:
+	case named != nil && named.Name != none:
+		return b.model(*named, "side.model")
+	case named != nil, len(b.agent.Model) > 0 && b.agent.Model[0].made != nil:
 		return silent{}, nil
 	}
 	return own, nil
@@ -207,6 +240,20 @@ func (b *builder) scripted(name, path string) (llm.Model, error) {
 	b.script = cmp.Or(b.script, m)
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, finding(CodeBadFile, path, scriptHint, "%s: %v", name, err)
+	}
+	return m, nil
+}
+
+// demo opens a model that follows the rules of a template.
+func (b *builder) demo(name, path string) (llm.Model, error) {
+	m, err := demomodel.Open(name)
+	if err != nil {
+		return nil, finding(CodeUnknownModel, path, modelHint, "%v", err)
+	}
+	b.script = cmp.Or(b.script, m)
+	// An answer in text says it itself.
+	if b.agent.Output != nil {
+		b.notice(demomodel.Prefix + name + " follows rules and is no language model")
 	}
 	return m, nil
 }
@@ -319,7 +366,7 @@ func leaks(said, model string) bool {
 	}
 	name, _, _ := strings.Cut(model, ":")
 	p, _ := provider.Find(name)
-	return !p.CleanCalls && name+":" != scripted
+	return !p.CleanCalls && !local(model)
 }
 
 // pick chooses the driver for a model, and says why.

@@ -58,7 +58,8 @@ func TestPage(t *testing.T) {
 		of    reflect.Type
 	}{{"An agent", reflect.TypeFor[agentfile.Agent]()}, {"model", reflect.TypeFor[agentfile.Model]()},
 		{"An entry of tools", reflect.TypeFor[agentfile.Tool]()},
-		{"A server in mcp_servers", reflect.TypeFor[mcp.Server]()}, {"oauth of a server", reflect.TypeFor[mcp.OAuth]()}, {"react", reflect.TypeFor[agentfile.React]()},
+		{"A server in mcp_servers", reflect.TypeFor[mcp.Server]()}, {"oauth of a server", reflect.TypeFor[mcp.OAuth]()},
+		{"identity of oauth", reflect.TypeFor[mcp.Identity]()}, {"react", reflect.TypeFor[agentfile.React]()},
 		{"limits", reflect.TypeFor[agentfile.Limits]()}, {"approve", reflect.TypeFor[agentfile.Approve]()},
 		{"settings", reflect.TypeFor[agentfile.Settings]()}, {"history", reflect.TypeFor[agentfile.History]()},
 		{"team", reflect.TypeFor[agentfile.Team]()}, {"sandbox_limits", reflect.TypeFor[agentfile.SandboxLimits]()},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/advice"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -41,14 +42,12 @@ func (a *Agent) Rules() policy.Rules {
 	return r
 }
 
-// flow returns the policy of the key flow. Tools that fetch what strangers write turn it on.
+// flow returns the policy of the key flow.
 func (a *Agent) flow(missing []string) *policy.Flow {
-	f := &policy.Flow{Mode: a.Flow, Words: a.Instructions, Labels: map[string]string{}}
-	if f.Mode == "" {
-		f.Mode = "log"
-		if len(a.Servers) > 0 || slices.ContainsFunc(a.Tools, Tool.readsStrangers) {
-			f.Mode = "on"
-		}
+	f := &policy.Flow{Mode: a.flowMode(), Words: a.Instructions, Labels: map[string]string{}}
+	if a.AgentsMD {
+		text, _ := a.readAgentsMD() // the builder reports the error
+		f.Foreign = string(text)
 	}
 	for entry, labels := range a.FlowLabels {
 		for _, e := range perhaps([]string{entry}, missing) {
@@ -56,6 +55,39 @@ func (a *Agent) flow(missing []string) *policy.Flow {
 		}
 	}
 	return f
+}
+
+// flowModes are the modes of policy.Flow, the strictest last.
+var flowModes = []string{"off", "log", "on", "ask", "strict"}
+
+// stricter returns the stricter mode of two.
+func stricter(a, b string) string {
+	if slices.Index(flowModes, b) > slices.Index(flowModes, a) {
+		return b
+	}
+	return a
+}
+
+// flowMode returns the mode of the key flow. Without the key, tools that fetch what strangers write
+// turn the policy on. A team has one mode, the strictest of its agents, since one agent acts on
+// what another has read.
+func (a *Agent) flowMode() string { return a.flowModeTo(mostNested) }
+
+// flowModeTo is flowMode, of managers that stand at most deep above one another.
+func (a *Agent) flowModeTo(deep int) string {
+	mode := a.Flow
+	if mode == "" {
+		mode = "log"
+		if len(a.Servers) > 0 || slices.ContainsFunc(a.Tools, Tool.readsStrangers) {
+			mode = "on"
+		}
+	}
+	for _, w := range a.group().Workers {
+		if w.of != nil && deep > 0 {
+			mode = stricter(mode, w.of.flowModeTo(deep-1))
+		}
+	}
+	return mode
 }
 
 // readsStrangers reports whether a tool fetches what strangers write.
@@ -149,7 +181,7 @@ func (b *builder) about(entry, path string, tools []*pawl.Tool) Findings {
 	if err == nil || b.mayBe(entry) {
 		return nil
 	}
-	message, hint, _ := strings.Cut(strings.TrimPrefix(err.Error(), "approval rules: deny: "), "; ")
+	message, hint := advice.Parts(err)
 	return Findings{finding(CodeUnknownTool, path, hint, "%s", message)}
 }
 

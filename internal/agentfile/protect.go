@@ -18,7 +18,7 @@ func (a *Agent) Protected() []string {
 	if !slices.ContainsFunc(a.Tools, func(t Tool) bool { return t.Set == "file" || t.Set == "shell" }) {
 		return nil
 	}
-	places, err := protect.New(a.Directory(), a.protected())
+	places, err := protect.New(a.Directory(), a.protected(), protect.Own{})
 	if err != nil {
 		return nil
 	}
@@ -33,22 +33,9 @@ func (a *Agent) Protected() []string {
 // files of its leaders and workers, and all files that they name.
 func (a *Agent) protected() []string {
 	list := slices.Clone(a.Protect)
-	seen := map[*Agent]bool{}
-	var add func(a *Agent)
-	add = func(a *Agent) {
-		if a == nil || seen[a] {
-			return
-		}
-		seen[a] = true
-		list = a.loaded(list)
-		for _, leader := range a.leaders {
-			add(leader)
-		}
-		for _, w := range a.group().Workers {
-			add(w.of)
-		}
+	for _, member := range a.family() {
+		list = member.loaded(list)
 	}
-	add(a)
 	return list
 }
 
@@ -192,7 +179,7 @@ func (a *Agent) protection() ([]string, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return list, nil // reported as the wrong root
 	}
-	if _, err := protect.New(dir, list); err != nil {
+	if _, err := protect.New(dir, list, protect.Own{}); err != nil {
 		return nil, finding(CodeBadValue, "protect", "", "%s", strings.TrimPrefix(err.Error(), "protect: "))
 	}
 	return list, nil

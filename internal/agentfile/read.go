@@ -35,6 +35,7 @@ type reading struct {
 	places   places   // of the agent that is being read
 	chain    []string // the files that lead to this one, as workers
 	secrets  []secret // values that no output may show
+	declared []string // variables that models may read
 }
 
 // mostFindings is the maximum of findings in one file.
@@ -43,7 +44,7 @@ const mostFindings = 100
 // found adds a finding, unless it was found before: nodes behind an alias are read several times.
 func (r *reading) found(f *Finding) {
 	f.File = r.file
-	same := func(g *Finding) bool { return f.Line > 0 && f.Error() == g.Error() }
+	same := func(g *Finding) bool { return f.Line > 0 && f.saysAs(g) }
 	if len(r.findings) < mostFindings && !slices.ContainsFunc(r.findings, same) {
 		r.findings = append(r.findings, f)
 	}
@@ -212,6 +213,9 @@ func (r *reading) field(key, value *yaml.Node, f reflect.StructField, into refle
 // isRequired reports whether the key of a field must be there.
 func isRequired(f reflect.StructField) bool { return f.Tag.Get("required") != "" }
 
+// frameworkKeys are keys of files of the form agent.framework/v2 alone.
+var frameworkKeys = map[string]bool{"spec": true, "metadata": true, "kind": true}
+
 // otherWords are what keys are called by others.
 var otherWords = map[string]string{
 	"system":        "instructions",
@@ -233,6 +237,9 @@ func elsewhere(fields []reflect.StructField, key string) string {
 	if fieldNamed(fields, "agent") < 0 || nearest.Word(key, names(fields)) != "" {
 		return ""
 	}
+	if frameworkKeys[key] {
+		return "the file is of the form agent.framework/v2 if it begins with apiVersion: agent.framework/v2"
+	}
 	if word := otherWords[key]; word != "" {
 		return "did you mean " + word + "?"
 	}
@@ -253,7 +260,7 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 	if e := r.expanded[n]; e != nil {
 		return n.Value, e.written
 	}
-	e := r.expand(n)
+	e := r.expand(n, path)
 	if e == nil {
 		return n.Value, n.Value
 	}
@@ -265,9 +272,8 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 		}
 	}
 	for i, name := range e.names {
-		if keyLike(name) && modelReads(path) {
-			r.report(CodeBadValue, n, path, "remove it: secrets belong in keys such as env, headers and key",
-				"the provider receives this text, and ${%s} is a secret", name)
+		if slices.Contains(r.declared, name) {
+			continue // models may read it
 		}
 		if keyLike(name) || keyLike(path) || handedOn(path) {
 			r.secrets = append(r.secrets, secret{name, e.values[i]})

@@ -134,5 +134,8 @@ func (a *Agent) history(model llm.Model, pinned func([]llm.Message) string) []pa
 // windowed reports whether requests are kept within the context window, which is the default.
 func (a *Agent) windowed() bool {
 	h := a.History
-	return h == nil || h.Word == "window" || h.Window != nil || h.Tokens != nil || h.Summary != nil
+	if h == nil || h.Word == "window" {
+		return true
+	}
+	return h.Window != nil || h.Tokens != nil || h.Summary != nil
 }

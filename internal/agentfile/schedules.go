@@ -118,6 +118,7 @@ func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv fu
 	for _, s := range a.Schedules {
 		task, err := json.Marshal(schedule.Task{
 			Prompt:  s.Prompt,
+			Label:   llm.Operator.Label(),
 			Calls:   scheduledCalls(s.Calls),
 			Deliver: scheduledCalls(s.Deliver),
 		})

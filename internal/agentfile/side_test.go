@@ -24,10 +24,10 @@ func (f none) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestSideModel(t *testing.T) {
 	for _, test := range []struct{ line, name, finding string }{
 		{"", "gpt-6.1-terra", ""},
-		{"side_model: {name: openai:gpt-6-luna, key_env: K}", "gpt-6-luna", ""},
-		{"side_model: none", "", ""},
-		{"side_model: {name: openai:gpt-6-luna, key_env: OTHER}", "", "side_model.key_env"},
-		{"side_model: nonsense", "", "side_model"},
+		{"side: {model: {name: openai:gpt-6-luna, key_env: K}}", "gpt-6-luna", ""},
+		{"side: {model: none}", "", ""},
+		{"side: {model: {name: openai:gpt-6-luna, key_env: OTHER}}", "", "side.model.key_env"},
+		{"side: {model: nonsense}", "", "side.model"},
 	} {
 		file, err := agentfile.Parse("agent.yaml", []byte("agent: a\nmodel: {name: openai:gpt-6.1-terra, key_env: K}\n"+test.line+"\n"), nil)
 		var built *agentfile.Built

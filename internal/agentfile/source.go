@@ -27,7 +27,8 @@ var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
 // parsed matches the messages of the YAML parser, as opposed to the YAML scanner.
 var parsed = regexp.MustCompile(`did not find expected (',' or|'-' indicator|key$|node content|<)`)
 
-// documents splits a file into its documents. Empty ones are left out.
+// documents splits a file into its documents. Empty ones are left out. None and no finding means
+// that the file is empty.
 func (r *reading) documents(text []byte) (docs []*yaml.Node) {
 	if len(text) > mostBytes {
 		r.found(&Finding{Code: CodeTooLarge, Message: fmt.Sprintf("the file has more than %d bytes", mostBytes)})
@@ -45,15 +46,6 @@ func (r *reading) documents(text []byte) (docs []*yaml.Node) {
 		err := decodeNode(d, root)
 		switch {
 		case errors.Is(err, io.EOF):
-			if len(docs) == 0 {
-				r.found(&Finding{
-					Code:    CodeEmpty,
-					Line:    1,
-					Column:  1,
-					Message: "the file has no agent",
-					Hint:    "to write a first agent: pawl init",
-				})
-			}
 			return docs
 		case err != nil:
 			r.found(syntaxFinding(err, text))
@@ -67,11 +59,18 @@ func (r *reading) documents(text []byte) (docs []*yaml.Node) {
 			r.report(CodeTooLarge, root.Content[0], "", "", "there are more than %d documents in it", mostDocuments)
 			return docs
 		}
+
+		// Aliases multiply: a short file can stand for more values than the memory holds.
 		if bound := (bounds{reading: r}); !bound.walk(root.Content[0], 0) {
 			return docs
 		}
 		docs = append(docs, root.Content[0])
 	}
+}
+
+// empty reports a file without a document.
+func (r *reading) empty(message, hint string) {
+	r.found(&Finding{Code: CodeEmpty, Line: 1, Column: 1, Message: message, Hint: hint})
 }
 
 // isEmptyDocument reports whether a document has nothing, or null.

@@ -67,6 +67,13 @@ func (d *Database) Open() (store.Store, error) { return d.opened(false) }
 // Create is Open, but creates a database that does not exist.
 func (d *Database) Create() (store.Store, error) { return d.opened(true) }
 
+// current returns the database if it is open, and otherwise nil.
+func (d *Database) current() store.Store {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.db
+}
+
 func (d *Database) opened(create bool) (store.Store, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,7 +119,7 @@ func (d *Database) openFile(path string, create bool, l *store.Ledger) (store.St
 			}
 		}
 	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, finding(CodeBadFile, "store.db", makesIt, "there is no database %s", path)
+		return nil, finding(CodeBadFile, "store.db", makesIt, "there is no database %s", path).because(store.ErrNotFound)
 	}
 	db, err := sqlite.Open(path, &sqlite.Options{Ledger: l})
 	if err != nil {
@@ -126,7 +133,7 @@ func openServer(address string, create bool, l *store.Ledger) (store.Store, erro
 	db, err := postgres.Open(context.Background(), address, &postgres.Options{NoCreate: !create, Ledger: l})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, finding(CodeUnavailable, "store.db", makesIt, "%v", err)
+		return nil, finding(CodeUnavailable, "store.db", makesIt, "%v", err).because(err)
 	case err != nil:
 		return nil, finding(CodeUnavailable, "store.db",
 			"want postgres://USER@HOST/DATABASE; the password may also be in PGPASSWORD or ~/.pgpass",

@@ -107,6 +107,7 @@ func (b *builder) worker(ctx context.Context, w Worker, i int) (*Built, error) {
 	o.Tools = nil
 	o.Bare = false
 	o.Approve = o.Inner
+	o.flow = stricter(b.agent.flowMode(), o.flow)
 	one, err := w.of.Build(ctx, &o)
 	if err != nil {
 		return nil, err
@@ -163,6 +164,7 @@ func (b *Built) adopt(workers []*Built) {
 	}
 	for _, w := range workers {
 		b.Hidden = append(b.Hidden, w.Hidden...)
+		b.ForCallers = append(b.ForCallers, w.ForCallers...)
 		b.Within = append(append(b.Within, w.Tools...), w.Within...)
 	}
 }

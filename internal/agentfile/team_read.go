@@ -34,13 +34,8 @@ func (r *reading) workerFile(file, name, path string) *Agent {
 		return nil
 	}
 
-	inner := &reading{
-		file:     full,
-		dir:      filepath.Dir(full),
-		env:      r.env,
-		expanded: map[*yaml.Node]*expanded{},
-		chain:    append(slices.Clip(r.chain), filepath.Clean(r.file)),
-	}
+	inner := newReading(full, &LoadOptions{Getenv: r.env})
+	inner.chain = append(slices.Clip(r.chain), filepath.Clean(r.file))
 	f := inner.parsed(text)
 	for _, one := range inner.findings {
 		if len(r.findings) < mostFindings {

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/callermcp"
+	"github.com/pawl-go/pawl/caller"
+	"github.com/pawl-go/pawl/internal/advice"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/tools/outside"
 )
@@ -28,12 +30,12 @@ func (a *Agent) Toolsets(ctx context.Context, o *Options) (sets []Set, hidden []
 	if b.env == nil {
 		b.env = os.Getenv
 	}
-	sets, _, closeSets, err = b.sets(callermcp.OutsideRuns(ctx))
+	sets, _, closeSets, err = b.sets(caller.OutsideRuns(ctx))
 	return sets, b.hidden, closeSets, err
 }
 
 func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets func(), err error) {
-	ready, err := builtins(b.agent, b.env, !b.opts.Dry, b.opts.ForAll)
+	ready, err := builtins(b.agent, b.env, b.own(), !b.opts.Dry, b.opts.ForAll)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -76,7 +78,7 @@ func (b *builder) unlike(ctx context.Context, sets []Set) error {
 	if err == nil {
 		return nil
 	}
-	text, _, _ := strings.Cut(err.Error(), ";")
+	text, _ := advice.Parts(err)
 	return finding(CodeDuplicateTool, "tools", "rename one of them", "%s", text)
 }
 
@@ -110,7 +112,7 @@ func (b *builder) around(all []pawl.Toolset) []pawl.Toolset {
 		all = []pawl.Toolset{times.Over(all...)}
 	}
 	if len(a.Terminal) > 0 {
-		all = []pawl.Toolset{ending{a.Terminal, pawl.Toolsets(all)}}
+		all = []pawl.Toolset{ending{a.Terminal, b.secrets, pawl.Toolsets(all)}}
 	}
 	return all
 }
@@ -178,6 +180,7 @@ func (b *builder) outside(defs []outside.Definition, path, name string) (*outsid
 	}
 	b.noticeLeftOut(set.LeftOut(), prefix)
 	b.hidden = append(b.hidden, set.Secrets()...)
+	b.callers = append(b.callers, set.ForCallers()...)
 	return set, nil
 }
 
@@ -209,7 +212,7 @@ func (b *builder) runner(defs []outside.Definition, path string) (outside.Runner
 	if err != nil {
 		return nil, err
 	}
-	base := sandbox.Spec{Level: level}
+	base := sandbox.Spec{Level: level, Hide: b.own().Real()}
 	if hosts != nil {
 		base.Proxy = hosts.Serve
 	}
@@ -237,8 +240,9 @@ func unheld(network bool) string {
 
 // ending is the tools of set. A good result of a tool in names ends the run.
 type ending struct {
-	names []string
-	set   pawl.Toolset
+	names   []string
+	secrets *redact.Redactor // hides them in the results, which no middleware sees
+	set     pawl.Toolset
 }
 
 // Tools returns the tools.
@@ -250,20 +254,21 @@ func (e ending) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	tools = slices.Clone(tools)
 	for i, t := range tools {
 		if !t.Passive && slices.Contains(e.names, t.Name) {
-			tools[i] = finishing(t)
+			tools[i] = e.finishing(t)
 		}
 	}
 	return tools, nil
 }
 
 // finishing returns t with results that end the run, unless they are errors.
-func finishing(t *pawl.Tool) *pawl.Tool {
+func (e ending) finishing(t *pawl.Tool) *pawl.Tool {
 	last := t.Clone()
 	last.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		res, err := t.Run(ctx, call)
 		if err != nil || res.IsError {
 			return res, err
 		}
+		res = e.secrets.ToolResult(res)
 		return res, pawl.FinishError(res)
 	}
 	return last

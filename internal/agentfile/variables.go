@@ -4,6 +4,7 @@ package agentfile
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -25,8 +26,8 @@ type expanded struct {
 
 // expand replaces ${NAME} and ${NAME:-default} in the text of n; $${ means ${. It returns nil if
 // there is nothing to replace. For any values, the result stays the text of one scalar. A text with
-// an invalid variable stays unchanged.
-func (r *reading) expand(n *yaml.Node) *expanded {
+// an invalid variable stays unchanged. The path says whether a model reads the text.
+func (r *reading) expand(n *yaml.Node, path string) *expanded {
 	if !strings.Contains(n.Value, "${") {
 		return nil
 	}
@@ -54,7 +55,7 @@ func (r *reading) expand(n *yaml.Node) *expanded {
 			r.report(CodeBadVariable, n, "", variableHint, "a variable has no end: ${%s", cut(after))
 			return e
 		}
-		value, ok := r.variable(n, e, inner)
+		value, ok := r.variable(n, path, e, inner)
 		if !ok {
 			return e
 		}
@@ -65,16 +66,23 @@ func (r *reading) expand(n *yaml.Node) *expanded {
 
 // variable returns the value of what stands between ${ and }, and records in e what it is. It
 // reports false for an invalid name.
-func (r *reading) variable(n *yaml.Node, e *expanded, inner string) (value string, ok bool) {
+func (r *reading) variable(n *yaml.Node, path string, e *expanded, inner string) (value string, ok bool) {
 	name, fallback, hasDefault := strings.Cut(inner, ":-")
 	switch {
 	case strings.HasPrefix(inner, "caller.") && !hasDefault:
+		// The caller is known only when a call is made.
 		field := "${" + inner + "}"
 		e.callers = append(e.callers, field)
 		return field, true
 	case !variableName(name):
 		r.report(CodeBadVariable, n, "", variableHint, "%q is no name of a variable", cut(name))
 		return "", false
+
+	// A name does not say whether its value is a secret: DATABASE_URL and PGPASS have secrets, too.
+	case modelReads(path) && !slices.Contains(r.declared, name):
+		r.report(CodeBadVariable, n, path, "add variables: ["+name+"] to the agent, if models may read its value",
+			"models read this text, and variables does not list %s", name)
+		return "", true
 	}
 
 	value = r.env(name)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,6 +178,54 @@ func TestWindowCheck(t *testing.T) {
 		x, err := a.Explain(t.Context(), o, "go")
 		if err != nil || x.Window != tokens || x.Room != tokens*3/4 || x.Taken < 900 {
 			t.Errorf("%d tokens: %v, %+v", tokens, err, x)
+		}
+	}
+}
+
+// A result of 3 MB from an agent of a file is searched and read in full: its middle is stored, and
+// result_read is offered as soon as a result is cut. Without a window nothing is stored.
+func TestLargeResultsOfFiles(t *testing.T) {
+	var big strings.Builder
+	for i := range 400_000 {
+		fmt.Fprintf(&big, "line %d\n", i)
+	}
+	for history, want := range map[string]string{
+		"":               "[run/1/0: 1 line that matches; there are no more]\n200001: line 200000\n",
+		"history: all\n": "Unknown tool",
+	} {
+		dir := t.TempDir()
+		small(t, dir, 128_000)
+		offered := []bool{}
+		model := script.New(script.Func(func(req *llm.Request) script.Turn {
+			return script.Call("page_read", map[string]any{"n": 1})
+		}), script.Func(func(req *llm.Request) script.Turn {
+			isReader := func(t *llm.ToolSpec) bool { return t.Name == "result_read" }
+			offered = append(offered, slices.ContainsFunc(req.Tools, isReader))
+			return script.Call("result_read", map[string]any{"id": "run/1/0", "pattern": "^line 200000$"})
+		}), script.Say("done"))
+		sim, err := pawltest.NewSimulator(model, &pawltest.SimulatorOptions{Quiet: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := "agent: reader\nmodel: {name: \"openai:sim\", base_url: \"" + sim.URL + "\"}\ncatalog: models.json\n" + history
+		built, err := agentOf(t, dir, text).Build(t.Context(), &agentfile.Options{
+			Getenv: environment, HTTP: http.DefaultTransport,
+			Tools: []pawl.Toolset{pageReader(big.String())}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := built.Agent.Run(t.Context(), llm.User("Read."))
+		built.Close()
+		sim.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := res.Steps[1].Executions[0].Result.Text()
+		if history == "" && got != want || history != "" && strings.Contains(got, "line 200000") {
+			t.Errorf("%q: got %.200q, want %q", history, got, want)
+		}
+		if offered[0] != (history == "") {
+			t.Errorf("%q: result_read is offered: %v", history, offered[0])
 		}
 	}
 }

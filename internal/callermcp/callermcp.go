@@ -27,8 +27,12 @@ import (
 // place matches ${caller.token} and ${caller.name}.
 var place = regexp.MustCompile(`\$\{caller\.([^}]*)\}`)
 
-// Uses reports whether a header of s stands for the caller of a run.
+// Uses reports whether s acts for the caller of a run: a header stands for him, or his ID token is
+// exchanged for a token of the server.
 func Uses(s mcp.Server) bool {
+	if exchanges(s) {
+		return true
+	}
 	for _, value := range s.Headers {
 		if place.MatchString(value) {
 			return true
@@ -37,10 +41,14 @@ func Uses(s mcp.Server) bool {
 	return false
 }
 
+// exchanges reports whether the ID token of a caller is exchanged for a token of s.
+func exchanges(s mcp.Server) bool { return s.OAuth != nil && s.OAuth.Identity != nil }
+
 // check returns why s cannot act for the callers of runs, or nil.
 func check(s mcp.Server) error {
-	if s.OAuth != nil {
-		return errors.New("oauth obtains one token for all, and a header stands for the caller; remove one of them")
+	if s.OAuth != nil && !exchanges(s) {
+		return errors.New("oauth obtains one token for all, and a header stands for the caller; remove one of them, " +
+			"or let oauth.identity exchange the token of the caller")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		for _, m := range place.FindAllStringSubmatch(s.Headers[name], -1) {
@@ -67,6 +75,8 @@ func claimOf(ctx context.Context, s mcp.Server) (c claim, err error) {
 	by, _ := caller.From(ctx)
 	c.headers = map[string]string{}
 	h := sha256.New()
+
+	// Quoted, so that the parts of two callers never make the same text.
 	fmt.Fprintf(h, "%q %q %q", by.Tenant, by.User, by.Name)
 
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
@@ -75,7 +85,7 @@ func claimOf(ctx context.Context, s mcp.Server) (c claim, err error) {
 			v, _ := by.Field(field)
 			switch {
 			case strings.TrimSpace(v) == "":
-				err = fmt.Errorf("it acts in the name of the caller of a run, and there is no caller with a %s; nothing was sent", field)
+				err = noCaller(field)
 			case strings.ContainsFunc(v, unicode.IsControl):
 				err = fmt.Errorf("the %s of the caller has a character that is not allowed in a header; nothing was sent", field)
 			case field == "token":
@@ -86,6 +96,19 @@ func claimOf(ctx context.Context, s mcp.Server) (c claim, err error) {
 		c.headers[name] = value
 		fmt.Fprintf(h, " %q %q", name, value)
 	}
+	if exchanges(s) {
+		c.token = by.Token.Reveal()
+		fmt.Fprintf(h, " %q", c.token)
+		if strings.TrimSpace(c.token) == "" {
+			err = noCaller("token")
+		}
+	}
 	h.Sum(c.who[:0])
 	return c, err
+}
+
+// noCaller is the error for a caller without a field.
+func noCaller(field string) error {
+	return fmt.Errorf("it acts in the name of the caller of a run, and there is %w with a %s; nothing was sent",
+		caller.ErrNone, field)
 }

@@ -219,7 +219,7 @@ func TestNoCaller(t *testing.T) {
 			t.Errorf("%s: %d tools, %v", name, len(tools), err)
 		}
 	}
-	if got := names(t, c, callermcp.OutsideRuns(as(t, "ann"))); len(got) > 0 || o.began > 0 {
+	if got := names(t, c, caller.OutsideRuns(as(t, "ann"))); len(got) > 0 || o.began > 0 {
 		t.Errorf("outside of runs: %v, %d sessions", got, o.began)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/mcp"
 )
 
@@ -65,6 +66,7 @@ func New(s mcp.Server, o mcp.Options, l Limits) (*Sessions, error) {
 	// It checks s, reads the lock, and never sends anything.
 	unsent := s
 	unsent.Headers = nil
+	o.IDToken = func(context.Context) (string, error) { return "", noCaller("token") }
 	probe, err := mcp.New(unsent, &o)
 	if err != nil {
 		return nil, err
@@ -101,22 +103,14 @@ func (c *Sessions) isNew(n mcp.Notice) bool {
 // Locked is mcp.Client.Locked.
 func (c *Sessions) Locked() (tools []*pawl.Tool, ok bool) { return c.locked() }
 
-type outsideKey struct{}
-
-// OutsideRuns returns a context in which there is no run, and therefore no caller: Sessions have
-// the tools in the lock. It is for checks of an agent before its runs.
-func OutsideRuns(ctx context.Context) context.Context {
-	return context.WithValue(ctx, outsideKey{}, true)
-}
-
 // NeedsCaller reports that there are no tools without a caller: a run without one fails.
 // A server that resumes runs asks for it.
 func (c *Sessions) NeedsCaller() bool { return true }
 
 // Tools returns the tools that the server offers to the caller in ctx. Without a caller it returns
-// an error, unless ctx is outside of runs.
+// an error, and outside of runs the tools in the lock.
 func (c *Sessions) Tools(ctx context.Context) ([]*pawl.Tool, error) {
-	if isOutside, _ := ctx.Value(outsideKey{}).(bool); isOutside {
+	if caller.IsOutsideRuns(ctx) {
 		tools, _ := c.locked()
 		return tools, nil
 	}
@@ -179,7 +173,9 @@ func (c *Sessions) begin(claim claim) (*held, error) {
 
 	s := c.server
 	s.Headers = claim.headers
-	client, err := mcp.New(s, &c.opts)
+	o := c.opts
+	o.IDToken = func(context.Context) (string, error) { return claim.token, nil }
+	client, err := mcp.New(s, &o)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@ import (
 func (c *Sessions) own(h *held, tools []*pawl.Tool) []*pawl.Tool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
+	// Only the tools of this list are remembered.
 	fresh := make(map[*pawl.Tool]*pawl.Tool, len(tools))
 	out := make([]*pawl.Tool, len(tools))
 	for i, t := range tools {

@@ -62,7 +62,10 @@ func requiredOnly(base *object, list []any) (need [][]string) {
 	}
 	for _, v := range list {
 		o, ok := v.(*object)
-		if !ok || !onlyAnnotated(o, "required", "type") || o.has("type") && o.get("type") != "object" {
+		if !ok || !onlyAnnotated(o, "required", "type") {
+			return nil
+		}
+		if o.has("type") && o.get("type") != "object" {
 			return nil
 		}
 		need = append(need, o.words("required"))
@@ -72,9 +75,13 @@ func requiredOnly(base *object, list []any) (need [][]string) {
 
 // isNull reports whether o allows null only, and contains nothing else.
 func isNull(o *object) bool {
-	if !onlyAnnotated(o, "type", "const", "enum") || o.has("type") && !slices.Contains(typesOf(o.get("type")), any("null")) {
+	if !onlyAnnotated(o, "type", "const", "enum") {
 		return false
 	}
+	if o.has("type") && !slices.Contains(typesOf(o.get("type")), any("null")) {
+		return false
+	}
+
 	if v, ok := o.vals["const"]; ok {
 		return v == nil && !o.has("enum")
 	}
@@ -89,6 +96,7 @@ func (c *compiler) combine(w *object, outs []*object, backs []*back, null bool, 
 	var forms []any
 	b := &back{}
 	for i, o := range outs {
+		// The forms of an anyOf within are as good as its own, unless it says something about them.
 		inner := []any{o}
 		if list := o.list("anyOf"); list != nil && !o.has("description") && !o.has("title") {
 			inner = list
@@ -104,6 +112,7 @@ func (c *compiler) combine(w *object, outs []*object, backs []*back, null bool, 
 			b.alts = append(b.alts, backs[i])
 		}
 	}
+
 	var out *object
 	switch len(forms) {
 	case 0:
@@ -111,9 +120,10 @@ func (c *compiler) combine(w *object, outs []*object, backs []*back, null bool, 
 			return c.nothing(w, hints), nil
 		}
 		return nil, nil
+
 	case 1:
 		out = forms[0].(*object).clone()
-		if out.has("$ref") && c.d.has(RefAlone) {
+		if out.has("$ref") && c.dialect.has(RefAlone) {
 			if text, title := c.annotate(w, hints); text != "" || title != "" || null {
 				out = schemaOf(w.ptr, "anyOf", []any{out})
 			}
@@ -121,6 +131,7 @@ func (c *compiler) combine(w *object, outs []*object, backs []*back, null bool, 
 	default:
 		out = schemaOf(w.ptr, "anyOf", forms)
 	}
+
 	if null {
 		out = c.orNull(out)
 	}
@@ -136,11 +147,11 @@ func (c *compiler) orNull(o *object) *object {
 	o = o.clone()
 	list := o.list("anyOf")
 	switch {
-	case c.d.has(NullableFlag) && list != nil: // no keyword may be next to anyOf
+	case c.dialect.has(NullableFlag) && list != nil: // no keyword may be next to anyOf
 		list = slices.Clone(list)
 		list[0] = c.orNull(list[0].(*object))
 		o.set("anyOf", list)
-	case c.d.has(NullableFlag):
+	case c.dialect.has(NullableFlag):
 		o.set("nullable", true)
 	case list != nil:
 		o.set("anyOf", append(slices.Clone(list), schemaOf(o.ptr, "type", "null")))

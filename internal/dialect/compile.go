@@ -38,9 +38,8 @@ func (d *Dialect) compile(schema json.RawMessage, value bool) (*Compiled, error)
 		}
 		n := normalizer{}
 		n.schema(root)
-		c := &compiler{d: d, refs: newRefs(root), levels: levels, depth: map[string]int{}, defs: newObject(""),
-			defNames: map[string]string{}, backs: map[string]*back{},
-			seen: map[Loss]bool{}}
+
+		c := newCompiler(d, root, levels)
 		var out *object
 		var b *back
 		if value && !slices.Contains(typesOf(root.get("type")), any("object")) {
@@ -51,30 +50,38 @@ func (d *Dialect) compile(schema json.RawMessage, value bool) (*Compiled, error)
 		} else {
 			out, b = c.root(root)
 		}
+
 		if c.nodes > maxNodes && levels > 0 && d.has(RecursionCut) {
 			continue
 		}
-		if c.err == nil {
-			c.limits(out)
-		}
-		if c.err != nil {
-			return nil, c.err
-		}
-		if len(c.defs.keys) > 0 {
-			out.set("$defs", c.defs)
-		}
-		res := &Compiled{Schema: appendJSON(nil, out), Losses: c.losses}
-		if c.reshaped {
-			res.back = b
-			res.defs = c.backs
-		}
-		return res, nil
+		return c.compiled(out, b)
 	}
+}
+
+// compiled returns the result of a compilation. It is an error if something could not be expressed,
+// or the output is larger than the provider takes.
+func (c *compiler) compiled(out *object, b *back) (*Compiled, error) {
+	if c.err == nil {
+		c.limits(out)
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+
+	if len(c.defs.keys) > 0 {
+		out.set("$defs", c.defs)
+	}
+	res := &Compiled{Schema: appendJSON(nil, out), Losses: c.losses}
+	if c.reshaped {
+		res.back = b
+		res.defs = c.backs
+	}
+	return res, nil
 }
 
 // compiler applies the rules of one dialect to one schema.
 type compiler struct {
-	d        *Dialect
+	dialect  *Dialect
 	refs     *refs
 	losses   []Loss
 	seen     map[Loss]bool // by path, keyword and kind
@@ -89,18 +96,31 @@ type compiler struct {
 	unfit    string           // the last required field that accepts no value
 }
 
+func newCompiler(d *Dialect, root *object, levels int) *compiler {
+	return &compiler{
+		dialect:  d,
+		refs:     newRefs(root),
+		seen:     map[Loss]bool{},
+		levels:   levels,
+		depth:    map[string]int{},
+		defs:     newObject(""),
+		defNames: map[string]string{},
+		backs:    map[string]*back{},
+	}
+}
+
 func (c *compiler) lose(ptr, keyword string, kind Kind, t Trait, format string, args ...any) {
 	key := Loss{Path: ptr, Keyword: keyword, Kind: kind}
 	if c.seen[key] {
 		return
 	}
 	c.seen[key] = true
-	c.losses = append(c.losses, Loss{ptr, keyword, kind, fmt.Sprintf(format, args...), c.d.source(t)})
+	c.losses = append(c.losses, Loss{ptr, keyword, kind, fmt.Sprintf(format, args...), c.dialect.source(t)})
 }
 
 func (c *compiler) fail(ptr, keyword string, t Trait, format string, args ...any) {
 	if c.err == nil {
-		c.err = &Error{c.d.Name, ptr, keyword, fmt.Sprintf(format, args...), c.d.source(t)}
+		c.err = &Error{c.dialect.Name, ptr, keyword, fmt.Sprintf(format, args...), c.dialect.source(t)}
 	}
 }
 
@@ -115,7 +135,7 @@ const (
 
 // flat follows the references of o and joins its allOf into one schema. left are keywords that
 // could not be joined; the caller reports them. entered are references that count as open until
-// leave.
+// close.
 func (c *compiler) flat(o *object) (w *object, left []*object, entered []string, st outcome) {
 	return c.flatten(o, map[string]bool{})
 }
@@ -126,68 +146,100 @@ func (c *compiler) flatten(o *object, following map[string]bool) (w *object, lef
 	st outcome) {
 	w = o.clone()
 	for {
-		if refOf(w) != "" {
-			t, ptr, ok := c.resolve(w)
-			if !ok {
-				return w, left, entered, fits
-			}
-			w = w.clone()
-			w.remove("$ref", "$dynamicRef", "$recursiveRef")
-			if following[ptr] {
-				continue
-			}
-			following[ptr] = true
-			target, ok := t.(*object)
-			if !ok {
-				if t == false {
-					return w, left, entered, never
-				}
-				continue
-			}
-			if c.d.has(RecursionCut) && c.refs.leadsBack(target, ptr) {
-				if c.depth[ptr] >= c.levels {
-					w = both(w, target)
-					return w, left, entered, cut
-				}
-				c.depth[ptr]++
-				entered = append(entered, ptr)
-			}
-			w = c.join(w, target)
-			continue
+		switch {
+		case refOf(w) != "":
+			var in []string
+			w, in, st = c.follow(w, following)
+			entered = append(entered, in...)
+
+		case w.list("allOf") != nil:
+			var more []*object
+			var in []string
+			w, more, in, st = c.joinAll(w, following)
+			left = append(left, more...)
+			entered = append(entered, in...)
+
+		default:
+			return w, left, entered, fits
 		}
-		all := w.list("allOf")
-		if all == nil {
+
+		if c.err != nil {
+			return w, left, entered, fits
+		}
+		if st != fits {
 			return w, left, entered, st
 		}
-		w = w.clone()
-		w.remove("allOf")
-		for _, v := range all {
-			b, ok := v.(*object)
-			if !ok {
-				if v == false {
-					return w, left, entered, never
-				}
-				continue
-			}
-			b, more, in, s := c.flatten(b, following)
-			left, entered = append(left, more...), append(entered, in...)
-			if c.err != nil {
-				return newObject(o.ptr), left, entered, fits
-			}
-			if s != fits {
-				return both(w, b), left, entered, s
-			}
-			if len(all) == 1 && onlyAnnotated(w) {
-				w = c.join(w, b)
-			} else {
-				w = both(w, b)
-			}
-			for _, v := range w.list("allOf") {
-				left = append(left, v.(*object))
-			}
-			w.remove("allOf")
-		}
 	}
+}
+
+// follow replaces the reference of w by its target. The results are as of flat.
+func (c *compiler) follow(w *object, following map[string]bool) (_ *object, entered []string, st outcome) {
+	t, ptr, ok := c.resolve(w)
+	if !ok {
+		return w, nil, fits
+	}
+	w = w.clone()
+	w.remove("$ref", "$dynamicRef", "$recursiveRef")
+	if following[ptr] {
+		return w, nil, fits
+	}
+	following[ptr] = true
+
+	target, ok := t.(*object)
+	switch {
+	case t == false:
+		return w, nil, never
+	case !ok:
+		return w, nil, fits
+	}
+
+	if c.dialect.has(RecursionCut) && c.refs.leadsBack(target, ptr) {
+		if c.depth[ptr] >= c.levels {
+			return both(w, target), nil, cut
+		}
+		c.depth[ptr]++
+		entered = []string{ptr}
+	}
+	return c.join(w, target), entered, fits
+}
+
+// joinAll joins the schemas of w's allOf into w. The results are as of flat.
+func (c *compiler) joinAll(w *object, following map[string]bool) (_ *object, left []*object, entered []string,
+	st outcome) {
+	all := w.list("allOf")
+	w = w.clone()
+	w.remove("allOf")
+	for _, v := range all {
+		b, ok := v.(*object)
+		switch {
+		case v == false:
+			return w, left, entered, never
+		case !ok: // true, which says nothing
+			continue
+		}
+
+		b, more, in, s := c.flatten(b, following)
+		left = append(left, more...)
+		entered = append(entered, in...)
+		if c.err != nil {
+			return newObject(w.ptr), left, entered, fits
+		}
+		if s != fits {
+			return both(w, b), left, entered, s
+		}
+
+		// allOf with one schema is how programs write annotations next to a reference.
+		if len(all) == 1 && onlyAnnotated(w) {
+			w = c.join(w, b)
+		} else {
+			w = both(w, b)
+		}
+		for _, v := range w.list("allOf") {
+			left = append(left, v.(*object))
+		}
+		w.remove("allOf")
+	}
+	return w, left, entered, fits
 }
 
 // join is both for a schema and the target of its reference. Annotations of the schema take
@@ -205,7 +257,8 @@ func (c *compiler) join(w, target *object) *object {
 	return both(w, target)
 }
 
-func (c *compiler) leave(entered []string) {
+// close ends the references that flat entered.
+func (c *compiler) close(entered []string) {
 	for _, ptr := range entered {
 		c.depth[ptr]--
 	}
@@ -228,17 +281,23 @@ func (c *compiler) node(v any, ptr string) (*object, *back) {
 		}
 		o = newObject(ptr)
 	}
-	if refOf(o) != "" && onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef") && !c.d.has(RecursionCut) {
+
+	alone := refOf(o) != "" && onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef")
+	if alone && !c.dialect.has(RecursionCut) {
 		t, p, ok := c.resolve(o)
 		if !ok {
 			return newObject(ptr), nil
 		}
-		if target, ok := t.(*object); ok && (!c.d.has(RefsInlined) || c.refs.leadsBack(target, p)) &&
-			c.saysMore(target) {
-			return c.reference(o, target, p)
+		// What refers to itself has no end when it is inlined, so it is a definition in each
+		// dialect.
+		if target, ok := t.(*object); ok {
+			mayInline := c.dialect.has(RefsInlined) && !c.refs.leadsBack(target, p)
+			if !mayInline && c.saysMore(target) {
+				return c.reference(o, target, p)
+			}
 		}
 	}
-	if !c.d.has(TypeNeeded) && refOf(o) != "" && onlyAnnotated(o, "$ref", "$dynamicRef", "$recursiveRef") {
+	if alone && !c.dialect.has(TypeNeeded) {
 		return c.inline(o, ptr)
 	}
 	return c.body(o)
@@ -246,11 +305,11 @@ func (c *compiler) node(v any, ptr string) (*object, *back) {
 
 // body compiles a schema that is not a reference alone.
 func (c *compiler) body(o *object) (*object, *back) {
-	if !c.d.has(TypeNeeded) {
+	if !c.dialect.has(TypeNeeded) {
 		return c.light(beside(o))
 	}
 	w, left, entered, st := c.flat(o)
-	defer c.leave(entered)
+	defer c.close(entered)
 	switch st {
 	case never:
 		return nil, nil
@@ -320,9 +379,10 @@ func (c *compiler) reference(o, target *object, ptr string) (*object, *back) {
 		c.defs.set(name, out)
 		c.backs[name] = b
 	}
+
 	ref := schemaOf(o.ptr, "$ref", "#/$defs/"+name)
 	b := &back{ref: name}
-	if !c.d.has(TypeNeeded) {
+	if !c.dialect.has(TypeNeeded) {
 		for _, k := range o.keys {
 			if slices.Contains(annotations, k) {
 				ref.set(k, o.vals[k])
@@ -330,11 +390,12 @@ func (c *compiler) reference(o, target *object, ptr string) (*object, *back) {
 		}
 		return ref, b
 	}
+
 	text, title := c.annotate(o, nil)
 	if text == "" && title == "" {
 		return ref, b
 	}
-	if c.d.has(RefAlone) {
+	if c.dialect.has(RefAlone) {
 		ref = schemaOf(o.ptr, "anyOf", []any{ref})
 	}
 	if title != "" {
@@ -348,53 +409,77 @@ func (c *compiler) reference(o, target *object, ptr string) (*object, *back) {
 
 // limits checks the output against the size limits of the dialect.
 func (c *compiler) limits(out *object) {
-	most := func(t Trait) int {
-		if r := c.d.rule(t); r != nil {
-			return r.Limit
-		}
-		return 0
-	}
-	var props, enums, chars, deepest int
-	var visit func(v any, depth int)
-	visit = func(v any, depth int) {
-		o, ok := v.(*object)
-		if !ok {
-			return
-		}
-		if o.has("properties") || o.has("items") {
-			depth++
-			deepest = max(deepest, depth)
-		}
-		if p := o.object("properties"); p != nil {
-			props += len(p.keys)
-			for _, k := range p.keys {
-				chars += len(k)
-			}
-		}
-		if list := o.list("enum"); list != nil {
-			size := 0
-			for _, v := range list {
-				size += len(show(v))
-			}
-			enums, chars = enums+len(list), chars+size
-			if m := most(MaxEnumText); m > 0 && len(list) > 250 && size > m {
-				c.fail(o.ptr, "enum", MaxEnumText, "the %d values have %d characters, at most %d are taken", len(list), size, m)
-			}
-		}
-		each(o, func(v any) any { visit(v, depth); return v })
-	}
-	visit(out, 0)
+	s := size{compiler: c}
+	s.visit(out, 0)
 	for _, name := range c.defs.keys {
-		chars += len(name)
-		visit(c.defs.vals[name], 0)
+		s.text += len(name)
+		s.visit(c.defs.vals[name], 0)
 	}
-	for _, l := range []struct {
-		t    Trait
-		n    int
-		what string
-	}{{MaxDepth, deepest, "levels of nesting"}, {MaxProperties, props, "properties"}, {MaxEnum, enums, "enum values"}, {MaxText, chars, "characters of names and values"}} {
-		if m := most(l.t); m > 0 && l.n > m {
-			c.fail("", "", l.t, "it has %d %s, at most %d are taken", l.n, l.what, m)
+
+	c.limit(MaxDepth, s.depth, "levels of nesting")
+	c.limit(MaxProperties, s.properties, "properties")
+	c.limit(MaxEnum, s.values, "enum values")
+	c.limit(MaxText, s.text, "characters of names and values")
+}
+
+// limit checks that the output has at most as much of something as the provider takes.
+func (c *compiler) limit(t Trait, n int, what string) {
+	if m := c.most(t); m > 0 && n > m {
+		c.fail("", "", t, "it has %d %s, at most %d are taken", n, what, m)
+	}
+}
+
+// most returns the limit of a trait. 0 means none.
+func (c *compiler) most(t Trait) int {
+	if r := c.dialect.rule(t); r != nil {
+		return r.Limit
+	}
+	return 0
+}
+
+// size is what providers limit in a schema.
+type size struct {
+	compiler   *compiler
+	depth      int // of the deepest object or array
+	properties int
+	values     int // of enums
+	text       int // bytes of the names and of the values
+}
+
+// visit adds the schema v, which stands depth levels deep.
+func (s *size) visit(v any, depth int) {
+	o, ok := v.(*object)
+	if !ok {
+		return
+	}
+	if o.has("properties") || o.has("items") {
+		depth++
+		s.depth = max(s.depth, depth)
+	}
+	if p := o.object("properties"); p != nil {
+		s.properties += len(p.keys)
+		for _, k := range p.keys {
+			s.text += len(k)
 		}
+	}
+	if list := o.list("enum"); list != nil {
+		s.enum(o, list)
+	}
+	each(o, func(v any) any { s.visit(v, depth); return v })
+}
+
+// enum adds the values of an enum. Their own text is limited only if there are more than 250.
+func (s *size) enum(o *object, list []any) {
+	text := 0
+	for _, v := range list {
+		text += len(show(v))
+	}
+	s.values += len(list)
+	s.text += text
+
+	c := s.compiler
+	if m := c.most(MaxEnumText); m > 0 && len(list) > 250 && text > m {
+		c.fail(o.ptr, "enum", MaxEnumText, "the %d values have %d characters, at most %d are taken",
+			len(list), text, m)
 	}
 }

@@ -9,20 +9,30 @@ import (
 var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
 // foreignTypes maps type names of other languages, in lower case, to JSON types.
-var foreignTypes = map[string]string{
-	"str": "string", "text": "string", "char": "string", "character": "string", "charsequence": "string", "varchar": "string", "enum": "string",
-	"date": "string", "datetime": "string", "date-time": "string", "time": "string", "timestamp": "string", "uuid": "string", "guid": "string",
-	"uri": "string", "url": "string", "email": "string", "path": "string", "bytes": "string", "byte[]": "string", "password": "string", "regex": "string", "literal": "string",
-	"float": "number", "float32": "number", "float64": "number", "double": "number", "decimal": "number", "bigdecimal": "number", "real": "number", "numeric": "number", "num": "number",
-	"int": "integer", "int8": "integer", "int16": "integer", "int32": "integer", "int64": "integer", "uint": "integer", "uint8": "integer", "uint16": "integer",
-	"uint32": "integer", "uint64": "integer", "long": "integer", "short": "integer", "byte": "integer", "bigint": "integer", "biginteger": "integer",
-	"bool": "boolean",
-	"dict": "object", "dictionary": "object", "map": "object", "hashmap": "object", "hashtable": "object", "treemap": "object", "record": "object", "struct": "object",
-	"json": "object", "mapping": "object", "typeddict": "object", "jsonobject": "object",
-	"list": "array", "arraylist": "array", "linkedlist": "array", "tuple": "array", "set": "array", "hashset": "array", "frozenset": "array", "vector": "array",
-	"vec": "array", "slice": "array", "sequence": "array", "iterable": "array", "collection": "array", "queue": "array", "stack": "array",
-	"none": "null", "nil": "null", "nonetype": "null", "void": "null", "undefined": "null",
-	"any": "", "mixed": "", "unknown": "", "variant": "", "dynamic": "", "type_unspecified": "", "anything": "", "value": "",
+var foreignTypes = foreignNames(map[string]string{
+	"string": "str text char character charsequence varchar enum date datetime date-time time timestamp " +
+		"uuid guid uri url email path bytes byte[] password regex literal",
+	"number": "float float32 float64 double decimal bigdecimal real numeric num",
+	"integer": "int int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 long short byte bigint " +
+		"biginteger",
+	"boolean": "bool",
+	"object": "dict dictionary map hashmap hashtable treemap record struct json mapping typeddict " +
+		"jsonobject",
+	"array": "list arraylist linkedlist tuple set hashset frozenset vector vec slice sequence iterable " +
+		"collection queue stack",
+	"null": "none nil nonetype void undefined",
+	"":     "any mixed unknown variant dynamic type_unspecified anything value",
+})
+
+// foreignNames returns the JSON type of each name. An empty type means any.
+func foreignNames(names map[string]string) map[string]string {
+	types := map[string]string{}
+	for t, list := range names {
+		for _, name := range strings.Fields(list) {
+			types[name] = t
+		}
+	}
+	return types
 }
 
 // typeName converts a type name of another language. It returns nil if the name is unknown. A
@@ -42,6 +52,8 @@ func (n *normalizer) typeName(s string, depth int) *object {
 		}
 		return schemaOf("", "type", t)
 	}
+
+	// In the order in which they bind: "int[]?" is an array or null.
 	if inner, ok := strings.CutSuffix(low, "?"); ok {
 		return orNull(n.typeName(inner, depth+1))
 	}
@@ -51,10 +63,16 @@ func (n *normalizer) typeName(s string, depth int) *object {
 	if parts := split(low, '|'); len(parts) > 1 {
 		return n.union(parts, depth)
 	}
+
 	base, args, ok := generic(low)
 	if !ok {
 		return nil
 	}
+	return n.generic(base, args, depth)
+}
+
+// generic converts a type with arguments, such as list[int].
+func (n *normalizer) generic(base string, args []string, depth int) *object {
 	switch base {
 	case "optional", "nullable":
 		if len(args) == 1 {
@@ -66,12 +84,14 @@ func (n *normalizer) typeName(s string, depth int) *object {
 	case "tuple":
 		return schemaOf("", "type", "array")
 	}
+
 	switch foreignTypes[base] {
 	case "array":
 		if len(args) == 1 {
 			return arrayOf(n.typeName(args[0], depth+1))
 		}
 		return schemaOf("", "type", "array")
+
 	case "object":
 		o := schemaOf("", "type", "object")
 		if len(args) == 2 {
@@ -81,6 +101,7 @@ func (n *normalizer) typeName(s string, depth int) *object {
 		}
 		return o
 	}
+
 	if base == "array" && len(args) == 1 {
 		return arrayOf(n.typeName(args[0], depth+1))
 	}

@@ -15,8 +15,8 @@ import (
 // model.
 func (c *compiler) lost(o *object, keywords []string, t Trait) (hints []string) {
 	for _, k := range slices.Clone(keywords) {
-		// then and else are part of what is said about if.
-		if !o.has(k) || !slices.Contains(vocabulary, k) || k == "then" || k == "else" {
+		isPartOfIf := k == "then" || k == "else"
+		if !o.has(k) || isPartOfIf || !slices.Contains(vocabulary, k) {
 			continue
 		}
 		if k == "uniqueItems" && o.get(k) == false {
@@ -67,6 +67,7 @@ func hint(keyword string, v any) string {
 		}
 		return "one of " + text.First(words, 20, ", or # more")
 	}
+
 	if o, ok := v.(*object); ok {
 		return hintOfObject(keyword, o)
 	}
@@ -86,6 +87,7 @@ func hintOfObject(keyword string, o *object) string {
 		if list := o.words("required"); len(list) > 0 {
 			return "not with " + strings.Join(list, " and ")
 		}
+
 	case "additionalProperties":
 		if t := kind(o); t != "" {
 			return "fields of any name, each " + t
@@ -100,6 +102,7 @@ func hintOfObject(keyword string, o *object) string {
 		if t := kind(o); t != "" {
 			return "with " + t + " among the items"
 		}
+
 	case "dependentRequired":
 		const most = 5
 		var parts []string
@@ -159,7 +162,7 @@ func tuple(prefix []any) string {
 func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 	text = w.text("description")
 	title = w.text("title")
-	if title != "" && !c.d.takes("title") {
+	if title != "" && !c.dialect.takes("title") {
 		c.lose(w.ptr, "title", Note, Keywords, "not sent")
 		if text == "" && !sameName(title, w.ptr) {
 			text = title
@@ -168,7 +171,10 @@ func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 	}
 	for _, k := range []string{"default", "examples", "example", "deprecated"} {
 		v := w.get(k)
-		if !w.has(k) || c.d.takes(k) || k == "deprecated" && v != true {
+		if !w.has(k) || c.dialect.takes(k) {
+			continue
+		}
+		if k == "deprecated" && v != true {
 			continue
 		}
 		c.lose(w.ptr, k, Note, Keywords, "stated in the description")
@@ -231,7 +237,7 @@ func describe(out *object, hints []string) {
 func (c *compiler) finish(out, w *object, hints []string) {
 	text, title := c.annotate(w, hints)
 	at := out
-	if list := out.list("anyOf"); list != nil && c.d.has(AnyOfAlone) {
+	if list := out.list("anyOf"); list != nil && c.dialect.has(AnyOfAlone) {
 		first := list[0].(*object).clone()
 		list = slices.Clone(list)
 		list[0] = first
@@ -241,6 +247,7 @@ func (c *compiler) finish(out, w *object, hints []string) {
 		}
 		at = first
 	}
+
 	if title != "" {
 		at.set("title", title)
 	}

@@ -20,10 +20,10 @@ func (c *compiler) light(w *object) (*object, *back) {
 
 	// Some servers refuse an object without properties, or an array without items.
 	types := typesOf(l.out.get("type"))
-	if c.d.has(PropertiesNeeded) && slices.Contains(types, any("object")) && !l.out.has("properties") {
+	if c.dialect.has(PropertiesNeeded) && slices.Contains(types, any("object")) && !l.out.has("properties") {
 		l.out.set("properties", newObject(w.ptr))
 	}
-	if c.d.has(ItemsNeeded) && slices.Contains(types, any("array")) && !l.out.has("items") {
+	if c.dialect.has(ItemsNeeded) && slices.Contains(types, any("array")) && !l.out.has("items") {
 		l.out.set("items", newObject(w.ptr))
 	}
 	return l.out, l.back
@@ -83,7 +83,8 @@ func (l *lightCopy) keyword(k string, v any) bool {
 // child copies v, a schema in the value of the keyword k. A schema that nothing matches stays one.
 func (l *lightCopy) child(k string, v any, ptr string) (any, *back) {
 	// items and contains have a way back to record, even if they are true.
-	if _, ok := v.(bool); ok && slices.Contains(oneSchema, k) && k != "items" && k != "contains" {
+	isRecorded := k == "items" || k == "contains"
+	if _, ok := v.(bool); ok && slices.Contains(oneSchema, k) && !isRecorded {
 		return v, nil
 	}
 	x, sub := l.node(v, ptr)
@@ -153,7 +154,7 @@ func (l *lightCopy) members(k string, m *object) *object {
 
 // wireName returns the name of a property in the output. ptr is the path of the properties.
 func (c *compiler) wireName(ptr, name string) string {
-	r := c.d.rule(PropertyNames)
+	r := c.dialect.rule(PropertyNames)
 	if r == nil || r.Pattern.MatchString(name) {
 		return name
 	}

@@ -105,9 +105,11 @@ func names(tools []Tool) (out []Warning) {
 	var mapped []string
 	defer func() {
 		if mapped != nil {
-			out = append(out, Warning{mapped, "sent under another name to a provider that refuses it: all accept a letter or an underscore, then letters, digits, underscores and dashes, 64 in all"})
+			out = append(out, Warning{mapped, "sent under another name to a provider that refuses it: " +
+				"all accept a letter or an underscore, then letters, digits, underscores and dashes, 64 in all"})
 		}
 	}()
+
 	seen := map[string]bool{}
 	folded := map[string]string{}
 	for _, t := range tools {
@@ -125,6 +127,7 @@ func names(tools []Tool) (out []Warning) {
 		default:
 			folded[fold] = t.Name
 		}
+
 		seen[t.Name] = true
 		if len(t.Name) > 64 || !plainName.MatchString(t.Name) {
 			mapped = append(mapped, t.Name)
@@ -150,14 +153,19 @@ func short(tools []Tool) (out []Warning) {
 			out = append(out, Warning{[]string{t.Name}, "it has no description: a model chooses by it"})
 		case len(words) < fewest:
 			out = append(out, Warning{[]string{t.Name},
-				fmt.Sprintf("the description has %d word%s: say what the tool does, and when to use it", len(words), text.Plural(len(words), "", "s"))})
+				fmt.Sprintf("the description has %d word%s: say what the tool does, and when to use it",
+					len(words), text.Plural(len(words), "", "s"))})
 		case len(news) == 0:
 			out = append(out, Warning{[]string{t.Name}, "the description says no more than the name"})
 		}
-		if v, err := parse(t.Input); err == nil {
-			if bare := undescribed(v); len(bare) > 0 {
-				out = append(out, Warning{[]string{t.Name}, "arguments without a description: " + clip(strings.Join(bare, ", "), 200)})
-			}
+
+		v, err := parse(t.Input)
+		if err != nil {
+			continue // a schema that is no JSON has a verdict of its own
+		}
+		if bare := undescribed(v); len(bare) > 0 {
+			out = append(out, Warning{[]string{t.Name},
+				"arguments without a description: " + clip(strings.Join(bare, ", "), 200)})
 		}
 	}
 	return out
@@ -169,8 +177,10 @@ func undescribed(v any) (out []string) {
 	if o == nil || o.object("properties") == nil {
 		return nil
 	}
-	for _, name := range o.object("properties").keys {
-		p := o.object("properties").object(name)
+
+	props := o.object("properties")
+	for _, name := range props.keys {
+		p := props.object(name)
 		switch {
 		case p == nil:
 			out = append(out, name)
@@ -184,7 +194,8 @@ func undescribed(v any) (out []string) {
 }
 
 // filler lists words that do not distinguish tools.
-var filler = strings.Fields("a an the of for to in on with and or by from as at is are be it this that which tool function given specified using use used")
+var filler = strings.Fields("a an the of for to in on with and or by from as at is are be it this that which " +
+	"tool function given specified using use used")
 
 // wordsOf returns the words of a text in lower case; names are split at underscores and capitals.
 func wordsOf(s string) []string {
@@ -222,6 +233,7 @@ func alike(tools []Tool) (out []Warning) {
 		}
 		groups[key] = append(groups[key], t.Name)
 	}
+
 	for _, key := range order {
 		if names := groups[key]; len(names) > 1 {
 			out = append(out, Warning{names, "the descriptions say the same: a model has only the names to choose by"})
@@ -241,49 +253,10 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 			fmt.Fprintf(&b, "  no JSON Schema: %s\n", c)
 		}
 		for _, v := range t.Verdicts {
-			notes := 0
-			var shown []Loss
-			for _, l := range v.Losses {
-				if l.Kind == Note && !verbose {
-					notes++
-				} else {
-					shown = append(shown, l)
-				}
-			}
-			switch {
-			case v.Error != "":
-				fmt.Fprintf(&b, "  %-16s cannot be expressed: %s\n", v.Dialect, v.Error)
-				if verbose && v.Source != "" {
-					fmt.Fprintf(&b, "    %-8s %s\n", "", v.Source)
-				}
-				continue
-			case len(shown) == 0 && notes == 0:
-				fmt.Fprintf(&b, "  %-16s ok\n", v.Dialect)
-			case len(shown) == 0:
-				fmt.Fprintf(&b, "  %-16s ok; %d explanation%s expressed in another way\n", v.Dialect, notes, text.Plural(notes, "", "s"))
-			default:
-				fmt.Fprintf(&b, "  %-16s with losses\n", v.Dialect)
-			}
-			for len(shown) > 0 {
-				l := shown[0]
-				var paths []string
-				shown = slices.DeleteFunc(shown, func(m Loss) bool {
-					same := m.Kind == l.Kind && m.Keyword == l.Keyword && m.Means == l.Means
-					if same {
-						paths = append(paths, place(m.Path))
-					}
-					return same
-				})
-				if more := len(paths) - 3; more > 0 && !verbose {
-					paths = append(paths[:3], fmt.Sprintf("and %d more", more))
-				}
-				fmt.Fprintf(&b, "    %-8s %s: %s: %s\n", l.Kind, l.Keyword, l.Means, strings.Join(paths, ", "))
-				if verbose && l.Source != "" {
-					fmt.Fprintf(&b, "    %-8s %s\n", "", l.Source)
-				}
-			}
+			v.text(&b, verbose)
 		}
 	}
+
 	if len(r.Warnings) > 0 {
 		b.WriteString("warnings\n")
 	}
@@ -296,6 +269,56 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// text writes the verdict. Notes are counted if they are not listed.
+func (v *Verdict) text(w io.Writer, verbose bool) {
+	if v.Error != "" {
+		fmt.Fprintf(w, "  %-16s cannot be expressed: %s\n", v.Dialect, v.Error)
+		if verbose && v.Source != "" {
+			fmt.Fprintf(w, "    %-8s %s\n", "", v.Source)
+		}
+		return
+	}
+
+	shown := v.Losses
+	notes := 0
+	if !verbose {
+		shown = slices.DeleteFunc(slices.Clone(v.Losses), func(l Loss) bool { return l.Kind == Note })
+		notes = len(v.Losses) - len(shown)
+	}
+	switch {
+	case len(shown) > 0:
+		fmt.Fprintf(w, "  %-16s with losses\n", v.Dialect)
+	case notes > 0:
+		fmt.Fprintf(w, "  %-16s ok; %d explanation%s expressed in another way\n",
+			v.Dialect, notes, text.Plural(notes, "", "s"))
+	default:
+		fmt.Fprintf(w, "  %-16s ok\n", v.Dialect)
+	}
+
+	// The same loss at several places is one line.
+	for len(shown) > 0 {
+		l := shown[0]
+		var paths []string
+		var others []Loss
+		for _, m := range shown {
+			if m.Kind == l.Kind && m.Keyword == l.Keyword && m.Means == l.Means {
+				paths = append(paths, place(m.Path))
+			} else {
+				others = append(others, m)
+			}
+		}
+		shown = others
+
+		if more := len(paths) - 3; more > 0 && !verbose {
+			paths = append(paths[:3], fmt.Sprintf("and %d more", more))
+		}
+		fmt.Fprintf(w, "    %-8s %s: %s: %s\n", l.Kind, l.Keyword, l.Means, strings.Join(paths, ", "))
+		if verbose && l.Source != "" {
+			fmt.Fprintf(w, "    %-8s %s\n", "", l.Source)
+		}
+	}
 }
 
 // place shortens a JSON Pointer of a schema to its subject: /files/items/path for
@@ -328,6 +351,8 @@ func ReadTools(data []byte) ([]Tool, error) {
 	if err == nil {
 		return readValue(v)
 	}
+
+	// One JSON text on each line; the first line says whether the file is meant so.
 	lines := bytes.Split(data, []byte("\n"))
 	if len(lines) < 2 || !json.Valid(bytes.TrimSpace(lines[0])) {
 		return nil, err
@@ -363,6 +388,7 @@ func readValue(v any) ([]Tool, error) {
 			tools = append(tools, more...)
 		}
 		return tools, nil
+
 	case *object:
 		for _, k := range []string{"functionDeclarations", "function_declarations", "tools"} {
 			if list, ok := v.get(k).([]any); ok {
@@ -379,9 +405,26 @@ func readValue(v any) ([]Tool, error) {
 	return nil, fmt.Errorf("want a schema, a tool or a list of tools, got %s", clip(show(v), 40))
 }
 
+// inputKeys are the names by which MCP and the providers call a tool's schema.
+var inputKeys = []string{
+	"inputSchema", "input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema", "input", "schema",
+}
+
+// isOnlySchema reports whether an object is a schema and not a tool.
+func isOnlySchema(o *object) bool {
+	switch {
+	case len(o.keys) == 0:
+		return true
+	case slices.ContainsFunc([]string{"properties", "$ref", "anyOf", "oneOf", "allOf", "$schema"}, o.has):
+		return true
+	}
+	// A type with an underscore is a provider's own tool, such as web_search_20250305.
+	return o.text("name") == "" && o.has("type") && !strings.Contains(o.text("type"), "_")
+}
+
 func readTool(o *object) ([]Tool, error) {
 	t := Tool{Name: o.text("name"), Description: o.text("description")}
-	for _, k := range []string{"inputSchema", "input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema", "input", "schema"} {
+	for _, k := range inputKeys {
 		v, ok := o.vals[k]
 		if !ok {
 			continue
@@ -394,9 +437,9 @@ func readTool(o *object) ([]Tool, error) {
 		}
 		return []Tool{t}, nil
 	}
+
 	switch {
-	case len(o.keys) == 0, slices.ContainsFunc([]string{"properties", "$ref", "anyOf", "oneOf", "allOf", "$schema"}, o.has),
-		t.Name == "" && o.has("type") && !strings.Contains(o.text("type"), "_"):
+	case isOnlySchema(o):
 		return []Tool{{Input: appendJSON(nil, o)}}, nil
 	case t.Name != "" && (!o.has("type") || o.text("type") == "function"):
 		return []Tool{t}, nil // a tool without arguments

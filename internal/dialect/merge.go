@@ -8,19 +8,29 @@ import (
 )
 
 // annotations are keywords that only explain.
-var annotations = []string{"title", "description", "default", "example", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
+var annotations = []string{
+	"title", "description", "default", "example", "examples", "deprecated", "readOnly", "writeOnly", "$comment",
+}
 
 // scaffolding lists keywords that name and contain schemas. They are not needed after references
 // are resolved.
-var scaffolding = []string{"$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$defs", "definitions"}
+var scaffolding = []string{
+	"$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$defs", "definitions",
+}
 
 // vocabulary lists all other keywords of JSON Schema. A word in none of the three lists is not a
 // keyword.
-var vocabulary = []string{"type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
-	"maxItems", "minItems", "uniqueItems", "maxContains", "minContains", "maxProperties", "minProperties", "required", "dependentRequired", "format",
-	"contentEncoding", "contentMediaType", "contentSchema", "prefixItems", "items", "contains", "additionalProperties", "properties", "patternProperties",
-	"dependentSchemas", "propertyNames", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "unevaluatedItems", "unevaluatedProperties",
-	"$ref", "$dynamicRef", "$recursiveRef"}
+var vocabulary = []string{
+	"type", "enum", "const",
+	"multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
+	"maxLength", "minLength", "pattern", "format", "contentEncoding", "contentMediaType", "contentSchema",
+	"maxItems", "minItems", "uniqueItems", "maxContains", "minContains",
+	"prefixItems", "items", "contains", "unevaluatedItems",
+	"maxProperties", "minProperties", "required", "dependentRequired", "dependentSchemas",
+	"properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
+	"if", "then", "else", "allOf", "anyOf", "oneOf", "not",
+	"$ref", "$dynamicRef", "$recursiveRef",
+}
 
 // isKeyword reports whether k is a keyword of JSON Schema, other than scaffolding.
 func isKeyword(k string) bool {
@@ -155,15 +165,21 @@ func bothProperties(a, b *object) *object {
 			if out.has(name) {
 				continue
 			}
+
 			v := props.vals[name]
 			o := other.object("properties")
+			also := func(more any) any {
+				return schemaOf(ptrOf(v, join(out.ptr, name)), "allOf", []any{v, more})
+			}
 			switch {
 			case o != nil && o.has(name):
 				if !equal(v, o.vals[name]) {
-					v = schemaOf(ptrOf(v, join(out.ptr, name)), "allOf", []any{v, o.vals[name]})
+					v = also(o.vals[name])
 				}
-			case other.has("additionalProperties") && !other.has("patternProperties") && other.get("additionalProperties") != true:
-				v = schemaOf(ptrOf(v, join(out.ptr, name)), "allOf", []any{v, other.get("additionalProperties")})
+			case other.has("patternProperties"):
+				// A pattern that matches the name would exempt it from additionalProperties.
+			case other.has("additionalProperties") && other.get("additionalProperties") != true:
+				v = also(other.get("additionalProperties"))
 			}
 			out.set(name, v)
 		}
@@ -227,7 +243,8 @@ func rat(v any) (*big.Rat, bool) {
 	// The value of a large exponent would have as many digits.
 	f, err := n.Float64()
 	size := math.Abs(f)
-	if err != nil || size > 1e100 || size != 0 && size < 1e-100 {
+	isTiny := size != 0 && size < 1e-100
+	if err != nil || size > 1e100 || isTiny {
 		return nil, false
 	}
 	return new(big.Rat).SetString(string(n))

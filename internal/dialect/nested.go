@@ -23,13 +23,13 @@ func (c *compiler) object(w *object, hints []string) (*object, *back) {
 	c.finish(out, w, hints)
 
 	// The order of the keywords is part of the output.
-	if len(fields.sent.keys) > 0 || c.d.has(PropertiesNeeded) || w.ptr == "" {
+	if len(fields.sent.keys) > 0 || c.dialect.has(PropertiesNeeded) || w.ptr == "" {
 		out.set("properties", fields.sent)
 	}
-	if len(fields.demanded) > 0 || c.d.has(AllRequired) {
+	if len(fields.demanded) > 0 || c.dialect.has(AllRequired) {
 		out.set("required", fields.demanded)
 	}
-	if c.d.has(Closed) {
+	if c.dialect.has(Closed) {
 		out.set("additionalProperties", false)
 	}
 	return out, &back{props: fields.members}
@@ -63,7 +63,7 @@ func (c *compiler) fields(w *object, more any) *fieldsOf {
 	if props == nil {
 		props = newObject(join(w.ptr, "properties"))
 	}
-	if c.d.has(RequiredDefined) {
+	if c.dialect.has(RequiredDefined) {
 		props = c.define(w, props, need, more)
 	}
 
@@ -77,7 +77,7 @@ func (c *compiler) fields(w *object, more any) *fieldsOf {
 			return nil
 		}
 		if x == nil {
-			if !c.d.has(Closed) {
+			if !c.dialect.has(Closed) {
 				c.lose(ptr, "not", Looser, Keywords, "the field is never allowed, which is not enforced")
 			}
 			continue
@@ -87,14 +87,14 @@ func (c *compiler) fields(w *object, more any) *fieldsOf {
 		if list := x.list("enum"); len(list) > 0 {
 			m.only = list
 		}
-		if c.d.has(AllRequired) && !required {
+		if c.dialect.has(AllRequired) && !required {
 			x = c.optional(x, m, ptr)
 		}
 
 		wire := c.wireName(props.ptr, name)
 		f.sent.set(wire, x)
 		f.members[wire] = m
-		if required || c.d.has(AllRequired) {
+		if required || c.dialect.has(AllRequired) {
 			f.demanded = append(f.demanded, wire)
 		}
 	}
@@ -120,7 +120,7 @@ func (c *compiler) optional(x *object, m *member, ptr string) *object {
 func (c *compiler) unnamedFields(w *object, more any, named bool) (hints []string) {
 	patterns := w.object("patternProperties") != nil
 	free := more == true || patterns || isObject(more)
-	closed := c.d.has(Closed)
+	closed := c.dialect.has(Closed)
 	anything := free || more == nil && !w.has("properties")
 	if closed && !named && anything {
 		c.fail(w.ptr, "additionalProperties", Closed, "an object without named fields cannot be expressed")
@@ -131,7 +131,7 @@ func (c *compiler) unnamedFields(w *object, more any, named bool) (hints []strin
 		if more != false || patterns {
 			c.lose(w.ptr, "additionalProperties", Stricter, Closed, "only the named fields can be sent")
 		}
-	case more == false && !c.d.takes("additionalProperties"):
+	case more == false && !c.dialect.takes("additionalProperties"):
 		c.lose(w.ptr, "additionalProperties", Looser, Keywords, "unnamed fields are not refused")
 	case isObject(more):
 		hints = c.lost(w, []string{"additionalProperties"}, Keywords)
@@ -195,7 +195,7 @@ func (c *compiler) array(w *object, hints []string) (*object, *back) {
 
 	if items == nil { // only the empty array matches
 		items, _ = c.node(true, join(w.ptr, "items"))
-		if c.d.takes("maxItems") {
+		if c.dialect.takes("maxItems") {
 			out.set("maxItems", 0)
 		} else {
 			c.lose(w.ptr, "items", Looser, Keywords, "not enforced, but described: always empty")
@@ -235,7 +235,7 @@ func (c *compiler) tupleForms(out, w *object, prefix []any) []any {
 		}
 	} else if rest == false {
 		described = true
-		if !out.has("maxItems") && c.d.takes("maxItems") {
+		if !out.has("maxItems") && c.dialect.takes("maxItems") {
 			out.set("maxItems", len(prefix))
 		}
 	}

@@ -3,8 +3,6 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -62,7 +60,10 @@ func (n *normalizer) change(ptr, format string, args ...any) {
 
 // The keywords, by the kind of their values.
 var (
-	oneSchema   = []string{"items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
+	oneSchema = []string{
+		"items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains",
+		"propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema",
+	}
 	listSchemas = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
 	mapSchemas  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 )
@@ -80,10 +81,12 @@ func each(o *object, f func(any) any) {
 					v.vals[name] = f(v.vals[name])
 				}
 			}
-		case bool, string:
+
+		case bool, string: // a string is the name of a type, in a schema that is no JSON Schema
 			if slices.Contains(oneSchema, k) {
 				o.vals[k] = f(v)
 			}
+
 		case []any:
 			if slices.Contains(listSchemas, k) {
 				for i := range v {
@@ -94,27 +97,19 @@ func each(o *object, f func(any) any) {
 	}
 }
 
+// schema converts the schema v and the schemas in it.
 func (n *normalizer) schema(v any) any {
 	o, ok := v.(*object)
 	if !ok {
-		switch v := v.(type) {
-		case bool:
-			return v
-		case string: // "name": "string"
-			t := n.typeName(v, 0)
-			if t == nil {
-				return true
-			}
-			n.changes = append(n.changes, Change{"", fmt.Sprintf("the schema %q is read as a type", v)})
-			return t
-		}
-		n.changes = append(n.changes, Change{"", fmt.Sprintf("%s is not a schema; anything is allowed there", clip(show(v), 40))})
-		return true
+		return n.noObject(v)
 	}
+
+	// Drafts first: the steps after it read only the keywords of draft 2020-12.
 	n.drafts(o)
 	n.empties(o)
 	n.types(o)
 	n.required(o)
+
 	for _, k := range []string{"items", "type", "exclusiveMinimum", "exclusiveMaximum", "dependencies"} {
 		if o.has(k) && senseless(k, o.get(k)) {
 			v := o.get(k)
@@ -126,65 +121,21 @@ func (n *normalizer) schema(v any) any {
 	return o
 }
 
-// drafts converts keywords of older drafts with the same meaning.
-func (n *normalizer) drafts(o *object) {
-	if s := o.text("$schema"); s != "" && !strings.Contains(s, "2020-12") {
-		n.old = n.old || strings.Contains(s, "draft-0") && !strings.Contains(s, "2019")
-		n.change(o.ptr, "$schema %s is left out; the rest is read as draft 2020-12", s)
-		o.remove("$schema")
+// noObject converts a schema that is not an object.
+func (n *normalizer) noObject(v any) any {
+	switch v := v.(type) {
+	case bool:
+		return v
+	case string: // "name": "string"
+		t := n.typeName(v, 0)
+		if t == nil {
+			return true
+		}
+		n.change("", "the schema %q is read as a type", v)
+		return t
 	}
-	if n.old && o.text("$ref") != "" && !onlyAnnotated(o, "$ref") {
-		n.change(o.ptr, "keywords next to $ref have no meaning in this draft and are left out")
-		for _, k := range slices.Clone(o.keys) {
-			if k != "$ref" && slices.Contains(vocabulary, k) {
-				o.remove(k)
-			}
-		}
-	}
-	for _, side := range []string{"inimum", "aximum"} {
-		ex := "exclusiveM" + side
-		bound := "m" + side
-		if b, ok := o.get(ex).(bool); ok {
-			n.change(o.ptr, "%s: %v is read as of draft 4", ex, b)
-			v := o.get(bound)
-			o.remove(ex)
-			if b && v != nil {
-				o.remove(bound)
-				o.set(ex, v)
-			}
-		}
-	}
-	if list, ok := o.get("items").([]any); ok {
-		n.change(o.ptr, "items as a list is rewritten as prefixItems")
-		rest, more := o.get("additionalItems"), o.has("additionalItems")
-		o.remove("items", "additionalItems")
-		if len(list) > 0 {
-			o.set("prefixItems", list)
-		}
-		if more {
-			o.set("items", rest)
-		}
-	} else if o.has("additionalItems") {
-		o.remove("additionalItems") // it has no meaning without a list
-	}
-	if deps := o.object("dependencies"); deps != nil {
-		n.change(o.ptr, "dependencies is rewritten as dependentRequired and dependentSchemas")
-		names, schemas := newObject(o.ptr), newObject(o.ptr)
-		for _, k := range deps.keys {
-			if _, ok := deps.vals[k].([]any); ok {
-				names.set(k, deps.vals[k])
-			} else {
-				schemas.set(k, deps.vals[k])
-			}
-		}
-		o.remove("dependencies")
-		if len(names.keys) > 0 {
-			o.set("dependentRequired", names)
-		}
-		if len(schemas.keys) > 0 {
-			o.set("dependentSchemas", schemas)
-		}
-	}
+	n.change("", "%s is not a schema; anything is allowed there", clip(show(v), 40))
+	return true
 }
 
 // empties removes values by which programs express "none".
@@ -192,18 +143,22 @@ func (n *normalizer) empties(o *object) {
 	for _, k := range slices.Clone(o.keys) {
 		v := o.vals[k]
 		list, isList := v.([]any)
+		emptyList := isList && len(list) == 0
+		none := v == nil || emptyList
 		switch {
-		case slices.Contains(mapSchemas, k) && (v == nil || isList && len(list) == 0):
+		case none && slices.Contains(mapSchemas, k):
 			n.change(o.ptr, "%s: %s is read as {}", k, show(v))
 			o.set(k, newObject(join(o.ptr, k)))
-		case v == nil && k != "default" && k != "const" && k != "example":
+		case v == nil && slices.Contains(anyValue, k):
+			// null is a value there
+		case v == nil:
 			n.change(o.ptr, "%s: null is left out", k)
 			o.remove(k)
-		case isList && len(list) == 0 && n.unfillable(k):
+		case emptyList && n.unfillable(k):
 			n.change(o.ptr, "%s: [] is left out", k)
 			o.remove(k)
-		case slices.Contains([]string{"items", "type", "required", "dependencies", "exclusiveMinimum", "exclusiveMaximum"}, k):
-			// older and foreign forms are converted elsewhere
+		case slices.Contains(olderForms, k):
+			// converted elsewhere
 		case !shaped(k, v):
 			n.change(o.ptr, "%s: %s has no meaning and is left out", k, clip(show(v), 40))
 			o.remove(k)
@@ -211,94 +166,36 @@ func (n *normalizer) empties(o *object) {
 	}
 }
 
-// shaped reports whether v has the kind that the keyword requires.
-func shaped(keyword string, v any) bool {
-	_, isObject := v.(*object)
-	_, isList := v.([]any)
-	_, isNumber := v.(json.Number)
-	_, isBool := v.(bool)
-	switch {
-	case slices.Contains(mapSchemas, keyword), keyword == "dependentRequired":
-		return isObject
-	case slices.Contains(listSchemas, keyword), keyword == "enum", keyword == "required":
-		return isList
-	case slices.Contains(oneSchema, keyword):
-		return isObject || isBool || isText(v) || keyword == "items"
-	case slices.Contains(counts, keyword):
-		return isNumber && isCount(v)
-	case keyword == "multipleOf":
-		r, ok := rat(v)
-		return isNumber && (!ok || r.Sign() > 0)
-	case strings.HasPrefix(keyword, "min"), strings.HasPrefix(keyword, "max"), strings.HasPrefix(keyword, "exclusiveM"):
-		return isNumber || !slices.Contains(vocabulary, keyword)
-	case slices.Contains([]string{"uniqueItems", "deprecated", "readOnly", "writeOnly"}, keyword):
-		return isBool
-	case slices.Contains([]string{"title", "description", "pattern", "format", "$ref", "$dynamicRef", "$recursiveRef", "$schema", "contentEncoding", "contentMediaType", "$comment"}, keyword):
-		return isText(v)
-	case keyword == "$anchor", keyword == "$dynamicAnchor":
-		name, _ := v.(string)
-		return anchorName.MatchString(name)
-	case keyword == "$id":
-		address, _ := v.(string)
-		_, err := url.Parse(address)
-		return isText(v) && err == nil && !strings.Contains(address, " ")
-	case keyword == "examples":
-		return isList
-	}
-	return true
-}
-
-// anchorName matches the values of $anchor.
-var anchorName = regexp.MustCompile(`^[A-Za-z_][-A-Za-z0-9._]*$`)
-
-// counts are the keywords whose value is a number of things.
-var counts = strings.Fields("minLength maxLength minItems maxItems minContains maxContains minProperties maxProperties")
-
-// isCount reports whether v is a whole number that is not negative.
-func isCount(v any) bool {
-	r, ok := rat(v)
-	return !ok || r.IsInt() && r.Sign() >= 0
-}
-
-func isList(v any) bool { _, ok := v.([]any); return ok }
-
-func isSchema(v any) bool {
-	switch v.(type) {
-	case *object, bool, string:
-		return true
-	}
-	return false
-}
-
-func isText(v any) bool { _, ok := v.(string); return ok }
-
 // required converts required: true at a property, and invalid required lists.
 func (n *normalizer) required(o *object) {
 	need := o.words("required")
-	if v := o.get("required"); v != nil {
-		if _, ok := v.([]any); !ok {
-			if b, ok := v.(bool); ok {
-				n.change(o.ptr, "required: %v is read as a statement about the property itself", b)
-			} else {
-				n.change(o.ptr, "required: %s is not a list and is left out", clip(show(v), 40))
-			}
-			o.remove("required")
-		} else if list := o.list("required"); len(need) != len(list) {
-			n.change(o.ptr, "required: %s is read as the names in it", clip(show(list), 40))
+	switch v := o.get("required").(type) {
+	case nil:
+	case bool:
+		n.change(o.ptr, "required: %v is read as a statement about the property itself", v)
+		o.remove("required")
+	case []any:
+		if len(need) != len(v) {
+			n.change(o.ptr, "required: %s is read as the names in it", clip(show(v), 40))
 			o.set("required", anyList(need))
 		}
+	default:
+		n.change(o.ptr, "required: %s is not a list and is left out", clip(show(v), 40))
+		o.remove("required")
 	}
+
 	props := o.object("properties")
 	if props == nil {
 		return
 	}
-	more := false
+	stated := len(need)
 	for _, name := range props.keys {
-		if p, ok := props.vals[name].(*object); ok && p.get("required") == true && !slices.Contains(need, name) {
-			need, more = append(need, name), true
+		p := props.object(name)
+		if p != nil && p.get("required") == true && !slices.Contains(need, name) {
+			need = append(need, name)
 		}
 	}
-	if more {
+	if len(need) > stated {
 		o.set("required", anyList(need))
 	}
 }
@@ -332,7 +229,11 @@ func (n *normalizer) types(o *object) {
 				continue
 			}
 			clean = false
-			if sub := n.typeName(s, 0); sub != nil && sub.text("type") != "" && !slices.Contains(names, any(sub.text("type"))) {
+			sub := n.typeName(s, 0)
+			if sub == nil || sub.text("type") == "" {
+				continue
+			}
+			if !slices.Contains(names, any(sub.text("type"))) {
 				names = append(names, sub.text("type"))
 			}
 		}
@@ -355,20 +256,6 @@ func (n *normalizer) types(o *object) {
 	}
 }
 
-// senseless reports whether v, the value of a keyword that has been converted from its older and
-// foreign forms, still has no form of JSON Schema.
-func senseless(k string, v any) bool {
-	switch k {
-	case "type":
-		return !isText(v) && !isList(v)
-	case "items":
-		return !isSchema(v)
-	case "exclusiveMinimum", "exclusiveMaximum":
-		return !shaped(k, v)
-	}
-	return k == "dependencies"
-}
-
 // unfillable reports whether an empty list of the keyword k would match nothing, or is not allowed.
 func (n *normalizer) unfillable(k string) bool {
 	return k == "anyOf" || k == "oneOf" || k == "allOf" || k == "enum" && n.meant
@@ -382,37 +269,26 @@ func numberOf(t, text string) bool {
 // values converts an enum of which no value has the stated type, so that nothing would match:
 // numbers written as strings for an integer, or strings meant for the items of an array.
 func (n *normalizer) values(o *object) {
-	list, t := o.list("enum"), o.text("type")
+	list := o.list("enum")
+	t := o.text("type")
 	if t == "" || list == nil {
 		return
 	}
 	to := make([]any, 0, len(list))
 	for _, v := range list {
-		s, isText := v.(string)
-		num, isNumber := v.(json.Number)
-		switch {
-		case v == nil:
-			to = append(to, v)
-		case t == "array" && typeOf(v) != "array":
-			to = append(to, v)
-		case isText && json.Valid([]byte(s)) && numberOf(t, s):
-			if _, ok := rat(json.Number(s)); !ok {
-				return
-			}
-			to = append(to, json.Number(s))
-		case t == "boolean" && (s == "true" || s == "false"):
-			to = append(to, s == "true")
-		case t == "string" && isNumber:
-			to = append(to, string(num))
-		default:
+		meant, ok := valueAs(t, v)
+		if !ok {
 			return
 		}
+		to = append(to, meant)
 	}
+
 	if t != "array" {
 		n.change(o.ptr, "enum %s is read as %s, since the type is %s", clip(show(list), 60), clip(show(to), 60), t)
 		o.set("enum", to)
 		return
 	}
+
 	items := o.object("items")
 	if items == nil && !o.has("items") {
 		items = newObject(join(o.ptr, "items"))
@@ -426,6 +302,27 @@ func (n *normalizer) values(o *object) {
 	items.set("enum", to)
 }
 
+// valueAs returns the value of an enum that is meant by v, which is not of the type t. For an
+// array, that is a value of its items. It returns false if v is of the type, or nothing is meant.
+func valueAs(t string, v any) (any, bool) {
+	s, isText := v.(string)
+	number, isNumber := v.(json.Number)
+	switch {
+	case v == nil:
+		return v, true
+	case t == "array" && typeOf(v) != "array":
+		return v, true
+	case isText && json.Valid([]byte(s)) && numberOf(t, s):
+		_, ok := rat(json.Number(s))
+		return json.Number(s), ok
+	case t == "boolean" && (s == "true" || s == "false"):
+		return s == "true", true
+	case t == "string" && isNumber:
+		return string(number), true
+	}
+	return nil, false
+}
+
 // null converts OpenAPI's nullable.
 func (n *normalizer) null(o *object) {
 	b, ok := o.get("nullable").(bool)
@@ -437,6 +334,8 @@ func (n *normalizer) null(o *object) {
 	if !b {
 		return
 	}
+
+	// A value must satisfy each keyword, so that each of them gets null.
 	switch t := o.get("type").(type) {
 	case string:
 		if t != "null" {

@@ -61,6 +61,8 @@ func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 	if v, ok := r.anchors[ref]; ok {
 		return v, v.(*object).ptr, nil
 	}
+
+	// A reference may name the schema itself, by its own address.
 	id := cmp.Or(r.root.text("$id"), r.root.text("id"))
 	if rest, ok := strings.CutPrefix(ref, id); ok && id != "" {
 		ref = cmp.Or(rest, "#")
@@ -81,29 +83,11 @@ func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 	if frag[0] != '/' {
 		return nil, "", fmt.Errorf("there is no $anchor %s", frag)
 	}
+
 	var v any = r.root
 	for name := range strings.SplitSeq(frag[1:], "/") {
-		name = unescape.Replace(name)
-		switch x := v.(type) {
-		case *object:
-			if !x.has(name) {
-				// Draft 7 has definitions where 2020-12 has $defs, and some documents contain both.
-				if other := map[string]string{"definitions": "$defs", "$defs": "definitions"}[name]; other != "" && x.has(other) {
-					name = other
-				} else if name == "items" && x.has("prefixItems") {
-					name = "prefixItems" // normalizer.drafts moved it there
-				} else {
-					return nil, "", fmt.Errorf("%s points to nothing", ref)
-				}
-			}
-			v = x.get(name)
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(x) {
-				return nil, "", fmt.Errorf("%s points to nothing", ref)
-			}
-			v = x[i]
-		default:
+		v, ok = step(v, unescape.Replace(name))
+		if !ok {
 			return nil, "", fmt.Errorf("%s points to nothing", ref)
 		}
 	}
@@ -114,6 +98,32 @@ func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 		return v, frag, nil
 	}
 	return nil, "", fmt.Errorf("%s points to something that is not a schema", ref)
+}
+
+// step returns the value of v to which a name in a reference leads.
+func step(v any, name string) (any, bool) {
+	switch v := v.(type) {
+	case *object:
+		switch {
+		case v.has(name):
+			return v.get(name), true
+		case name == "items" && v.has("prefixItems"):
+			return v.get("prefixItems"), true // normalizer.tuple moved it there
+
+		// Draft 7 has definitions where 2020-12 has $defs, and some documents contain both.
+		case name == "definitions" && v.has("$defs"):
+			return v.get("$defs"), true
+		case name == "$defs" && v.has("definitions"):
+			return v.get("definitions"), true
+		}
+
+	case []any:
+		i, err := strconv.Atoi(name)
+		if err == nil && 0 <= i && i < len(v) {
+			return v[i], true
+		}
+	}
+	return nil, false
 }
 
 // leadsBack reports whether the schema at ptr has a reference, directly or through its references,
@@ -144,6 +154,7 @@ func (r *refs) leadsBack(target any, ptr string) bool {
 		})
 		return found
 	}
+
 	r.recursive[ptr] = visit(target)
 	return r.recursive[ptr]
 }
@@ -169,6 +180,7 @@ func (r *refs) loops(target any, ptr string) bool {
 				}
 			}
 		}
+
 		for _, k := range []string{"allOf", "anyOf", "oneOf"} {
 			if slices.ContainsFunc(o.list(k), visit) {
 				return true
@@ -184,12 +196,23 @@ func (r *refs) loops(target any, ptr string) bool {
 	return r.looping[ptr]
 }
 
+// isName reports whether a part of a path was chosen by the author of the schema: it is neither an
+// index nor the keyword of items and properties.
+func isName(part string) bool {
+	switch part {
+	case "", "items", "properties":
+		return false
+	}
+	_, err := strconv.Atoi(part)
+	return err != nil
+}
+
 // defName derives a name for a definition from its path: the last part that is a name.
 func defName(ptr string, taken []string) string {
 	parts := strings.Split(ptr, "/")
 	name := "root"
 	for _, p := range slices.Backward(parts) {
-		if _, err := strconv.Atoi(p); err != nil && p != "" && p != "items" && p != "properties" {
+		if isName(p) {
 			name = p
 			break
 		}

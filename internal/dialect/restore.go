@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"encoding/json"
-	"slices"
 )
 
 // back defines how a value that matches the output becomes a value that matches the original.
@@ -70,9 +69,11 @@ func (r *restorer) value(v any, b *back) any {
 			return r.value(v, a)
 		}
 	}
+
 	switch x := v.(type) {
 	case *object:
 		return r.object(x, b)
+
 	case []any:
 		if len(b.items) == 0 {
 			return v
@@ -130,6 +131,38 @@ func (r *restorer) best(v any, alts []*back, depth int) (best *back, score int) 
 	return best, score
 }
 
+// scoreObject is score for an object with a form that has properties.
+func (r *restorer) scoreObject(o *object, b *back, depth int) (int, bool) {
+	score := 0
+	for _, k := range o.keys {
+		m := b.props[k]
+		v := o.vals[k]
+		if m == nil {
+			score -= 4
+			continue
+		}
+		if m.only != nil && v != nil && !containsValue(m.only, v) {
+			return 0, false
+		}
+
+		// A property that is there counts more than what is in it.
+		score += 4
+		if v == nil {
+			continue
+		}
+		if s, ok := r.score(v, m.back, depth+1); ok && s > 0 {
+			score++
+		}
+	}
+	for k := range b.props {
+		if !o.has(k) {
+			score -= 4
+		}
+	}
+	return score, true
+}
+
+// score says how well a value fits a form: more is better, and false means not at all.
 func (r *restorer) score(v any, b *back, depth int) (int, bool) {
 	b = r.deref(b)
 	if b == nil || depth > 8 {
@@ -139,35 +172,14 @@ func (r *restorer) score(v any, b *back, depth int) (int, bool) {
 		best, s := r.best(v, b.alts, depth+1)
 		return s, best != nil
 	}
+
 	switch x := v.(type) {
 	case *object:
 		if b.props == nil {
 			return -1000, b.items == nil
 		}
-		score := 0
-		for _, k := range x.keys {
-			m := b.props[k]
-			if m == nil {
-				score -= 4
-				continue
-			}
-			if m.only != nil && x.vals[k] != nil &&
-				!slices.ContainsFunc(m.only, func(u any) bool { return equal(u, x.vals[k]) }) {
-				return 0, false
-			}
-			score += 4
-			if y := x.vals[k]; y != nil {
-				if s, ok := r.score(y, m.back, depth+1); ok && s > 0 {
-					score++
-				}
-			}
-		}
-		for k := range b.props {
-			if !x.has(k) {
-				score -= 4
-			}
-		}
-		return score, true
+		return r.scoreObject(x, b, depth)
+
 	case []any:
 		if len(b.items) == 0 {
 			return -1000, b.props == nil

@@ -8,7 +8,7 @@ import (
 // root compiles the schema of the arguments, which are always an object.
 func (c *compiler) root(o *object) (*object, *back) {
 	w, left, entered, st := c.flat(o)
-	defer c.leave(entered)
+	defer c.close(entered)
 	if st == never {
 		c.fail("", "", RootObject, "no arguments can fit")
 	}
@@ -23,14 +23,14 @@ func (c *compiler) root(o *object) (*object, *back) {
 	w.set("type", "object")
 	w, more := c.withoutAtRoot(w)
 	hints = append(hints, more...)
-	if c.d.has(TypeNeeded) {
+	if c.dialect.has(TypeNeeded) {
 		hints = append(hints, c.lost(w, []string{"if", "not"}, Keywords)...)
 	}
 	if !w.has("properties") {
 		w.set("properties", newObject(join(w.ptr, "properties")))
 	}
 
-	if c.d.has(TypeNeeded) {
+	if c.dialect.has(TypeNeeded) {
 		out, b := c.object(w, hints)
 		if out == nil {
 			c.fail(c.unfit, "", RootObject, "no value fits this required field, so no arguments can fit")
@@ -39,13 +39,17 @@ func (c *compiler) root(o *object) (*object, *back) {
 		return out, b
 	}
 	out, b := c.light(w)
+	if out == nil {
+		c.fail("", "", RootObject, "no arguments can fit")
+		out = newObject("")
+	}
 	describe(out, hints)
 	return out, b
 }
 
 // withoutAtRoot replaces the keywords that the dialect does not accept at the root.
 func (c *compiler) withoutAtRoot(w *object) (_ *object, hints []string) {
-	r := c.d.rule(RootWithout)
+	r := c.dialect.rule(RootWithout)
 	if r == nil {
 		return w, nil
 	}
@@ -80,7 +84,10 @@ func (u *union) add(b *object) {
 	u.need = append(u.need, b.words("required"))
 	more := b.get("additionalProperties")
 	u.closed = u.closed && more == false
-	u.evaluates = u.evaluates || b.has("patternProperties") || b.has("additionalProperties") && more != false
+	takesOthers := b.has("additionalProperties") && more != false
+	if takesOthers || b.has("patternProperties") {
+		u.evaluates = true
+	}
 
 	props := b.object("properties")
 	if props == nil {
@@ -180,7 +187,7 @@ func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string)
 // alternative adds an alternative of the root to u. An alternative that is no object cannot match.
 func (c *compiler) alternative(u *union, b *object) {
 	b, _, entered, st := c.flat(b)
-	defer c.leave(entered)
+	defer c.close(entered)
 	if t := b.get("type"); st == never || t != nil && !slices.Contains(typesOf(t), any("object")) {
 		return
 	}

@@ -112,6 +112,7 @@ func parseValue(d *json.Decoder, ptr string, depth int) (any, error) {
 		}
 		_, err = d.Token()
 		return o, err
+
 	case json.Delim('['):
 		list := []any{}
 		for d.More() {
@@ -154,6 +155,7 @@ func appendJSON(b []byte, v any) []byte {
 		return fmt.Append(b, v)
 	case string:
 		return jsonscan.AppendString(b, v)
+
 	case []any:
 		b = append(b, '[')
 		for i, x := range v {
@@ -163,6 +165,7 @@ func appendJSON(b []byte, v any) []byte {
 			b = appendJSON(b, x)
 		}
 		return append(b, ']')
+
 	case *object:
 		b = append(b, '{')
 		for i, k := range v.keys {
@@ -194,6 +197,7 @@ func equal(a, b any) bool {
 			}
 		}
 		return true
+
 	case []any:
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, equal)
@@ -201,6 +205,7 @@ func equal(a, b any) bool {
 		b, ok := b.(json.Number)
 		return ok && sameNumber(a, b)
 	}
+
 	switch b.(type) {
 	case *object, []any:
 		return false

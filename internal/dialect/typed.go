@@ -51,9 +51,10 @@ func (c *compiler) typed(w *object, left []*object) (*object, *back) {
 
 	types, null := c.typesOf(w)
 	values, fixed := c.values(w, &types, &null)
-	empty := fixed && len(values) == 0 || types != nil && len(types) == 0
+	noValue := fixed && len(values) == 0
+	noType := types != nil && len(types) == 0
 	switch {
-	case empty && !null:
+	case (noValue || noType) && !null:
 		return nil, nil
 	case types == nil:
 		return c.anything(w, hints)
@@ -118,23 +119,33 @@ func (c *compiler) typesOf(w *object) (types []string, null bool) {
 	if w.has("enum") || w.has("const") {
 		return nil, false
 	}
-	for _, guess := range []struct {
-		t    string
-		keys []string
-	}{
-		{"object", []string{"properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties", "propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties"}},
-		{"array", []string{"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"}},
-		{"string", []string{"pattern", "minLength", "maxLength", "format"}},
-		{"number", []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
-	} {
-		if slices.ContainsFunc(guess.keys, w.has) {
-			types = append(types, guess.t)
+
+	for _, meant := range keywordsOfTypes {
+		if slices.ContainsFunc(meant.keywords, w.has) {
+			types = append(types, meant.name)
 		}
 	}
 	if len(types) > 0 {
 		c.lose(w.ptr, "type", Stricter, TypeNeeded, "no type is stated; %s is assumed", strings.Join(types, " or "))
 	}
 	return types, false
+}
+
+// keywordsOfTypes are the keywords that say something about values of one type only. A schema that
+// states no type means the types whose keywords it has.
+var keywordsOfTypes = []struct {
+	name     string
+	keywords []string
+}{
+	{"object", []string{
+		"properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties",
+		"propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties",
+	}},
+	{"array", []string{
+		"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems",
+	}},
+	{"string", []string{"pattern", "minLength", "maxLength", "format"}},
+	{"number", []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
 }
 
 // values returns the values that enum and const allow, restricted to the allowed types, and whether
@@ -218,12 +229,14 @@ func (c *compiler) ofType(w *object, t string, values []any, hints []string) (*o
 		}
 		return c.array(w, hints)
 	}
+
 	out := schemaOf(w.ptr, "type", c.typeName(t))
 	switch t {
 	case "string":
 		hints = append(hints, c.keep(out, w, "pattern", "minLength", "maxLength", "format")...)
 	case "integer", "number":
-		hints = append(hints, c.keep(out, w, "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format")...)
+		hints = append(hints, c.keep(out, w,
+			"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format")...)
 	}
 	if values != nil {
 		hints = append(hints, c.enum(out, w, t, values)...)
@@ -233,7 +246,7 @@ func (c *compiler) ofType(w *object, t string, values []any, hints []string) (*o
 }
 
 func (c *compiler) typeName(t string) string {
-	if c.d.has(UpperTypes) {
+	if c.dialect.has(UpperTypes) {
 		return strings.ToUpper(t)
 	}
 	return t
@@ -245,10 +258,11 @@ func (c *compiler) enum(out, w *object, t string, values []any) (hints []string)
 	if w.has("const") {
 		keyword = "const"
 	}
-	if !c.d.has(StringEnums) {
+	if !c.dialect.has(StringEnums) {
 		out.set("enum", values)
 		return nil
 	}
+
 	if t == "string" {
 		filled := slices.DeleteFunc(slices.Clone(values), func(v any) bool { return v == "" })
 		if len(filled) == len(values) {
@@ -261,6 +275,7 @@ func (c *compiler) enum(out, w *object, t string, values []any) (hints []string)
 			return nil
 		}
 	}
+
 	hints = c.lost(w, []string{keyword}, StringEnums)
 	if t == "boolean" {
 		return hints
@@ -290,15 +305,15 @@ func (c *compiler) keep(out, w *object, keywords ...string) (hints []string) {
 		switch {
 		case k == "format":
 			hints = append(hints, c.format(out, w)...)
-		case k == "pattern" && c.d.has(PlainPatterns) && looksAround(w.text(k)):
+		case k == "pattern" && c.dialect.has(PlainPatterns) && looksAround(w.text(k)):
 			hints = append(hints, c.lost(w, []string{k}, PlainPatterns)...)
-		case k == "minItems" && c.d.has(MaxMinItems):
-			most := json.Number(strconv.Itoa(c.d.rule(MaxMinItems).Limit))
+		case k == "minItems" && c.dialect.has(MaxMinItems):
+			most := json.Number(strconv.Itoa(c.dialect.rule(MaxMinItems).Limit))
 			out.set(k, bound(v, most, -1))
 			if !equal(out.get(k), v) {
 				hints = append(hints, c.lost(w, []string{k}, MaxMinItems)...)
 			}
-		case c.d.takes(k):
+		case c.dialect.takes(k):
 			if b, ok := out.get(k).(json.Number); ok && (k == "minimum" || k == "maximum") {
 				v = bound(b, v, map[string]int{"minimum": 1, "maximum": -1}[k])
 			}
@@ -314,7 +329,7 @@ func (c *compiler) keep(out, w *object, keywords ...string) (hints []string) {
 // inclusive converts an exclusive bound of integers to an inclusive one.
 func (c *compiler) inclusive(out, w *object, exclusive, inclusive string, step int64) bool {
 	r, ok := rat(w.get(exclusive))
-	if !ok || out.text("type") != c.typeName("integer") || !c.d.takes(inclusive) {
+	if !ok || out.text("type") != c.typeName("integer") || !c.dialect.takes(inclusive) {
 		return false
 	}
 	n := new(big.Int).Div(r.Num(), r.Denom()) // the floor
@@ -335,15 +350,18 @@ func looksAround(pattern string) bool {
 }
 
 // checkedFormats lists the formats that validators check; other formats only explain.
-var checkedFormats = []string{"date", "time", "date-time", "duration", "period", "semver", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference",
-	"iri", "iri-reference", "uri-template", "uuid", "json-pointer", "relative-json-pointer", "regex"}
+var checkedFormats = []string{
+	"date", "time", "date-time", "duration", "period", "semver", "email", "idn-email", "hostname", "idn-hostname",
+	"ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uri-template", "uuid", "json-pointer",
+	"relative-json-pointer", "regex",
+}
 
 func (c *compiler) format(out, w *object) []string {
 	f := w.text("format")
 	if f == "" {
 		return nil
 	}
-	r := c.d.rule(Formats)
+	r := c.dialect.rule(Formats)
 	if r == nil || slices.Contains(r.Words, strings.ToLower(out.text("type"))+":"+f) {
 		out.set("format", f)
 		return nil
@@ -365,7 +383,7 @@ func (c *compiler) anything(w *object, hints []string) (*object, *back) {
 		for _, t := range []string{"string", "number", "boolean"} {
 			list = append(list, schemaOf(w.ptr, "type", c.typeName(t)))
 		}
-		if c.d.has(Closed) {
+		if c.dialect.has(Closed) {
 			return list
 		}
 		return append(list, schemaOf(w.ptr, "type", c.typeName("object")))
@@ -373,7 +391,7 @@ func (c *compiler) anything(w *object, hints []string) (*object, *back) {
 	items := c.orNull(schemaOf(w.ptr, "anyOf", scalars()))
 	out := c.orNull(schemaOf(w.ptr, "anyOf", append(scalars(), schemaOf(w.ptr, "type", c.typeName("array"), "items", items))))
 	what := "an array inside an array"
-	if c.d.has(Closed) {
+	if c.dialect.has(Closed) {
 		what = "an object, or an array inside an array,"
 	}
 	c.lose(w.ptr, "type", Stricter, TypeNeeded, "no type is stated; %s cannot be sent", what)
@@ -383,7 +401,7 @@ func (c *compiler) anything(w *object, hints []string) (*object, *back) {
 
 // nothing compiles the schema of null.
 func (c *compiler) nothing(w *object, hints []string) *object {
-	if !c.d.has(NullableFlag) {
+	if !c.dialect.has(NullableFlag) {
 		out := schemaOf(w.ptr, "type", "null")
 		c.finish(out, w, hints)
 		return out
@@ -397,11 +415,12 @@ func (c *compiler) nothing(w *object, hints []string) *object {
 // cut ends a recursion: the remaining levels are replaced by their type, or by nothing if every
 // field must be named.
 func (c *compiler) cut(w *object) *object {
-	if c.d.has(Closed) {
+	if c.dialect.has(Closed) {
 		c.lose(w.ptr, "$ref", Stricter, RecursionCut, "it contains itself; more than %d levels cannot be sent", c.levels)
 		return nil
 	}
 	c.lose(w.ptr, "$ref", Looser, RecursionCut, "it contains itself; after %d levels only its type is sent", c.levels)
+
 	types, null := c.typesOf(w)
 	var forms []any
 	for _, t := range types {
@@ -412,6 +431,7 @@ func (c *compiler) cut(w *object) *object {
 		}
 		forms = append(forms, o)
 	}
+
 	var out *object
 	switch len(forms) {
 	case 0:

@@ -16,9 +16,9 @@ const (
 type Line struct {
 	Op   Op
 	Text string
-	// A and B are the line numbers in the first and in the second text, from 1. 0 means that the
-	// line is not in that text. For a Gap, A is the number of lines left out.
-	A, B int
+	// Old and New are the line numbers in the first and in the second text, from 1. 0 means that
+	// the line is not in that text. For a Gap, Old is the number of lines left out.
+	Old, New int
 }
 
 // most is the maximum size of the table of common lines. Larger differences are returned as one
@@ -39,32 +39,35 @@ func Lines(a, b []string, around int) []Line {
 	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	d := differ{a: a, b: b}
-	d.put(Same, head)
+
+	d := differ{old: a, new: b}
+	d.add(Same, head)
 	d.between(len(a)-tail, len(b)-tail)
-	d.put(Same, tail)
+	d.add(Same, tail)
 	return hunks(d.out, around)
 }
 
 type differ struct {
-	a, b []string
-	i, j int // current positions
-	out  []Line
+	old    []string
+	new    []string
+	oldPos int // lines of old in out
+	newPos int // lines of new in out
+	out    []Line
 }
 
-// put adds the next n lines of the texts that have them.
-func (d *differ) put(op Op, n int) {
+// add adds the next n lines of the texts that have them.
+func (d *differ) add(op Op, n int) {
 	for range n {
 		l := Line{Op: op}
 		if op != Gone {
-			l.Text = d.b[d.j]
-			d.j++
-			l.B = d.j
+			l.Text = d.new[d.newPos]
+			d.newPos++
+			l.New = d.newPos
 		}
 		if op != Come {
-			l.Text = d.a[d.i]
-			d.i++
-			l.A = d.i
+			l.Text = d.old[d.oldPos]
+			d.oldPos++
+			l.Old = d.oldPos
 		}
 		d.out = append(d.out, l)
 	}
@@ -72,24 +75,27 @@ func (d *differ) put(op Op, n int) {
 
 // between adds the shortest difference up to the given ends.
 func (d *differ) between(endA, endB int) {
-	x := d.a[d.i:endA]
-	y := d.b[d.j:endB]
+	x := d.old[d.oldPos:endA]
+	y := d.new[d.newPos:endB]
 	if len(x)*len(y) <= most { // otherwise the search for common lines is too expensive
 		common := longestCommon(x, y)
-		for startA, startB := d.i, d.j; d.i < endA && d.j < endB; {
-			i, j := d.i-startA, d.j-startB
+		for i, j := 0, 0; i < len(x) && j < len(y); {
 			switch {
 			case x[i] == y[j]:
-				d.put(Same, 1)
+				d.add(Same, 1)
+				i++
+				j++
 			case common[i+1][j] >= common[i][j+1]:
-				d.put(Gone, 1)
+				d.add(Gone, 1)
+				i++
 			default:
-				d.put(Come, 1)
+				d.add(Come, 1)
+				j++
 			}
 		}
 	}
-	d.put(Gone, endA-d.i)
-	d.put(Come, endB-d.j)
+	d.add(Gone, endA-d.oldPos)
+	d.add(Come, endB-d.newPos)
 }
 
 // longestCommon returns, for each pair of positions, the length of the longest common subsequence
@@ -122,6 +128,7 @@ func hunks(all []Line, around int) []Line {
 		}
 		near[i] = i-last <= around
 	}
+
 	next := len(all) + around + 1
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].Op != Same {
@@ -129,6 +136,7 @@ func hunks(all []Line, around int) []Line {
 		}
 		near[i] = near[i] || next-i <= around
 	}
+
 	var out []Line
 	for i := 0; i < len(all); i++ {
 		if near[i] {
@@ -139,7 +147,7 @@ func hunks(all []Line, around int) []Line {
 		for i+1 < len(all) && !near[i+1] {
 			i++
 		}
-		out = append(out, Line{Op: Gap, A: i + 1 - from})
+		out = append(out, Line{Op: Gap, Old: i + 1 - from})
 	}
 	return out
 }

@@ -37,12 +37,13 @@ func TestLines(t *testing.T) {
 		}
 		var gotA, gotB []string
 		for i, l := range lines {
-			if l.A > 0 && l.Op != diff.Gap && a[l.A-1] != l.Text || l.B > 0 && b[l.B-1] != l.Text {
+			if l.Old > 0 && l.Op != diff.Gap && a[l.Old-1] != l.Text || l.New > 0 && b[l.New-1] != l.Text {
 				t.Fatalf("line %d: %v is not where it says", i, l)
 			}
 			switch l.Op {
 			case diff.Gap:
-				gotA, gotB = append(gotA, a[len(gotA):len(gotA)+l.A]...), append(gotB, b[len(gotB):len(gotB)+l.A]...)
+				gotA = append(gotA, a[len(gotA):len(gotA)+l.Old]...)
+				gotB = append(gotB, b[len(gotB):len(gotB)+l.Old]...)
 			case diff.Same:
 				gotA, gotB = append(gotA, l.Text), append(gotB, l.Text)
 			case diff.Gone:

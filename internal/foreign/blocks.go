@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/mediatype"
 	"github.com/pawl-go/pawl/internal/text"
 )
 
@@ -45,6 +47,9 @@ func (r *Reader) block(raw json.RawMessage, depth int) {
 	case raw[0] == '"':
 		r.Text(asText(raw))
 		return
+	case raw[0] == '[' && areBlocks(raw):
+		r.blocks(raw, depth+1)
+		return
 	case raw[0] != '{':
 		r.JSON(raw)
 		return
@@ -55,7 +60,13 @@ func (r *Reader) block(raw json.RawMessage, depth int) {
 		r.JSON(raw)
 		return
 	}
+	r.object(raw, b, depth)
+}
+
+// object adds a block that is an object, with the members b.
+func (r *Reader) object(raw json.RawMessage, b fields, depth int) {
 	kind := b.text("type", "kind")
+	inner := b.content()
 	switch {
 	case kind == "resource_link":
 		r.link(b)
@@ -63,11 +74,17 @@ func (r *Reader) block(raw json.RawMessage, depth int) {
 		r.resource(b)
 	case kind == "tool_result" && b.has("content"):
 		r.blocks(b["content"], depth+1)
-	case kind == "text" && b.has("text"):
-		r.Text(asText(b["text"]))
+	case kind == "text" && b.hasAny("text", "value", "content"):
+		r.Text(b.plain("text", "value", "content"))
+	case kind == "text" && len(b["text"]) > 0: // null
 	case r.encoded(b):
 	case b.has("text"):
 		r.Text(asText(b["text"]))
+	case kind == "" && len(b) == 1 && b.has("json"):
+		r.JSON(b["json"])
+	case inner != nil:
+		r.around(kind, b)
+		r.blocks(inner, depth+1)
 	case kind == "image" || kind == "audio" || kind == "video":
 		r.withoutData(kind, b)
 	default:
@@ -75,19 +92,65 @@ func (r *Reader) block(raw json.RawMessage, depth int) {
 	}
 }
 
+// areBlocks reports whether a list holds blocks, and not data.
+func areBlocks(list json.RawMessage) bool {
+	var all []fields
+	if json.Unmarshal(list, &all) != nil {
+		return false
+	}
+	for _, b := range all {
+		if b.text("type") == "" {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// around adds a note about a block that holds others, if it says what they are.
+func (r *Reader) around(kind string, b fields) {
+	about := strings.TrimSpace(b.text("title", "name") + " " + b.text("source", "uri", "url"))
+	if kind != "" && about != "" {
+		r.Note("%s: %s", r.name(kind, maxKind), r.name(about, maxName))
+	}
+}
+
 // encoded adds the data of a block, if it has any.
 func (r *Reader) encoded(b fields) bool {
+	name := b.text("name", "filename", "title")
 	for _, place := range b.places() {
-		for _, name := range []string{"data", "blob", "bytes", "raw", "url", "image_url", "uri"} {
-			value, ok := place.string(name)
-			isAddress := name == "url" || name == "image_url" || name == "uri"
-			if !ok || isAddress && !strings.HasPrefix(strings.ToLower(value), "data:") {
-				continue
-			}
-			stated := cmp.Or(place.mime(), b.mime())
-			r.Encoded(value, stated, b.text("name", "filename", "title"))
+		stated := cmp.Or(place.mime(), b.mime())
+		data, isList := place.octets()
+		value, isText := place.data()
+		isBare := stated == "" && !b.isFile() // nothing says that these are bytes
+		switch {
+		case !isList && !isText:
+			continue
+		case isText && place.text("type") == "text":
+			r.Text(value)
+			return true
+		case isText && isBare && !isData(value):
+			data, _, _ = mediatype.Decode(value) // empty if it is not base64
+		case isText:
+			r.Encoded(value, stated, name)
 			return true
 		}
+
+		// Such data may be any text, unless it decodes to a known type.
+		_, isMedium := Medium(data, "")
+		if isBare && !isMedium {
+			continue
+		}
+		r.Bytes(data, stated, name)
+		return true
+	}
+	return false
+}
+
+// isFile reports whether the block says that it holds bytes.
+func (f fields) isFile() bool {
+	switch strings.ToLower(f.text("type", "kind")) {
+	case "image", "audio", "video", "file", "document", "media", "input_image", "input_audio", "input_file", "blob":
+		return true
 	}
 	return false
 }
@@ -144,10 +207,10 @@ func (r *Reader) contents(of fields) {
 	r.Head("%s", head)
 
 	switch {
+	case of.text("blob") == "" && of.has("text"):
+		r.Text(asText(of["text"]))
 	case of.has("blob"):
 		r.Encoded(asText(of["blob"]), kind, "")
-	case of.has("text"):
-		r.Text(asText(of["text"]))
 	default:
 		r.drop("the resource has no content")
 	}
@@ -185,14 +248,100 @@ func (f fields) text(names ...string) string {
 // mime returns the media type that the block states, under any of the names that providers use.
 func (f fields) mime() string { return f.text("mimeType", "mime_type", "mediaType", "media_type") }
 
+// hasAny reports whether the block has one of the members.
+func (f fields) hasAny(names ...string) bool { return slices.ContainsFunc(names, f.has) }
+
+// plain returns the first member of names as a text. A text in an object of its own is found.
+func (f fields) plain(names ...string) string {
+	for _, name := range names {
+		if !f.has(name) {
+			continue
+		}
+		var in fields
+		if json.Unmarshal(f[name], &in) == nil && in.hasAny("text", "value") {
+			return in.plain("text", "value")
+		}
+		return asText(f[name])
+	}
+	return ""
+}
+
+// content returns the blocks that the block holds, itself or in its source. Nil means none.
+func (f fields) content() json.RawMessage {
+	var source fields
+	_ = json.Unmarshal(f["source"], &source) // a source that is no object holds none
+	for _, in := range []fields{f, source} {
+		if raw := bytes.TrimSpace(in["content"]); len(raw) > 0 && raw[0] == '[' && areBlocks(raw) {
+			return raw
+		}
+	}
+	return nil
+}
+
+// data returns the text that carries the data of the block: base64, or a data: URI.
+func (f fields) data() (value string, ok bool) {
+	for _, name := range []string{"data", "blob", "bytes", "raw", "base64", "file_data"} {
+		if value, ok = f.string(name); ok {
+			return value, true
+		}
+	}
+
+	// These members have addresses, files or words in other blocks.
+	isMedium := f.mime() != "" && !mediatype.IsText(mediatype.Normal(f.mime()))
+	for _, name := range []string{"image", "audio", "video", "file", "source", "content", "contents"} {
+		value, ok = f.string(name)
+		isAddress := strings.Contains(value, "://")
+		hasData := isData(value) || isMedium && !isAddress
+		if ok && hasData {
+			return value, true
+		}
+	}
+	for _, name := range []string{"url", "image_url", "uri"} {
+		if value, ok = f.string(name); ok && isData(value) {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// isData reports whether a text is a data: URI.
+func isData(value string) bool { return strings.HasPrefix(strings.ToLower(value), "data:") }
+
+// octets returns the data of the block if it is a list of numbers, as programs write a buffer.
+func (f fields) octets() ([]byte, bool) {
+	for _, name := range []string{"data", "bytes", "blob"} {
+		var list []uint8Number
+		if raw := bytes.TrimSpace(f[name]); len(raw) > 1 && raw[0] == '[' && json.Unmarshal(raw, &list) == nil {
+			data := make([]byte, len(list))
+			for i, n := range list {
+				data[i] = byte(n)
+			}
+			return data, true
+		}
+	}
+	return nil, false
+}
+
+// uint8Number is a number from 0 to 255. A list of them is no text in base64, unlike []byte.
+type uint8Number uint8
+
+// maxPlaces is the maximum depth of objects in which the data of a block is looked for.
+const maxPlaces = 3
+
 // places returns the objects in which the data of the block may be: itself, and the members in
-// which the blocks of providers have it.
-func (f fields) places() []fields {
+// which the blocks of providers have it, such as source, or image and its source.
+func (f fields) places() []fields { return f.placesBelow(0) }
+
+func (f fields) placesBelow(depth int) []fields {
 	all := []fields{f}
-	for _, name := range []string{"source", "image_url", "file", "input_audio", "inlineData"} {
+	if depth == maxPlaces {
+		return all
+	}
+	for _, name := range []string{"source", "image_url", "file", "input_audio", "inlineData", "inline_data", "image", "audio",
+		"video", "document", "media", "data"} {
 		var in fields
 		if json.Unmarshal(f[name], &in) == nil && in != nil {
-			all = append(all, in)
+			all = append(all, in.placesBelow(depth+1)...)
 		}
 	}
 	return all

@@ -147,7 +147,11 @@ func isMedium(kind string) bool {
 		return false // such as image/svg+xml
 	}
 	family, _, _ := strings.Cut(kind, "/")
-	return family == "image" || family == "audio" || family == "video" || kind == mediatype.PDF
+	switch family {
+	case "image", "audio", "video":
+		return true
+	}
+	return kind == mediatype.PDF
 }
 
 // isSound reports whether data can be of the type kind: it has a signature, or the type has none.
@@ -166,7 +170,7 @@ func (r *Reader) readable(data []byte, stated, called string) {
 	case !ok && mediatype.IsText(stated):
 		// Its encoding is another one. Most of it can be read.
 		r.Text(string(data))
-	case !ok && stated != "" && stated != mediatype.Octets && isMedium(stated):
+	case !ok && isMedium(stated):
 		r.drop("%s is left out: its %d bytes are not of that type", called, len(data))
 	case !ok && (stated == "" || stated == mediatype.Octets):
 		r.drop("%d bytes that are not text", len(data))
@@ -184,7 +188,16 @@ func (r *Reader) readable(data []byte, stated, called string) {
 // counts if the sender states no other.
 func (r *Reader) Encoded(encoded, stated, name string) {
 	data, own, err := mediatype.Decode(encoded)
-	if err != nil {
+	kind := mediatype.Normal(stated)
+	switch {
+	case err == nil:
+	case strings.HasPrefix(encoded, "https://"), strings.HasPrefix(encoded, "http://"):
+		r.Link(encoded, name, kind)
+		return
+	case mediatype.IsText(kind) && !isData(encoded):
+		r.Text(encoded) // the text itself, or markup such as SVG
+		return
+	default:
 		called := r.name(cmp.Or(name, mediatype.Normal(stated), "data"), maxName)
 		r.drop("%s is left out: %v", called, err)
 		return

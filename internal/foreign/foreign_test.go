@@ -107,7 +107,8 @@ func TestContent(t *testing.T) {
 		`"words"`:                           "words",
 		`{"type":"text","text":"one"}`:      "one",
 		`7`:                                 "7",
-		`[[{"type":"text","text":"deep"}]]`: `[{"type":"text","text":"deep"}]`,
+		`[[{"type":"text","text":"deep"}]]`: "deep",
+		`[[1,{"a":2}]]`:                     `[1,{"a":2}]`,
 		strings.Repeat(`{"type":"tool_result","content":`, 20) + `[]` + strings.Repeat(`}`, 20): strings.Repeat(`{"type":"tool_result","content":`, 11) + `[]` + strings.Repeat(`}`, 11),
 	} {
 		var r foreign.Reader
@@ -208,4 +209,62 @@ func FuzzBlocks(f *testing.F) {
 			t.Errorf("%s: %q", block, text)
 		}
 	})
+}
+
+// Programs that were made for one provider write its blocks, and base64 in the forms of the
+// languages and transports that it came through.
+func TestFormsOfOthers(t *testing.T) {
+	image := png + "\xfb\xff\xfe\x3e\x3f\x01"
+	coded := encode([]byte(image)) // has + and /
+	escaped := strings.NewReplacer("+", "%2B", "/", "%2F").Replace(coded)
+	const isImage = "<image/png 24>"
+	for block, want := range map[string]string{
+		`{"type":"image","data":"data:image/png;base64,` + escaped + `"}`:                            isImage,
+		`{"type":"image","data":"data:image/png;charset=utf-8;base64,` + coded + `"}`:                isImage,
+		`{"type":"image","data":"DATA:IMAGE/PNG;BASE64,` + coded + `"}`:                              isImage,
+		`{"type":"image","data":"base64,` + coded + `"}`:                                             isImage,
+		`{"type":"image","data":"` + coded[:20] + " " + coded[20:] + `"}`:                            isImage,
+		`{"type":"image","data":"` + strings.ReplaceAll(coded, "+", " ") + `"}`:                      isImage,
+		`{"type":"image","data":"\"` + coded + `\""}`:                                                isImage,
+		`{"type":"image","data":"` + "\ufeff" + coded + `"}`:                                         isImage,
+		`{"type":"image","data":"` + coded[:9] + `\u000b\n` + coded[9:] + `"}`:                       isImage,
+		`{"type":"image","data":"` + strings.ReplaceAll(coded, "/", `\\/`) + `"}`:                    isImage,
+		`{"inline_data":{"mime_type":"image/png","data":"` + coded + `"}}`:                           isImage,
+		`{"type":"image","base64":"` + coded + `","mime_type":"image/png"}`:                          isImage,
+		`{"type":"image","image":"data:image/png;base64,` + coded + `"}`:                             isImage,
+		`{"type":"image","image":"` + coded + `","mediaType":"image/png"}`:                           isImage,
+		`{"type":"image","source":"data:image/png;base64,` + coded + `"}`:                            isImage,
+		`{"image":{"format":"png","source":{"bytes":"` + coded + `"}}}`:                              isImage,
+		`{"type":"image","data":[137,80,78,71,13,10,26,10]}`:                                         "<image/png 8>",
+		`{"type":"image","data":{"type":"Buffer","data":[137,80,78,71,13,10,26,10]}}`:                "<image/png 8>",
+		`{"type":"file","file":{"file_data":"data:application/pdf;base64,JVBERi0xLjQ="}}`:            "<application/pdf 8>",
+		`{"type":"input_file","file_data":"data:application/pdf;base64,JVBERi0xLjQ="}`:               "<application/pdf 8>",
+		`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"some words"}}`: "some words",
+		`{"type":"document","source":{"type":"content","content":[{"type":"text","text":"inner"}]}}`: "inner",
+		`{"type":"search_result","source":"https://a.example","title":"T","content":[{"type":"text","text":"found"}]}`: "[search_result: T https://a.example]\n" +
+			"found",
+		`{"content":[{"type":"text","text":"nested"}],"isError":false}`: "nested",
+		`{"json":{"a":1}}`:                                                                               `{"a":1}`,
+		`{"type":"text","value":"words"}`:                                                                "words",
+		`{"type":"text","content":"words"}`:                                                              "words",
+		`{"type":"text","text":{"value":"deep"}}`:                                                        "deep",
+		`{"type":"text","text":null}`:                                                                    "",
+		`{"type":"resource","resource":{"uri":"a://b","text":"words","blob":""}}`:                        "[resource a://b]\nwords",
+		`{"type":"image","mimeType":"image/png","data":"https://a.example/b.png"}`:                       "[a link to the resource https://a.example/b.png: image/png]",
+		`{"type":"image","mimeType":"image/svg+xml","data":"<svg xmlns='http://www.w3.org/2000/svg'/>"}`: "<svg xmlns='http://www.w3.org/2000/svg'/>",
+
+		// What only looks like one of these stays what it is.
+		`{"type":"image","data":"a picture of a cat"}`:               "[data is left out: it is not base64]",
+		`{"type":"chart","data":[1,2]}`:                              "[content of an unknown kind: chart]\n" + `{"type":"chart","data":[1,2]}`,
+		`{"type":"table","data":"a,b"}`:                              "[content of an unknown kind: table]\n" + `{"type":"table","data":"a,b"}`,
+		`{"type":"verdict","data":"good"}`:                           "[content of an unknown kind: verdict]\n" + `{"type":"verdict","data":"good"}`,
+		`{"type":"note","source":"the archive","content":"a story"}`: "[content of an unknown kind: note]\n" + `{"type":"note","source":"the archive","content":"a story"}`,
+		`{"type":"table","data":[[1,2],[3,4]]}`:                      "[content of an unknown kind: table]\n" + `{"type":"table","data":[[1,2],[3,4]]}`,
+	} {
+		var r foreign.Reader
+		r.Blocks(json.RawMessage(`[` + block + `]`))
+		if got := shown(r.Parts); got != want {
+			t.Errorf("%s:\n got %q\nwant %q", block, got, want)
+		}
+	}
 }

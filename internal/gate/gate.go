@@ -73,7 +73,8 @@ func Token(header string) string {
 
 // Same compares tokens in constant time.
 func Same(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	x := sha256.Sum256([]byte(a))
+	y := sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 

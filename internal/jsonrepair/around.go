@@ -15,17 +15,18 @@ var fence = []byte("```")
 // document reads the whole text: one value, and the text that may surround it.
 func (p *parser) document() bool {
 	if p.has(0, "\uFEFF") {
-		p.i = len("\uFEFF")
+		p.pos = len("\uFEFF")
 		p.note("removed a byte order mark")
 	}
-	if p.at(p.i) != '#' {
+	if p.peek(p.pos) != '#' {
 		p.space()
 	}
-	if p.has(p.i, "```") {
+	if p.has(p.pos, "```") {
 		p.openFence()
 		p.fences = 1
 		p.note("removed a code fence")
 	}
+
 	r := p.first()
 	switch {
 	case r == end:
@@ -36,10 +37,12 @@ func (p *parser) document() bool {
 	case !p.prose():
 		return false
 	}
+
 	if !p.value() || !p.rest() {
 		return false
 	}
-	if p.out[0] == '"' && (len(p.out) < 3 || p.out[1] != '{' && p.out[1] != '[') {
+	// Some models write the object as a string.
+	if p.out[0] == '"' && !bytes.HasPrefix(p.out, []byte(`"{`)) && !bytes.HasPrefix(p.out, []byte(`"[`)) {
 		return p.fail("it is a string that contains no JSON")
 	}
 	if !json.Valid(p.out) {
@@ -50,34 +53,34 @@ func (p *parser) document() bool {
 
 // openFence skips a code fence and its language.
 func (p *parser) openFence() {
-	p.i += len(fence)
-	for c := p.at(p.i); c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'; c = p.at(p.i) {
-		p.i++
+	p.pos += len(fence)
+	for c := p.peek(p.pos); inPlaceholder(c) && c != '_'; c = p.peek(p.pos) {
+		p.pos++
 	}
 	p.space()
 }
 
 // prose skips text in front of an object.
 func (p *parser) prose() bool {
-	start := p.i
+	start := p.pos
 	if !p.brace() {
-		p.i = start
+		p.pos = start
 		return p.fail("there is no JSON object in it: %s", clip(p.text[start:]))
 	}
-	before := bytes.TrimRight(p.text[start:p.i], " \t\r\n")
+	before := bytes.TrimRight(p.text[start:p.pos], " \t\r\n")
 	p.steps += len(before)
-	last := before[len(before)-1]
-	switch {
-	case last == ',' || last == '[' || last == '{',
-		last == ':' && len(before) > 1 && (before[len(before)-2] == '"' || before[len(before)-2] == '\''):
-		return p.fail("the text before the object is part of something")
+	for _, open := range []string{",", "[", "{", `":`, `':`} {
+		if bytes.HasSuffix(before, []byte(open)) {
+			return p.fail("the text before the object is part of something")
+		}
 	}
+
 	p.fences += bytes.Count(before, fence)
 	if p.fences > 1 {
 		return p.fail("there are two fenced blocks")
 	}
 	name := before[len(bytes.TrimRightFunc(before, inWord)):]
-	if len(name) > 0 && len(before) == p.i-start && !bytes.HasSuffix(before[:len(before)-len(name)], fence) {
+	if len(name) > 0 && len(before) == p.pos-start && !bytes.HasSuffix(before[:len(before)-len(name)], fence) {
 		return p.fail("the word %s is glued to the object", clip(name))
 	}
 	p.note("removed the text before the object")
@@ -89,8 +92,8 @@ func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsD
 
 // glued reports whether a word follows the object without a space, and sets err.
 func (p *parser) glued() bool {
-	r, _ := utf8.DecodeRune(p.text[p.i:])
-	return inWord(r) && !p.fail("text is glued to the end of the object: %s", clip(p.text[p.i:]))
+	r, _ := utf8.DecodeRune(p.text[p.pos:])
+	return inWord(r) && !p.fail("text is glued to the end of the object: %s", clip(p.text[p.pos:]))
 }
 
 // inPlaceholder reports whether c is a byte of a name in a template.
@@ -104,24 +107,27 @@ func inPlaceholder(c int) bool {
 
 // brace moves to the next { that may begin an object. It skips placeholders like {name}.
 func (p *parser) brace() bool {
-	for ; ; p.i++ {
-		switch p.at(p.i) {
+	for ; ; p.pos++ {
+		switch p.peek(p.pos) {
 		case end:
 			return false
 		case '{':
-			k := p.i + 1
-			for inPlaceholder(p.at(k)) {
+			k := p.pos + 1
+			for inPlaceholder(p.peek(k)) {
 				k++
 			}
-			if k == p.i+1 || p.at(k) != '}' {
+			if k == p.pos+1 || p.peek(k) != '}' {
 				return true
 			}
-			p.i = k
+			p.pos = k
 		case '}':
 			return false
 		}
 	}
 }
+
+// isClosing reports whether c is a bracket that closes something.
+func isClosing(c int) bool { return c == '}' || c == ']' || c == ')' }
 
 // rest reads the text after the value, which must not contain further information.
 func (p *parser) rest() bool {
@@ -131,29 +137,29 @@ func (p *parser) rest() bool {
 		return false
 	}
 
-	after := bytes.Count(p.text[p.i:], fence)
-	p.steps += len(p.text) - p.i
+	after := bytes.Count(p.text[p.pos:], fence)
+	p.steps += len(p.text) - p.pos
 	opens := p.fences == 0 && after%2 == 0 // whether the next fence opens a block
 	for {
 		p.space()
-		c := p.at(p.i)
+		c := p.peek(p.pos)
 		switch {
 		case c == end:
 			return true
 
-		case object && (c == '}' || c == ']' || c == ')'):
+		case object && isClosing(c):
 			p.note("removed a closing bracket after the end")
-			p.i++
+			p.pos++
 
 		case c == ',' || c == ';':
 			p.note("removed a comma after the end")
-			p.i++
+			p.pos++
 			p.space()
-			if p.at(p.i) != end && p.at(p.i) != '{' && !p.has(p.i, "```") {
+			if p.peek(p.pos) != end && p.peek(p.pos) != '{' && !p.has(p.pos, "```") {
 				return p.fail("more text follows after its end")
 			}
 
-		case p.has(p.i, "```"):
+		case p.has(p.pos, "```"):
 			if !p.fenceAfter(opens, object) {
 				return false
 			}
@@ -164,7 +170,7 @@ func (p *parser) rest() bool {
 				return false
 			}
 
-		case !object || closing(p.first()) != 0 || c == ':' || c == '[':
+		case !object, closing(p.first()) != 0, c == ':', c == '[':
 			return p.fail("more text follows after its end")
 
 		case !p.textAfter():
@@ -178,11 +184,11 @@ func (p *parser) rest() bool {
 func (p *parser) fenceAfter(opens, object bool) bool {
 	p.note("removed a code fence")
 	if !opens {
-		p.i += len(fence)
+		p.pos += len(fence)
 		return true
 	}
 	p.openFence()
-	if p.at(p.i) != end && (p.at(p.i) != '{' || !object) {
+	if p.peek(p.pos) != end && (p.peek(p.pos) != '{' || !object) {
 		return p.fail("there are two fenced blocks")
 	}
 	return true
@@ -191,14 +197,14 @@ func (p *parser) fenceAfter(opens, object bool) bool {
 // textAfter removes the text after the object, up to the next object or fence. The text must not
 // contain members of an object.
 func (p *parser) textAfter() bool {
-	start := p.i
+	start := p.pos
 	found := p.brace()
-	p.steps += p.i - start
-	if after := p.text[start:p.i]; !found && p.i < len(p.text) || bytes.Contains(after, []byte(`":`)) {
+	p.steps += p.pos - start
+	if after := p.text[start:p.pos]; !found && p.pos < len(p.text) || bytes.Contains(after, []byte(`":`)) {
 		return p.fail("more text follows after its end")
 	}
-	if n := bytes.Index(p.text[start:p.i], fence); n > 0 {
-		p.i = start + n
+	if n := bytes.Index(p.text[start:p.pos], fence); n > 0 {
+		p.pos = start + n
 	}
 	p.note("removed the text after the object")
 	return true
@@ -224,8 +230,8 @@ func (p *parser) again(first []byte) bool {
 
 // escaped reports whether the object's first name begins with \".
 func (p *parser) escaped() bool {
-	k := p.i + 1
-	for c := p.at(k); c == ' ' || c == '\\' && p.at(k+1) == 'n'; c = p.at(k) {
+	k := p.pos + 1
+	for c := p.peek(k); c == ' ' || c == '\\' && p.peek(k+1) == 'n'; c = p.peek(k) {
 		k++
 		if c == '\\' {
 			k++
@@ -236,7 +242,7 @@ func (p *parser) escaped() bool {
 
 // unescape reads a document in which every quote is escaped, as if it were the content of a string.
 func (p *parser) unescape() bool {
-	text := bytes.TrimSpace(p.text[p.i:])
+	text := bytes.TrimSpace(p.text[p.pos:])
 	p.steps += len(text)
 	quoted := append(append([]byte{'"'}, text...), '"')
 	var s string

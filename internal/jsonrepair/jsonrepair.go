@@ -59,7 +59,7 @@ func Repair(text []byte) (fixed []byte, repairs []string, err error) {
 // false after a failure; err is then set.
 type parser struct {
 	text  []byte
-	i     int    // the next byte
+	pos   int    // the next byte
 	out   []byte // the values read so far, as JSON
 	notes []string
 	err   error
@@ -71,8 +71,8 @@ type parser struct {
 
 const end = -1
 
-// at returns the byte at i, or end.
-func (p *parser) at(i int) int {
+// peek returns the byte at i, or end.
+func (p *parser) peek(i int) int {
 	p.steps++
 	if i >= len(p.text) {
 		return end
@@ -110,7 +110,7 @@ func (p *parser) note(format string, args ...any) {
 
 func (p *parser) fail(format string, args ...any) bool {
 	if p.err == nil {
-		p.err = fmt.Errorf("%s, at byte %d", fmt.Sprintf(format, args...), p.i)
+		p.err = fmt.Errorf("%s, at byte %d", fmt.Sprintf(format, args...), p.pos)
 	}
 	return false
 }
@@ -125,21 +125,21 @@ func (p *parser) cut(what string) bool {
 // space skips white space and comments. It reports whether there was any, and whether it contained
 // a line break.
 func (p *parser) space() (some, line bool) {
-	for start := p.i; ; {
-		r, n := p.rune(p.i)
+	for start := p.pos; ; {
+		r, n := p.rune(p.pos)
 		switch {
 		case r == '\n' || r == '\r':
 			line = true
-			p.i += n
-		case r == ' ' || r == '\t' || r == '\v' || r == '\f':
-			p.i += n
+			p.pos += n
+		case r == ' ', r == '\t', r == '\v', r == '\f':
+			p.pos += n
 		case oddSpace(r):
 			p.note("removed an odd space")
-			p.i += n
+			p.pos += n
 		case p.comment(r):
 			p.note("removed a comment")
 		default:
-			return p.i > start, line
+			return p.pos > start, line
 		}
 	}
 }
@@ -156,16 +156,16 @@ func oddSpace(r rune) bool {
 // comment skips a comment that begins with r, in one of the three forms of programs.
 func (p *parser) comment(r rune) bool {
 	switch {
-	case r == '#', r == '/' && p.at(p.i+1) == '/':
-		for c := p.at(p.i); c != '\n' && c != end; c = p.at(p.i) {
-			p.i++
+	case r == '#', r == '/' && p.peek(p.pos+1) == '/':
+		for c := p.peek(p.pos); c != '\n' && c != end; c = p.peek(p.pos) {
+			p.pos++
 		}
-	case r == '/' && p.at(p.i+1) == '*':
-		p.i += len("/*")
-		for p.at(p.i) != end && !p.has(p.i, "*/") {
-			p.i++
+	case r == '/' && p.peek(p.pos+1) == '*':
+		p.pos += len("/*")
+		for p.peek(p.pos) != end && !p.has(p.pos, "*/") {
+			p.pos++
 		}
-		p.i = min(p.i+len("*/"), len(p.text))
+		p.pos = min(p.pos+len("*/"), len(p.text))
 	default:
 		return false
 	}

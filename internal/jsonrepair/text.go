@@ -24,13 +24,13 @@ func (p *parser) str() bool {
 		return false
 	}
 	for {
-		after := p.i
+		after := p.pos
 		p.space()
-		if p.at(p.i) != '+' {
-			p.i = after // the caller needs to know about line breaks
+		if p.peek(p.pos) != '+' {
+			p.pos = after // the caller needs to know about line breaks
 			return true
 		}
-		p.i++
+		p.pos++
 		p.space()
 		if r := p.first(); r == end {
 			return p.cut("an object or a list")
@@ -49,7 +49,7 @@ func (p *parser) str() bool {
 
 // quoted reads one string with any kind of quotes.
 func (p *parser) quoted() bool {
-	open, n := p.rune(p.i)
+	open, n := p.rune(p.pos)
 	shut := closing(open)
 	switch open {
 	case '\'':
@@ -57,39 +57,43 @@ func (p *parser) quoted() bool {
 	case '“', '‘':
 		p.note("replaced typographic quotes")
 	case '`':
-		if p.has(p.i, "```") {
+		if p.has(p.pos, "```") {
 			return p.fail("there is a code fence in the middle")
 		}
 		p.note("replaced back quotes")
 	}
-	p.i += n
+
+	p.pos += n
 	p.out = append(p.out, '"')
 	var before rune // the previous character
 	// control: an escape that produces a control character; unknown: an escape that JSON lacks
 	var control, unknown bool
 	for {
-		r, n := p.rune(p.i)
+		r, n := p.rune(p.pos)
 		switch {
 		case r == end:
 			return p.cut("a string")
-		case r == shut && !p.apostrophe(before, p.i+n):
-			p.i += n
+		case r == shut && !p.apostrophe(before, p.pos+n):
+			p.pos += n
 			p.out = append(p.out, '"')
 			if control && unknown { // C:\Users\new
 				return p.fail("a string has backslashes that may or may not be escapes; write \\\\ for a backslash")
 			}
 			return true
+
 		case r == '\\':
 			c, u, ok := p.escape(shut)
 			if !ok {
 				return false
 			}
-			control, unknown = control || c, unknown || u
+			control = control || c
+			unknown = unknown || u
 			before = r
 			continue
+
 		case r == '"':
 			p.out = append(p.out, '\\', '"')
-		case r == '$' && open == '`' && p.at(p.i+1) == '{':
+		case r == '$' && open == '`' && p.peek(p.pos+1) == '{':
 			return p.fail("a template is not a value")
 		case r < 0x20 && controls[r] == "":
 			return p.fail("there is a control character in a string")
@@ -97,10 +101,10 @@ func (p *parser) quoted() bool {
 			p.out = append(p.out, controls[r]...)
 			p.note("escaped a line break or a tab in a string")
 		default:
-			p.out = append(p.out, p.text[p.i:p.i+n]...)
+			p.out = append(p.out, p.text[p.pos:p.pos+n]...)
 		}
 		before = r
-		p.i += n
+		p.pos += n
 	}
 }
 
@@ -114,9 +118,26 @@ func (p *parser) apostrophe(before rune, next int) bool {
 	return unicode.IsLetter(after)
 }
 
+// hexEscape reads \u and its four digits.
+func (p *parser) hexEscape() bool {
+	for k := range 4 {
+		c := p.peek(p.pos + 2 + k)
+		switch {
+		case c == end:
+			return p.cut("a string")
+		case '0' <= c && c <= '9', 'a' <= c|0x20 && c|0x20 <= 'f':
+		default:
+			return p.fail("\\u needs four hexadecimal digits; write \\\\ for a backslash")
+		}
+	}
+	p.out = append(p.out, p.text[p.pos:p.pos+6]...)
+	p.pos += 6
+	return true
+}
+
 // escape reads a backslash and the following characters, in a string that shut ends.
 func (p *parser) escape(shut rune) (control, unknown, ok bool) {
-	r, n := p.rune(p.i + 1)
+	r, n := p.rune(p.pos + 1)
 	switch r {
 	case end:
 		return false, false, p.cut("a string")
@@ -126,34 +147,25 @@ func (p *parser) escape(shut rune) (control, unknown, ok bool) {
 		p.out = append(p.out, '\\', byte(r))
 		control = true
 	case 'u':
-		for k := range 4 {
-			c := p.at(p.i + 2 + k)
-			switch {
-			case c == end:
-				return false, false, p.cut("a string")
-			case c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f':
-			default:
-				return false, false, p.fail("\\u needs four hexadecimal digits; write \\\\ for a backslash")
-			}
-		}
-		p.out = append(p.out, p.text[p.i:p.i+6]...)
-		p.i += 6
-		return true, false, true
+		return true, false, p.hexEscape()
+
 	case '\'', '`', '’', '”':
 		if r != '\'' && r != shut {
 			return false, false, p.fail("JSON has no escape \\%c", r)
 		}
 		p.out = utf8.AppendRune(p.out, r)
 		p.note("removed the backslash from an escaped quote")
+
 	default:
 		if !literal(r) {
-			return false, false, p.fail("JSON has no escape \\%c, and it may mean two things; write \\\\ for a backslash", r)
+			return false, false, p.fail("JSON has no escape \\%c, and it may mean two things; "+
+				"write \\\\ for a backslash", r)
 		}
 		p.out = append(p.out, '\\', '\\', byte(r))
 		p.note("wrote an unknown escape as the backslash it is")
 		unknown = true
 	}
-	p.i += 1 + n
+	p.pos += 1 + n
 	return control, unknown, true
 }
 

@@ -11,7 +11,7 @@ import (
 // value reads the value at the cursor.
 func (p *parser) value() bool {
 	p.space()
-	r, _ := p.rune(p.i)
+	r, _ := p.rune(p.pos)
 	switch {
 	case r == end:
 		return p.cut("an object or a list")
@@ -34,7 +34,7 @@ func (p *parser) nested(read func() bool) bool {
 	if p.depth > maxDepth {
 		return p.fail("it is nested too deeply")
 	}
-	p.i++
+	p.pos++
 	ok := read()
 	p.depth--
 	return ok
@@ -47,25 +47,27 @@ func (p *parser) object() bool {
 	for n := 0; ; n++ {
 		_, line := p.space()
 		comma := false
-		for p.at(p.i) == ',' {
+		for p.peek(p.pos) == ',' {
 			if comma || n == 0 {
 				p.note("removed a surplus comma")
 			}
 			comma = true
-			p.i++
+			p.pos++
 			p.space()
 		}
-		switch p.at(p.i) {
+
+		switch p.peek(p.pos) {
 		case end:
 			return p.cut("an object")
 		case '}':
 			if comma && n > 0 {
 				p.note("removed a trailing comma")
 			}
-			p.i++
+			p.pos++
 			p.out = append(p.out, '}')
 			return true
 		}
+
 		start := len(p.out)
 		if n > 0 {
 			p.out = append(p.out, ',')
@@ -76,13 +78,14 @@ func (p *parser) object() bool {
 			return false
 		}
 		p.space()
-		switch p.at(p.i) {
+		switch p.peek(p.pos) {
 		case ':':
 		case end:
 			return p.cut("an object")
 		default:
 			return p.fail("there is no colon after the name %s", clip(p.out[nameAt:]))
 		}
+
 		name := ""
 		if json.Unmarshal(p.out[nameAt:], &name) != nil {
 			return p.fail("a name cannot be read")
@@ -94,12 +97,16 @@ func (p *parser) object() bool {
 			}
 			p.note("added a missing comma")
 		}
-		p.i++
+
+		p.pos++
 		p.out = append(p.out, ':')
 		valueAt := len(p.out)
 		if !p.value() {
 			return false
 		}
+
+		// A member that is repeated unchanged is dropped. Of two values, neither is certainly
+		// meant.
 		if old, ok := values[name]; ok {
 			if !bytes.Equal(old, p.out[valueAt:]) {
 				return p.fail("the name %q occurs twice, with different values", name)
@@ -113,36 +120,37 @@ func (p *parser) object() bool {
 }
 
 func (p *parser) first() rune {
-	r, _ := p.rune(p.i)
+	r, _ := p.rune(p.pos)
 	return r
 }
 
 // name reads the name of a member: a string, or a word without quotes.
 func (p *parser) name() bool {
-	start := p.i
+	start := p.pos
 	if closing(p.first()) != 0 {
 		if !p.quoted() {
 			return false
 		}
-		p.steps += p.i - start
-		if bytes.ContainsAny(p.text[start:p.i], "\r\n") {
+		p.steps += p.pos - start
+		if bytes.ContainsAny(p.text[start:p.pos], "\r\n") {
 			return p.fail("a name has a line break in it")
 		}
 		return true
 	}
+
 	for {
-		r, n := p.rune(p.i)
+		r, n := p.rune(p.pos)
 		if !inWord(r) && !strings.ContainsRune("$-.", r) {
 			break
 		}
-		p.i += n
+		p.pos += n
 	}
-	name := p.text[start:p.i]
-	if p.at(p.i) == end {
+	name := p.text[start:p.pos]
+	if p.peek(p.pos) == end {
 		return p.cut("an object")
 	}
 	if len(name) == 0 || name[0] == '.' || name[0] == '-' {
-		p.i = start
+		p.pos = start
 		return p.fail("a name was wanted")
 	}
 	p.out = jsonscan.AppendString(p.out, name)
@@ -155,25 +163,27 @@ func (p *parser) array() bool {
 	p.out = append(p.out, '[')
 	for n := 0; ; n++ {
 		some, line := p.space()
-		comma := p.at(p.i) == ','
+		comma := p.peek(p.pos) == ','
 		if comma {
 			if n == 0 {
 				return p.fail("a value is missing before the comma")
 			}
-			p.i++
+			p.pos++
 			p.space()
 		}
-		switch p.at(p.i) {
+
+		switch p.peek(p.pos) {
 		case end:
 			return p.cut("a list")
 		case ']':
 			if comma {
 				p.note("removed a trailing comma")
 			}
-			p.i++
+			p.pos++
 			p.out = append(p.out, ']')
 			return true
 		}
+
 		if n > 0 && !comma {
 			if !p.apart(some, line) {
 				return p.fail("there is no comma between two values, or a quote inside a string is not escaped")
@@ -207,15 +217,16 @@ func (p *parser) apart(some, line bool) bool {
 
 // number reads a number, also in a notation that JSON does not allow.
 func (p *parser) number() bool {
-	start := p.i
+	start := p.pos
 	for !p.delimiter() {
-		p.i++
+		p.pos++
 	}
-	raw := string(p.text[start:p.i])
+	raw := string(p.text[start:p.pos])
 	t := strings.TrimPrefix(raw, "+")
 	sign := ""
 	if strings.HasPrefix(t, "-") && t == raw {
-		sign, t = "-", t[1:]
+		sign = "-"
+		t = t[1:]
 	}
 	if strings.HasPrefix(t, ".") {
 		t = "0" + t
@@ -224,8 +235,9 @@ func (p *parser) number() bool {
 		t += "0"
 	}
 	t = sign + t
+
 	if !json.Valid([]byte(t)) || t[len(t)-1] < '0' || t[len(t)-1] > '9' {
-		p.i = start
+		p.pos = start
 		if lost := strings.ToLower(strings.TrimLeft(raw, "+-")); lost == "infinity" || lost == "inf" || lost == "nan" {
 			return p.fail("JSON has no %s", clip([]byte(raw)))
 		}
@@ -240,31 +252,34 @@ func (p *parser) number() bool {
 
 // delimiter reports whether a number or word ends at the cursor.
 func (p *parser) delimiter() bool {
-	r, _ := p.rune(p.i)
+	r, _ := p.rune(p.pos)
 	switch r {
 	case end, ' ', '\t', '\n', '\r', '\v', '\f', ',', ':', '[', ']', '{', '}', '"', '\'', '#', 0xA0, 0x3000, 0xFEFF:
 		return true
 	case '/':
-		return p.at(p.i+1) == '/' || p.at(p.i+1) == '*'
+		return p.peek(p.pos+1) == '/' || p.peek(p.pos+1) == '*'
 	}
 	return false
 }
 
 // literals maps the accepted literals to their JSON form.
-var literals = map[string]string{"true": "true", "True": "true", "TRUE": "true", "false": "false", "False": "false", "FALSE": "false",
-	"null": "null", "Null": "null", "NULL": "null", "None": "null"}
+var literals = map[string]string{
+	"true": "true", "True": "true", "TRUE": "true",
+	"false": "false", "False": "false", "FALSE": "false",
+	"null": "null", "Null": "null", "NULL": "null", "None": "null",
+}
 
 // word reads a literal. Any other word is an undefined name or a string without quotes, which
 // cannot be distinguished.
 func (p *parser) word() bool {
-	start := p.i
+	start := p.pos
 	for !p.delimiter() {
-		p.i++
+		p.pos++
 	}
-	w := string(p.text[start:p.i])
+	w := string(p.text[start:p.pos])
 	lit := literals[w]
 	if lit == "" {
-		p.i = start
+		p.pos = start
 		switch w {
 		case "NaN", "nan", "Infinity", "inf", "undefined":
 			return p.fail("JSON has no %s", w)

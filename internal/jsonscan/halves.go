@@ -37,7 +37,13 @@ func appendHalf(dst []byte, r rune) []byte {
 
 // half returns the half of a pair at the start of b, or 0.
 func half(b []byte) rune {
-	if len(b) < HalfSize || b[0] != 0xed || b[1] < 0xa0 || b[1] > 0xbf || b[2]&0xc0 != 0x80 {
+	if len(b) < HalfSize || b[0] != 0xed {
+		return 0
+	}
+
+	// U+D800 to U+DFFF: the characters before them have a smaller second byte.
+	isHalf := b[1] >= 0xa0 && b[1] <= 0xbf && b[2]&0xc0 == 0x80
+	if !isHalf {
 		return 0
 	}
 	return 0xd000 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f)
@@ -73,6 +79,9 @@ func JoinHalves(b []byte) []byte {
 	}
 	return append(out, b...)
 }
+
+// HasHalf reports whether a half is in b.
+func HasHalf(b []byte) bool { return nextHalf(b) >= 0 }
 
 // nextHalf returns the position of the first half in b, or -1.
 func nextHalf(b []byte) int {

@@ -61,8 +61,8 @@ var ErrSyntax = errors.New("not valid JSON")
 // Cursor reads one JSON document. After an error every method reports no value, so that callers
 // check for errors once, at the end. The zero Cursor reads the empty text.
 type Cursor struct {
-	b       []byte
-	i       int
+	data    []byte
+	offset  int  // of the next byte
 	value   int  // offset plus one of the value that Key or More announced; 0 means none
 	first   bool // an object or array was entered and none of its content was read
 	depth   int
@@ -72,13 +72,13 @@ type Cursor struct {
 }
 
 // New returns a Cursor at the start of data. Slices that the Cursor returns refer to data.
-func New(data []byte) Cursor { return Cursor{b: data} }
+func New(data []byte) Cursor { return Cursor{data: data} }
 
 // Offset returns the position of the Cursor in the data.
-func (c *Cursor) Offset() int { return c.i }
+func (c *Cursor) Offset() int { return c.offset }
 
 // Since returns the data from an offset to the position of the Cursor.
-func (c *Cursor) Since(offset int) []byte { return c.b[offset:c.i] }
+func (c *Cursor) Since(offset int) []byte { return c.data[offset:c.offset] }
 
 // Err returns the first error, or nil.
 func (c *Cursor) Err() error {
@@ -92,7 +92,7 @@ func (c *Cursor) Err() error {
 func (c *Cursor) End() error {
 	if c.fault == "" {
 		c.space()
-		if c.i < len(c.b) {
+		if c.offset < len(c.data) {
 			c.fail("text after the value")
 		}
 	}
@@ -102,16 +102,16 @@ func (c *Cursor) End() error {
 func (c *Cursor) fail(what string) {
 	if c.fault == "" {
 		c.fault = what
-		c.at = c.i
+		c.at = c.offset
 	}
-	c.i = len(c.b)
+	c.offset = len(c.data)
 }
 
 func (c *Cursor) space() {
-	for c.i < len(c.b) {
-		switch c.b[c.i] {
+	for c.offset < len(c.data) {
+		switch c.data[c.offset] {
 		case ' ', '\n', '\r', '\t':
-			c.i++
+			c.offset++
 		default:
 			return
 		}
@@ -121,10 +121,10 @@ func (c *Cursor) space() {
 // Kind returns the kind of the next value without reading it.
 func (c *Cursor) Kind() Kind {
 	c.space()
-	if c.i >= len(c.b) || c.fault != "" {
+	if c.offset >= len(c.data) || c.fault != "" {
 		return None
 	}
-	switch b := c.b[c.i]; b {
+	switch b := c.data[c.offset]; b {
 	case '{', '[', '"', 't', 'f', 'n':
 		return Kind(b)
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
@@ -158,7 +158,7 @@ func (c *Cursor) enter(open Kind) bool {
 		c.fail("nested too deeply")
 		return false
 	}
-	c.i++
+	c.offset++
 	c.first = true
 	c.value = 0
 	return true
@@ -169,22 +169,22 @@ func (c *Cursor) next(end byte) bool {
 	if c.fault != "" {
 		return false
 	}
-	if c.value == c.i+1 {
+	if c.value == c.offset+1 {
 		c.Skip() // the caller did not read the value
 		if c.fault != "" {
 			return false
 		}
 	}
 	c.space()
-	if c.i >= len(c.b) {
+	if c.offset >= len(c.data) {
 		c.fail("unexpected end")
 		return false
 	}
 
-	b := c.b[c.i]
+	b := c.data[c.offset]
 	switch {
 	case b == end:
-		c.i++
+		c.offset++
 		c.depth--
 		c.first = false
 		c.value = 0
@@ -192,7 +192,7 @@ func (c *Cursor) next(end byte) bool {
 	case c.first:
 		c.first = false
 	case b == ',':
-		c.i++
+		c.offset++
 		c.space()
 	default:
 		c.fail("no comma")
@@ -207,7 +207,7 @@ func (c *Cursor) Key() (key []byte, ok bool) {
 	if !c.next('}') {
 		return nil, false
 	}
-	if c.i >= len(c.b) || c.b[c.i] != '"' {
+	if c.offset >= len(c.data) || c.data[c.offset] != '"' {
 		c.fail("no member name")
 		return nil, false
 	}
@@ -215,14 +215,16 @@ func (c *Cursor) Key() (key []byte, ok bool) {
 	if c.fault != "" {
 		return nil, false
 	}
+
 	c.space()
-	if c.i >= len(c.b) || c.b[c.i] != ':' {
+	if c.offset >= len(c.data) || c.data[c.offset] != ':' {
 		c.fail("no colon")
 		return nil, false
 	}
-	c.i++
+	c.offset++
 	c.space()
-	c.value = c.i + 1
+	c.value = c.offset + 1
+
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		c.scratch = appendUnquoted(c.scratch[:0], raw, false)
 		raw = c.scratch
@@ -295,24 +297,24 @@ func (c *Cursor) More() bool {
 	if !c.next(']') {
 		return false
 	}
-	c.value = c.i + 1
+	c.value = c.offset + 1
 	return true
 }
 
 // str reads the string at the cursor and returns the text between the quotes.
 func (c *Cursor) str() []byte {
-	start := c.i + 1
+	start := c.offset + 1
 	for end := start; ; end++ {
-		k := bytes.IndexByte(c.b[end:], '"')
+		k := bytes.IndexByte(c.data[end:], '"')
 		if k < 0 {
 			c.fail("string without an end")
 			return nil
 		}
 		end += k
-		raw := c.b[start:end]
+		raw := c.data[start:end]
 		// An odd number of backslashes before a quote escapes it.
 		if (len(raw)-len(bytes.TrimRight(raw, `\`)))%2 == 0 {
-			c.i = end + 1
+			c.offset = end + 1
 			return raw
 		}
 	}
@@ -381,6 +383,8 @@ func (c *Cursor) Int() (int64, bool) {
 		return n, true
 	}
 	f, err := strconv.ParseFloat(t, 64)
+
+	// ParseFloat returns 0 for what is no number, and an infinity for a number that is too large.
 	switch {
 	case err != nil && f == 0:
 		c.fail("number")
@@ -428,12 +432,12 @@ func (c *Cursor) Null() bool {
 // checked; use json.Valid before storing it as JSON.
 func (c *Cursor) Raw() []byte {
 	c.space()
-	start := c.i
+	start := c.offset
 	c.Skip()
 	if c.fault != "" {
 		return nil
 	}
-	return c.b[start:c.i]
+	return c.data[start:c.offset]
 }
 
 // Skip moves past the next value.
@@ -443,7 +447,7 @@ func (c *Cursor) Skip() {
 	}
 	switch c.Kind() {
 	case None:
-		if c.i >= len(c.b) {
+		if c.offset >= len(c.data) {
 			c.fail("unexpected end")
 		} else {
 			c.fail("no value")
@@ -459,15 +463,23 @@ func (c *Cursor) Skip() {
 
 // word reads a number or a literal: everything up to a delimiter.
 func (c *Cursor) word() []byte {
-	start := c.i
-	for c.i < len(c.b) && inWord(c.b[c.i]) {
-		c.i++
+	start := c.offset
+	for c.offset < len(c.data) && inWord(c.data[c.offset]) {
+		c.offset++
 	}
-	w := c.b[start:c.i]
-	if w[0] >= 'a' && string(w) != "true" && string(w) != "false" && string(w) != "null" {
+	w := c.data[start:c.offset]
+	if w[0] >= 'a' && !isLiteral(w) {
 		c.fail("literal")
 	}
 	return w
+}
+
+func isLiteral(w []byte) bool {
+	switch string(w) {
+	case "true", "false", "null":
+		return true
+	}
+	return false
 }
 
 func inWord(b byte) bool {

@@ -39,10 +39,12 @@ func appendUnquoted(dst, raw []byte, piece bool) []byte {
 		dst = appendValid(dst, raw[:k])
 		e := raw[k+1]
 		raw = raw[k+2:]
+
 		i := strings.IndexByte("bfnrt", e)
 		switch {
 		case i >= 0:
 			dst = append(dst, "\b\f\n\r\t"[i])
+
 		case e == 'u':
 			r, ok := hex4(raw)
 			if !ok {
@@ -50,15 +52,23 @@ func appendUnquoted(dst, raw []byte, piece bool) []byte {
 				continue
 			}
 			raw = raw[4:]
-			if utf16.IsSurrogate(r) {
-				outer := r < lowHalf && len(raw) == 0 || r >= lowHalf && len(raw)+len(`\ud83d`) == first
-				if piece && outer {
-					dst = appendHalf(dst, r)
-					continue
-				}
-				r, raw = pairOf(r, raw)
+			if !utf16.IsSurrogate(r) {
+				dst = utf8.AppendRune(dst, r)
+				continue
 			}
+
+			// A first half at the end and a second half at the beginning belong to other pieces.
+			outer := len(raw) == 0
+			if r >= lowHalf {
+				outer = len(raw)+len(`\ud83d`) == first
+			}
+			if piece && outer {
+				dst = appendHalf(dst, r)
+				continue
+			}
+			r, raw = pairOf(r, raw)
 			dst = utf8.AppendRune(dst, r)
+
 		default:
 			dst = append(dst, e)
 		}
@@ -87,11 +97,14 @@ func hex4(b []byte) (rune, bool) {
 	return rune(r), err == nil
 }
 
+// isPlain reports whether c is an ASCII character that stands for itself in a JSON string.
+func isPlain(c byte) bool { return c >= ' ' && c <= '~' && c != '"' && c != '\\' }
+
 // AppendString appends s to dst as a JSON string. It escapes only what JSON requires. Invalid UTF-8
 // becomes U+FFFD.
 func AppendString[T string | []byte](dst []byte, s T) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+		if !isPlain(s[i]) {
 			dst, _ = jsontext.AppendQuote(dst, s) // the error reports invalid UTF-8
 			return dst
 		}
@@ -103,8 +116,8 @@ func AppendString[T string | []byte](dst []byte, s T) []byte {
 func (c *Cursor) balance() {
 	var small [32]byte
 	stack := small[:0]
-	for c.i < len(c.b) {
-		switch b := c.b[c.i]; b {
+	for c.offset < len(c.data) {
+		switch b := c.data[c.offset]; b {
 		case '"':
 			c.str()
 			continue
@@ -121,11 +134,11 @@ func (c *Cursor) balance() {
 			}
 			stack = stack[:len(stack)-1]
 			if len(stack) == 0 {
-				c.i++
+				c.offset++
 				return
 			}
 		}
-		c.i++
+		c.offset++
 	}
 	c.fail("unexpected end")
 }

@@ -12,10 +12,13 @@ import (
 
 var errNotBase64 = errors.New("it is not base64")
 
-// Decode returns the bytes that a text carries: base64, standard or URL-safe, with or without
-// padding and line breaks, or a data: URI. stated is the type in the URI; empty means none.
+// Decode returns the bytes that a text carries: base64 in any form of Base64, or a data: URI.
+// stated is the type in the URI; empty means none.
 func Decode(text string) (data []byte, stated string, err error) {
-	text = strings.TrimSpace(text)
+	text = strings.Trim(text, "\ufeff\" \t\r\n")
+	if len(text) > 7 && strings.EqualFold(text[:7], "base64,") { // the end of a data: URI
+		text = text[7:]
+	}
 	head, rest, ok := strings.Cut(text, ",")
 	scheme := "data:"
 	if !ok || len(head) < len(scheme) || !strings.EqualFold(head[:len(scheme)], scheme) {
@@ -45,21 +48,45 @@ func Decode(text string) (data []byte, stated string, err error) {
 	return []byte(unescaped), Normal(plain), nil
 }
 
-// Base64 decodes standard and URL-safe base64, with or without padding and line breaks. Programs
-// write all of these forms.
+// Base64 decodes standard and URL-safe base64, with or without padding, white space, and the
+// escapes of URLs and JSON. Programs write all of these forms. With spaces in it, the text must be
+// whole groups, as a sentence rarely is: without them, or with a plus sign in place of each, as
+// before the decoding of a form.
 func Base64(text string) ([]byte, error) {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\r' || r == '\n' || r == '\t':
-			return -1
-		case r == '-':
-			return '+'
-		case r == '_':
-			return '/'
+	if strings.Contains(text, "%") {
+		unescaped, err := url.PathUnescape(text)
+		if err != nil {
+			return nil, err
 		}
-		return r
-	}, text)
+		text = unescaped
+	}
+	text = strings.Map(standard, text)
+
+	spaces := strings.Count(text, " ")
+	switch {
+	case spaces == 0:
+	case (len(text)-spaces)%4 == 0:
+		text = strings.ReplaceAll(text, " ", "")
+	case len(text)%4 == 0:
+		text = strings.ReplaceAll(text, " ", "+")
+	default:
+		return nil, errNotBase64
+	}
 	return base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+}
+
+// standard returns the character of standard base64 that r stands for, and a negative number for a
+// character that carries nothing.
+func standard(r rune) rune {
+	switch r {
+	case '\r', '\n', '\t', '\v', '\f', '\\':
+		return -1
+	case '-':
+		return '+'
+	case '_':
+		return '/'
+	}
+	return r
 }
 
 // fromUTF16 decodes UTF-16 that begins with a byte order mark.

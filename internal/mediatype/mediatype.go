@@ -33,7 +33,8 @@ func Of(data []byte, stated string) string {
 		}
 		return refined(found, kind)
 	}
-	if kind != "" && kind != Octets && !IsText(kind) && isMarkup(data) {
+	isNoText := kind != "" && kind != Octets && !IsText(kind)
+	if isNoText && isMarkup(data) {
 		return Text
 	}
 	return kind

@@ -28,10 +28,16 @@ func Word(s string, words []string) string {
 	return best
 }
 
+// longestWord is the number of bytes above which words are not compared: the work grows with the
+// product of the lengths.
+const longestWord = 128
+
 // distance returns the edit distance of a and b. It ignores letter case and the difference between
 // '-' and '_'. It stops at limit.
 func distance(a, b string, limit int) int {
-	if len(a) > 128 || len(b) > 128 || len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+	// The distance is at least the difference of the lengths.
+	differ := max(len(a)-len(b), len(b)-len(a))
+	if differ >= limit || max(len(a), len(b)) > longestWord {
 		return limit
 	}
 	prev := make([]int, len(b)+1)
@@ -41,7 +47,7 @@ func distance(a, b string, limit int) int {
 	for i := range len(a) {
 		diag := prev[0]
 		prev[0] = i + 1
-		low := prev[0]
+		low := prev[0] // the distance is at least the lowest of each row
 		for j := range len(b) {
 			d := diag
 			if fold(a[i]) != fold(b[j]) {

@@ -30,7 +30,8 @@ func parsePatterns(list []string) (patterns, error) {
 	for _, text := range list {
 		p, err := parsePattern(text)
 		if err != nil {
-			return nil, fmt.Errorf(`%q: %w; want a host such as "example.com", "*.example.com" or "localhost:8080", an address or a network such as "10.1.0.0/16"`, text, err)
+			return nil, fmt.Errorf(`%q: %w; want a host such as "example.com", "*.example.com" or "localhost:8080", `+
+				`an address or a network such as "10.1.0.0/16"`, text, err)
 		}
 		ps = append(ps, p)
 	}
@@ -44,13 +45,16 @@ func parsePattern(text string) (pattern, error) {
 		p.net = n.Masked()
 		return p, nil
 	}
+
 	host := s
 	if h, port, err := net.SplitHostPort(s); err == nil {
 		if !validPort(port) {
 			return p, fmt.Errorf("%q is no port", port)
 		}
-		host, p.port = h, port
+		host = h
+		p.port = port
 	}
+
 	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && a.Zone() == "" {
 		p.net = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
 		return p, nil
@@ -84,21 +88,23 @@ func Matches(text string, u *url.URL) (bool, error) {
 // host reports whether a pattern names the host.
 func (ps patterns) host(name, port string) bool {
 	for _, p := range ps {
-		if p.host == "" || p.port != "" && p.port != port {
-			continue
-		}
-		if !p.suffix && name == p.host || p.suffix && strings.HasSuffix(name, "."+p.host) {
+		switch {
+		case p.host == "" || !p.onPort(port):
+		case p.suffix && strings.HasSuffix(name, "."+p.host), !p.suffix && name == p.host:
 			return true
 		}
 	}
 	return false
 }
 
+// onPort reports whether the pattern names a port.
+func (p pattern) onPort(port string) bool { return p.port == "" || p.port == port }
+
 // addr reports whether a pattern names the address itself or an IPv4 address that it contains.
 func (ps patterns) addr(a netip.Addr, port string) bool {
 	a = a.Unmap()
 	return slices.ContainsFunc(ps, func(p pattern) bool {
-		return p.host == "" && (p.port == "" || p.port == port) && p.net.Contains(a)
+		return p.host == "" && p.onPort(port) && p.net.Contains(a)
 	})
 }
 
@@ -137,11 +143,13 @@ func literal(host string) (netip.Addr, bool, error) {
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if numeric(last) {
-		return netip.Addr{}, false, errors.New("it looks like an address but is not valid; an IPv4 address has four decimal numbers")
+		return netip.Addr{}, false, errors.New("it looks like an address but is not valid; " +
+			"an IPv4 address has four decimal numbers")
 	}
 	for _, r := range host {
 		if r >= 0x80 || r <= ' ' || strings.ContainsRune(`%\/"<>^|{}`, r) {
-			return netip.Addr{}, false, errors.New("it is not a host name; a name with other letters must be written in its ASCII form, xn--…")
+			return netip.Addr{}, false, errors.New("it is not a host name; a name with other letters must be written " +
+				"in its ASCII form, xn--…")
 		}
 	}
 	return netip.Addr{}, false, nil
@@ -150,8 +158,10 @@ func literal(host string) (netip.Addr, bool, error) {
 // numeric reports whether the last label of a host makes it an address, by the WHATWG's rule for
 // URLs.
 func numeric(label string) bool {
-	hex, ok := strings.CutPrefix(label, "0x")
-	return ok && strings.Trim(hex, "0123456789abcdef") == "" || label != "" && strings.Trim(label, "0123456789") == ""
+	if hex, ok := strings.CutPrefix(label, "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return label != "" && strings.Trim(label, "0123456789") == ""
 }
 
 // local reports whether a name belongs to this machine or its network, independent of its
@@ -269,7 +279,7 @@ func carried(a netip.Addr) []netip.Addr {
 		var client [4]byte
 		binary.BigEndian.PutUint32(client[:], ^binary.BigEndian.Uint32(b[12:]))
 		return []netip.Addr{at(4), netip.AddrFrom4(client)} // server and client
-	case b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe: // ISATAP, RFC 5214
+	case b[8]&^2 == 0 && string(b[9:12]) == "\x00\x5e\xfe": // ISATAP, RFC 5214
 		return []netip.Addr{at(12)}
 	}
 	return nil

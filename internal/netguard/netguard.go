@@ -88,6 +88,7 @@ func New(o Options) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deny: %w", err)
 	}
+
 	if g.proxy == nil {
 		g.proxy = http.ProxyFromEnvironment
 	}
@@ -103,11 +104,17 @@ func New(o Options) (*Guard, error) {
 	if g.dial == nil {
 		g.dial = (&net.Dialer{Timeout: timeout}).DialContext
 	}
+
+	// The direct transport checks each address that it dials. The other one dials a proxy, which is
+	// set by the operator and may be in a private network; choose has checked the host behind it.
 	g.direct = &http.Transport{DialContext: g.connect}
-	g.proxied = &http.Transport{DialContext: g.dial, Proxy: func(r *http.Request) (*url.URL, error) {
-		u, _ := r.Context().Value(proxyKey{}).(*url.URL)
-		return u, nil
-	}}
+	g.proxied = &http.Transport{
+		DialContext: g.dial,
+		Proxy: func(r *http.Request) (*url.URL, error) {
+			u, _ := r.Context().Value(proxyKey{}).(*url.URL)
+			return u, nil
+		},
+	}
 	for _, t := range []*http.Transport{g.direct, g.proxied} {
 		t.ForceAttemptHTTP2 = true
 		t.TLSHandshakeTimeout = timeout
@@ -157,6 +164,7 @@ func (g *Guard) Check(u *url.URL) error {
 	case host == "":
 		return &Refused{Host: u.String(), Reason: "the address has no host"}
 	}
+
 	port := portOf(u)
 	if p := u.Port(); p != "" && !validPort(p) {
 		return refuse("%q is no port", p)
@@ -169,11 +177,14 @@ func (g *Guard) Check(u *url.URL) error {
 	if isIP {
 		return g.checkAddr(u.Host, "", ip, port)
 	}
+
 	switch {
 	case g.deny.host(name, port):
 		return refuse("it is on the list of refused addresses")
 	case g.allow.host(name, port):
 		return nil
+	// Otherwise the name may have an address in an allowed network, which is checked when it is
+	// dialled.
 	case g.only && (g.public || !g.allow.networks()):
 		return refuse("it is not on the list of allowed addresses%s", g.allow.said())
 	case local(name):
@@ -207,6 +218,7 @@ func (g *Guard) misleads(name, why string) bool {
 // name; empty means that an address was requested.
 func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) error {
 	why := special(addr)
+	misnamed := name != "" && why != ""
 	reason := ""
 	switch {
 	case g.deny.addr(addr, port), slices.ContainsFunc(carried(addr.Unmap()),
@@ -216,7 +228,7 @@ func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) erro
 		return nil
 	case name != "" && g.allow.host(name, port) && !g.misleads(name, why):
 		return nil
-	case name != "" && why != "" && (g.public || !g.only):
+	case misnamed && (g.public || !g.only):
 		reason = "the name stands for " + why
 	case g.only:
 		reason = "it is not on the list of allowed addresses" + g.allow.said()
@@ -243,8 +255,8 @@ func (g *Guard) choose(r *http.Request) (*url.URL, error) {
 	addrs, err := g.lookup(r.Context(), name)
 	if err != nil {
 		// only the proxy can resolve the name, perhaps to a host of its own network
-		return nil, &Refused{Host: r.URL.Host, Reason: "its address cannot be looked up here, and the proxy may know it as a host of " +
-			"a private network; only allowed names are left to the proxy"}
+		return nil, &Refused{Host: r.URL.Host, Reason: "its address cannot be looked up here, and the proxy " +
+			"may know it as a host of a private network; only allowed names are left to the proxy"}
 	}
 	for _, a := range addrs {
 		if err := g.checkAddr(r.URL.Host, name, a, port); err != nil {
@@ -286,11 +298,15 @@ func (g *Guard) connect(ctx context.Context, network, addr string) (net.Conn, er
 			return nil, &net.DNSError{Err: "no address", Name: name, IsNotFound: true}
 		}
 	}
+
 	for _, a := range addrs { // if one address is refused, none is trusted
 		if err := g.checkAddr(host, name, a, port); err != nil {
 			return nil, err
 		}
 	}
+
+	// The addresses that were checked are dialled, and not the name: a second lookup could give
+	// others.
 	var failed []error
 	for _, a := range addrs {
 		conn, err := g.dial(ctx, network, net.JoinHostPort(a.Unmap().String(), port))

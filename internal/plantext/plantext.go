@@ -35,18 +35,15 @@ func Block(plan json.RawMessage) (string, error) {
 	if block := planHeading + string(whole); utf8.RuneCountInString(block) <= mostOfPlan {
 		return block, nil
 	}
+
 	members := membersOf(json.RawMessage(whole))
-	phases := -1
+	phases := slices.IndexFunc(members, member.isPhases)
 	room := mostOfPlan - len(planHeading) - len("{\n\n}") - 2*mostOfNote
-	for i, m := range members {
-		if phases < 0 && (m.name == "phases" || m.name == "steps") && m.items() != nil {
-			phases = i
-		}
-	}
 	forOthers := room
 	if phases >= 0 {
 		forOthers /= 2
 	}
+
 	texts := make([]string, len(members))
 	var left []string
 	for i, m := range members {
@@ -54,26 +51,19 @@ func Block(plan json.RawMessage) (string, error) {
 			continue
 		}
 		text := m.text()
-		if n := utf8.RuneCountInString(text) + len(",\n"); len(left) == 0 && n <= forOthers {
-			forOthers, room, texts[i] = forOthers-n, room-n, text
+		n := utf8.RuneCountInString(text) + len(",\n")
+		if len(left) > 0 || n > forOthers {
+			left = append(left, m.name) // with all after it: a plan is cut at one place
 			continue
 		}
-		left = append(left, m.name)
+		forOthers -= n
+		room -= n
+		texts[i] = text
 	}
+
 	note := ""
 	if phases >= 0 {
-		items, shown := members[phases].items(), 0
-		room -= utf8.RuneCountInString(members[phases].list(nil)) + len("\n\n  ")
-		for ; shown < len(items); shown++ {
-			room -= utf8.RuneCountInString(items[shown]) + len(",\n")
-			if room < 0 {
-				break
-			}
-		}
-		texts[phases] = members[phases].list(items[:shown])
-		if shown < len(items) {
-			note = fmt.Sprintf("\n(The first %d of %d phases; the others are left out, for the length.)", shown, len(items))
-		}
+		texts[phases], note = members[phases].phasesWithin(room)
 	}
 	if len(left) > 0 {
 		names := strings.Join(left, ", ")
@@ -82,6 +72,7 @@ func Block(plan json.RawMessage) (string, error) {
 		}
 		note += "\n(Left out, for the length: " + names + ".)"
 	}
+
 	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 	return planHeading + "{\n" + strings.Join(texts, ",\n") + "\n}" + note, nil
 }
@@ -92,6 +83,29 @@ const mostOfNote = 100 // characters
 type member struct {
 	name  string
 	value json.RawMessage
+}
+
+// isPhases reports whether the member lists the phases of the plan.
+func (m member) isPhases() bool { return (m.name == "phases" || m.name == "steps") && m.items() != nil }
+
+// phasesWithin returns the first phases, as many as fit in room characters, and a note if there are
+// more.
+func (m member) phasesWithin(room int) (text, note string) {
+	items := m.items()
+	shown := 0
+	room -= utf8.RuneCountInString(m.list(nil)) + len("\n\n  ")
+	for ; shown < len(items); shown++ {
+		room -= utf8.RuneCountInString(items[shown]) + len(",\n")
+		if room < 0 {
+			break
+		}
+	}
+
+	if shown < len(items) {
+		note = fmt.Sprintf("\n(The first %d of %d phases; the others are left out, for the length.)",
+			shown, len(items))
+	}
+	return m.list(items[:shown]), note
 }
 
 // membersOf returns the members of a valid object.

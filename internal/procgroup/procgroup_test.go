@@ -4,9 +4,13 @@ package procgroup_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -67,5 +71,30 @@ func TestGroupEndsAsAWhole(t *testing.T) {
 				t.Errorf("killing a group that has ended: %v", err)
 			}
 		})
+	}
+}
+
+// A program with a relative path is looked for in the folder in which it starts.
+func TestStartable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "act")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		program, dir string
+		want         error
+	}{
+		{"./act", dir, nil},
+		{file, "", nil},
+		{"sh", dir, nil},
+		{"./act", "", fs.ErrNotExist},
+		{"./act", file, syscall.ENOTDIR},
+		{"./act", dir + "/gone", fs.ErrNotExist},
+		{"act", dir, exec.ErrNotFound},
+	} {
+		if err := procgroup.Startable(c.program, c.dir); !errors.Is(err, c.want) {
+			t.Errorf("%s in %q: got %v, want %v", c.program, c.dir, err, c.want)
+		}
 	}
 }

@@ -1,7 +1,10 @@
 // Package protect names the places of a folder that a model must not change, because they start
 // programs or decide what an agent may do: the files of agents, version control, the start files of
-// editors and shells, and the definitions of continuous integration. The file tools refuse to
-// change them, and the sandbox makes them read-only.
+// editors and shells, and the definitions of continuous integration. places.txt lists them, with
+// their sources. The file tools refuse to change them, and the sandbox makes them read-only.
+//
+// It also names what a model must neither change nor read: files with secrets, and the runtime's
+// own state, such as its database (Hidden).
 package protect
 
 import (
@@ -17,77 +20,57 @@ import (
 	"unicode"
 )
 
-// names are the places that are protected by default.
-var names = []string{
-	"tools.lock", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", // agents
-	".git", ".gitmodules", ".gitconfig", ".hg", ".svn", ".jj", // version control
-	".vscode", ".idea", ".zed", ".devcontainer", ".vimrc", ".exrc", ".nvim.lua", ".nvimrc", ".dir-locals.el", // editors
-	".vim", ".gdbinit", ".lldbinit", ".tool-versions", ".mise.toml",
-	".envrc", ".bashrc", ".bash_aliases", ".bash_profile", ".bash_login", ".bash_logout", ".profile", // shells
-	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".ssh", ".netrc", ".npmrc",
-	".github/workflows", ".github/actions", ".gitlab-ci.yml", ".circleci", ".travis.yml", ".husky", // integration
-	".pre-commit-config.yaml", ".buildkite", ".forgejo", ".gitea", ".woodpecker.yml", ".drone.yml", "azure-pipelines.yml",
-	"bitbucket-pipelines.yml", "Jenkinsfile",
-}
-
 // Places are the protected places of a folder.
 type Places struct {
 	dir   string   // absolute, without symbolic links
 	names []string // paths that are protected at any depth
 	files []string // paths relative to dir
 	globs []string // patterns relative to dir
+	named []string // patterns of names that are protected at any depth, such as *.code-workspace
+
+	hidden []string // paths at any depth that cannot be read either
+	own    Own      // the state of the runtime
 }
 
-// New returns the protected places of the folder dir: the default ones, and the entries. An
-// entry is a name or a path (.git, .github/workflows), which counts at any depth, or the absolute
-// path of a file or folder. + and an absolute path is a program: its folder is protected, too.
-// Where that is dir itself, the files of its language in it are. -NAME removes a place, and -*
-// removes the default ones and all absolute paths.
-func New(dir string, entries []string) (*Places, error) {
+// New returns the protected places of the folder dir: the default ones, the entries, and own, which
+// nothing removes. An entry is a name or a path (.git, .github/workflows), which counts at any
+// depth, or the absolute path of a file or folder. + and an absolute path is a program: its folder
+// is protected, too. Where that is dir itself, the files of its language in it are. -NAME removes a
+// place, and -* removes the default ones and all absolute paths.
+func New(dir string, entries []string, own Own) (*Places, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	p := &Places{dir: at, names: slices.Clone(names)}
+	p := &Places{dir: at, own: own.resolved()}
 	p.dir, err = filepath.EvalSymlinks(at)
 	if err != nil {
 		return nil, err
 	}
+
 	none := slices.Contains(entries, "-*")
-	if none {
-		p.names = nil
+	if !none {
+		p.addDefaults()
 	}
-	var away []string
+	var removed []string
 	for _, e := range entries {
-		gone, removes := strings.CutPrefix(e, "-")
-		name := path.Clean(filepath.ToSlash(e))
-		program, starts := strings.CutPrefix(e, "+")
-		switch {
-		case removes:
-			away = append(away, gone)
-		case starts && filepath.IsAbs(program):
-			if !none {
-				p.program(at, filepath.Clean(program))
-			}
-		case filepath.IsAbs(e):
-			if !none {
-				p.file(at, filepath.Clean(e))
-			}
-		case name == "." || !filepath.IsLocal(e):
-			return nil, fmt.Errorf("protect: %q is no place; want a name such as .git, a path such as "+
-				".github/workflows, an absolute path, or -NAME", e)
-		default:
-			p.names = append(p.names, name)
+		if gone, removes := strings.CutPrefix(e, "-"); removes {
+			removed = append(removed, gone)
+			continue
+		}
+		if err := p.entry(at, e, none); err != nil {
+			return nil, err
 		}
 	}
-	for _, gone := range away {
-		is := func(s string) bool { return s == gone }
+
+	// Removals come last, so that they hold for what other entries add, in any order.
+	for _, gone := range removed {
 		if list := p.List(); !none && !slices.Contains(list, gone) {
 			return nil, fmt.Errorf("protect: %q is not protected; there are: %s", gone, strings.Join(list, ", "))
 		}
-		p.names, p.files = slices.DeleteFunc(p.names, is), slices.DeleteFunc(p.files, is)
-		p.globs = slices.DeleteFunc(p.globs, is)
+		p.remove(gone)
 	}
+
 	if slices.Contains(p.names, ".git") {
 		for _, target := range repository(filepath.Join(p.dir, ".git")) {
 			p.file(p.dir, target)
@@ -96,12 +79,57 @@ func New(dir string, entries []string) (*Places, error) {
 	return p, nil
 }
 
+// addDefaults adds the places of places.txt.
+func (p *Places) addDefaults() {
+	for _, d := range Defaults() {
+		switch {
+		case d.Hidden:
+			p.hidden = append(p.hidden, d.Place)
+		case strings.Contains(d.Place, "*"):
+			p.named = append(p.named, d.Place)
+		default:
+			p.names = append(p.names, d.Place)
+		}
+	}
+}
+
+// entry adds an entry that removes nothing. With none, absolute paths are left out.
+func (p *Places) entry(at, e string, none bool) error {
+	name := path.Clean(filepath.ToSlash(e))
+	program, starts := strings.CutPrefix(e, "+")
+	switch {
+	case starts && filepath.IsAbs(program):
+		if !none {
+			p.program(at, filepath.Clean(program))
+		}
+	case filepath.IsAbs(e):
+		if !none {
+			p.file(at, filepath.Clean(e))
+		}
+	case name == "." || !filepath.IsLocal(e):
+		return fmt.Errorf("protect: %q is no place; want a name such as .git, a path such as "+
+			".github/workflows, an absolute path, or -NAME", e)
+	default:
+		p.names = append(p.names, name)
+	}
+	return nil
+}
+
+// remove removes a place from all lists.
+func (p *Places) remove(place string) {
+	is := func(s string) bool { return s == place }
+	for _, list := range []*[]string{&p.names, &p.files, &p.globs, &p.named, &p.hidden} {
+		*list = slices.DeleteFunc(*list, is)
+	}
+}
+
 // program adds a program and its folder, in which it can find modules.
 func (p *Places) program(at, name string) {
 	p.file(at, name)
 	real, _ := filepath.EvalSymlinks(name)
 	for _, n := range []string{name, cmp.Or(real, name)} {
-		dir, ext := filepath.Dir(n), filepath.Ext(n)
+		dir := filepath.Dir(n)
+		ext := filepath.Ext(n)
 		p.file(at, dir)
 		if dir != at && dir != p.dir || ext == "" {
 			continue
@@ -141,7 +169,7 @@ func (p *Places) List() []string {
 	if p == nil {
 		return nil
 	}
-	list := slices.Concat(p.names, p.files, p.globs)
+	list := slices.Concat(p.names, p.files, p.globs, p.named, p.hidden)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
@@ -165,6 +193,12 @@ func (p *Places) Find(rel string) string {
 		}
 	}
 	parts := strings.Split(strings.Trim(rel, "/"), "/")
+	for _, n := range p.named {
+		matches := func(part string) bool { ok, _ := path.Match(fold(n), part); return ok }
+		if slices.ContainsFunc(parts, matches) {
+			return n
+		}
+	}
 	for _, n := range p.globs {
 		most := min(strings.Count(n, "/")+1, len(parts))
 		if ok, _ := path.Match(fold(n), strings.Join(parts[:most], "/")); ok {
@@ -192,7 +226,8 @@ func (p *Places) InGit(rel string) string {
 // bare says that the folder at holds what Git takes for a repository.
 func bare(at string) bool {
 	has := func(name string) bool { _, err := os.Lstat(filepath.Join(at, name)); return err == nil }
-	return has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+	store := has("objects") && has("refs")
+	return has("HEAD") && (store || has("commondir"))
 }
 
 // repository returns what the .git at names instead of being the repository: the target of a link
@@ -202,7 +237,10 @@ func repository(at string) (list []string) {
 		text, err := os.ReadFile(file)
 		line, ok := strings.CutPrefix(strings.TrimSpace(string(text)), prefix)
 		line = strings.TrimSpace(line)
-		if err != nil || !ok || line == "" || filepath.IsAbs(line) {
+		switch {
+		case err != nil || !ok:
+			return ""
+		case line == "" || filepath.IsAbs(line):
 			return line
 		}
 		return filepath.Join(filepath.Dir(file), line)
@@ -265,7 +303,7 @@ func fold(p string) string {
 // files of patterns.
 func (p *Places) top() []string {
 	list := slices.Concat(p.names, p.files)
-	for _, g := range p.globs {
+	for _, g := range slices.Concat(p.globs, p.named) {
 		found, _ := fs.Glob(os.DirFS(p.dir), g)
 		list = append(list, found...)
 	}
@@ -282,37 +320,58 @@ const (
 // Searched describes the bounds of Paths, for people.
 const Searched = "at least the 2000 nearest folders, and as many as 100 ms suffice for"
 
-// Paths returns the absolute paths that a sandbox makes read-only: the places at the top of the
-// folder, existing or not, the files, and each repository that exists in the folders below.
-func (p *Places) Paths() []string {
-	var list []string
+// Paths returns the absolute paths that a sandbox makes read-only, and the ones that it hides: the
+// places at the top of the folder, existing or not, the files, each repository and each hidden name
+// that exists in the folders below, and the state of the runtime.
+func (p *Places) Paths() (readOnly, hide []string) {
 	for _, n := range p.top() {
-		list = append(list, filepath.Join(p.dir, n))
+		readOnly = append(readOnly, filepath.Join(p.dir, n))
 	}
-	if p.Git() {
-		list = append(list, p.repositories()...)
+	for _, n := range p.hidden {
+		// There is nothing to read in a missing or empty file, such as the placeholder of another
+		// command.
+		at := filepath.Join(p.dir, n)
+		if info, err := os.Lstat(at); err != nil || info.Mode().IsRegular() && info.Size() == 0 {
+			readOnly = append(readOnly, at)
+		} else {
+			hide = append(hide, at)
+		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+
+	if p.Git() || len(p.hidden) > 0 {
+		repositories, secrets := p.below()
+		hide = append(hide, secrets...)
+		if p.Git() {
+			readOnly = append(readOnly, repositories...)
+		}
+	}
+	hide = append(hide, p.own.real...)
+	slices.Sort(readOnly)
+	slices.Sort(hide)
+	return slices.Compact(readOnly), slices.Compact(hide)
 }
 
-// repositories returns each repository in the folders below dir, nearer ones first, and the ones of
-// node_modules last.
-func (p *Places) repositories() (list []string) {
+// below returns each repository and each hidden name in the folders below dir, nearer ones first,
+// and the ones of node_modules last.
+func (p *Places) below() (list, secrets []string) {
 	todo := []string{p.dir}
 	late := []string(nil)
 	start := time.Now()
 	for n := 0; n < mostFolders && (n < fewFolders || time.Since(start) < mostTime); n++ {
 		if n == len(todo) {
-			todo, late = append(todo, late...), nil
+			todo = append(todo, late...)
+			late = nil
 		}
 		if n == len(todo) {
 			break
 		}
+
 		entries, _ := os.ReadDir(todo[n])
 		for _, e := range entries {
 			at := filepath.Join(todo[n], e.Name())
 			switch {
+			case n > 0 && !e.IsDir() && p.hides(e.Name()):
+				secrets = append(secrets, at)
 			case fold(e.Name()) == ".git":
 				list = append(list, at)
 				for _, target := range repository(at) {
@@ -320,12 +379,15 @@ func (p *Places) repositories() (list []string) {
 						list = append(list, target)
 					}
 				}
+
 			case e.Name() == "HEAD" && bare(todo[n]):
 				if n > 0 {
 					list = append(list, todo[n])
 					break
 				}
+				// The folder itself stays writable: its files that start programs do not.
 				list = append(list, at, filepath.Join(p.dir, "config"), filepath.Join(p.dir, "hooks"))
+
 			case e.IsDir() && e.Name() == "node_modules":
 				late = append(late, at)
 			case e.IsDir():
@@ -333,5 +395,10 @@ func (p *Places) repositories() (list []string) {
 			}
 		}
 	}
-	return list
+	return list, secrets
+}
+
+// hides reports whether a file of this name is hidden in any folder.
+func (p *Places) hides(name string) bool {
+	return slices.ContainsFunc(p.hidden, func(h string) bool { return fold(h) == fold(name) })
 }

@@ -45,8 +45,10 @@ func bounded(src json.RawMessage) (map[string]any, error) {
 	if len(src) > maxSchema {
 		return nil, fmt.Errorf("it has %d bytes; at most %d are allowed", len(src), maxSchema)
 	}
+	// Measured before decoding, which for a hostile schema needs many times its memory.
 	if n, deep := measure(src); n > maxNodes || deep > maxDepth {
-		return nil, fmt.Errorf("it has about %d values, %d deep; at most %d, %d deep, are allowed", n, deep, maxNodes, maxDepth)
+		return nil, fmt.Errorf("it has about %d values, %d deep; at most %d, %d deep, are allowed",
+			n, deep, maxNodes, maxDepth)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
 	if err != nil {
@@ -67,6 +69,8 @@ func bounded(src json.RawMessage) (map[string]any, error) {
 type counter struct{ branches, paths int }
 
 func (c *counter) walk(v any, path int) error {
+	// The validator stores the path of each schema. Long names at a great depth make their sum
+	// quadratic.
 	c.paths += path
 	if c.paths > maxPaths {
 		return errors.New("its names are too long for its depth; use shorter ones")
@@ -74,7 +78,8 @@ func (c *counter) walk(v any, path int) error {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
-			if list, ok := e.([]any); ok && (k == "allOf" || k == "anyOf" || k == "oneOf") {
+			if k == "allOf" || k == "anyOf" || k == "oneOf" {
+				list, _ := e.([]any)
 				c.branches += len(list)
 			}
 			if err := c.walk(e, path+1+len(k)); err != nil {
@@ -151,6 +156,7 @@ func programSize(expr string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Repetitions multiply what they repeat: a{1000} is a thousand instructions.
 	var size func(re *syntax.Regexp) int
 	size = func(re *syntax.Regexp) int {
 		n := 1 + len(re.Rune)/8
@@ -173,7 +179,8 @@ func programSize(expr string) (int, error) {
 func admitted(m map[string]any, any bool) (s *Schema, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			s, err = nil, fmt.Errorf("%w: %v", errBroken, v)
+			s = nil
+			err = fmt.Errorf("%w: %v", errBroken, v)
 		}
 	}()
 	s, err = compile(m, any)
@@ -199,6 +206,8 @@ func chained(all []*jsonschema.Schema) error {
 		if done {
 			return n
 		}
+		// A schema that is met while it is measured refers to itself for the same value: validation
+		// would not end.
 		length[s] = -1
 		for _, c := range same(s) {
 			if own(c) {

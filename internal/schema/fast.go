@@ -69,6 +69,8 @@ func compileFast(src jsontext.Value) *fastSchema {
 	for _, t := range types {
 		f.kinds = append(f.kinds, fastKinds[t.(string)])
 	}
+	// The fast path is exact or absent: each rule that it does not fully cover makes the full
+	// validator check everything.
 	f.integer = slices.Contains(types, any("integer")) && !slices.Contains(types, any("number"))
 	if f.enum != nil && !slices.Equal(types, []any{"string"}) || slices.ContainsFunc(f.enum, notText) {
 		return nil
@@ -87,6 +89,7 @@ func compileFast(src jsontext.Value) *fastSchema {
 			return nil
 		}
 	}
+
 	if s.Items != nil {
 		f.items = compileFast(s.Items)
 		if f.items == nil {
@@ -135,6 +138,7 @@ func (f *fastSchema) compileProperties(s *fastSource) bool {
 		if i < 0 {
 			return false
 		}
+		// A shift of 64 and more sets no bit. understood has refused schemas with so many fields.
 		f.required |= 1 << i
 	}
 	return true
@@ -154,6 +158,7 @@ func (f *fastSchema) value(c *jsonscan.Cursor) bool {
 		return true
 	}
 	kind := c.Kind()
+	// Both are the type boolean.
 	if kind == jsonscan.False {
 		kind = jsonscan.True
 	}
@@ -189,6 +194,7 @@ func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 			}
 			continue
 		}
+		// The readers of arguments disagree about which value of a repeated name counts.
 		if seen&(1<<i) != 0 {
 			return false // a repeated name
 		}

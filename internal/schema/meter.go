@@ -86,6 +86,8 @@ func newMeter() *meter {
 // run calls check within the effort. The error is errTooMuch, errEnded, or wraps errBroken if the
 // validator panicked.
 func (m *meter) run(e *effort, check func()) (err error) {
+	// One check at a time: the meter counts for the effort in now, and the validator's callbacks
+	// know nothing else.
 	select {
 	case m.turn <- struct{}{}:
 	case <-e.ctx.Done():
@@ -96,6 +98,7 @@ func (m *meter) run(e *effort, check func()) (err error) {
 	defer func() {
 		m.now = nil
 		<-m.turn
+		// The validator cannot be stopped but by a panic in one of its callbacks.
 		switch v := recover(); v {
 		case nil:
 		case errTooMuch, errEnded:
@@ -139,6 +142,7 @@ func own(s *jsonschema.Schema) bool { return strings.HasPrefix(s.Location, schem
 // install makes s charge its work. The validator checks the format of s before it descends.
 func (m *meter) install(s *jsonschema.Schema) {
 	m.before[s] = compared(s)
+	// The only hook that the validator calls for every value of every schema.
 	counted := &jsonschema.Format{}
 	format := func(any) error { return nil }
 	if s.Format != nil {
@@ -174,6 +178,7 @@ func (m *meter) install(s *jsonschema.Schema) {
 
 // object charges the check of the fields of v.
 func (m *meter) object(s *jsonschema.Schema, v map[string]any, branches int) {
+	// The validator then looks through the unevaluated fields in each branch.
 	if m.unevaluated {
 		m.spend(branches * len(v) / 4)
 	}
@@ -206,6 +211,7 @@ func (m *meter) list(s *jsonschema.Schema, v []any, branches int) {
 	}
 	m.spend(len(v) / 16)
 	if s.UniqueItems {
+		// Unique items are compared with each other by all of their content.
 		m.spend(2 * extent(v))
 	}
 	tuple := s.PrefixItems
@@ -338,6 +344,8 @@ func (m *meter) compile(expr string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A text of the format regex comes from the model, and its compilation counts as work of the
+	// check.
 	m.spend(1 + size + len(expr))
 	if size > maxProgram || m.now == nil && m.program+size > maxPrograms {
 		err = fmt.Errorf("a pattern compiles to %d instructions; at most %d, and %d for all patterns, are allowed",
@@ -352,6 +360,7 @@ func (m *meter) compile(expr string) (jsonschema.Regexp, error) {
 		return nil, err
 	}
 	p := &pattern{re, size, m}
+	// Only patterns of the schema are stored, since texts of calls would fill the memory.
 	if m.now == nil {
 		m.program += size
 		m.patterns[expr] = p

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
@@ -22,9 +23,12 @@ func (s *Schema) Read(ctx context.Context, args json.RawMessage, mending bool) (
 	repairs []string, faults []Fault, err error) {
 	e := newEffort(ctx, len(args))
 	faults, err = s.check(e, args)
-	if !mending || e.over || err == nil && len(faults) == 0 {
+	fits := err == nil && len(faults) == 0
+	if fits || !mending || e.over {
 		return args, nil, faults, err
 	}
+
+	// The syntax first, because values can be read only in a JSON text.
 	fixed = args
 	if err != nil {
 		fixed, repairs, err = jsonrepair.Repair(args)
@@ -39,11 +43,15 @@ func (s *Schema) Read(ctx context.Context, args json.RawMessage, mending bool) (
 			return fixed, repairs, nil, nil
 		}
 	}
+	if s.any {
+		return args, nil, faults, nil
+	}
+
 	var meant []byte
 	var notes []string
 	ok := false
 	err = s.meter.run(e, func() { meant, notes, ok = fit.Coerce(s.full, fixed, e.spend) })
-	if err == nil && ok && !s.any && s.fits(e, meant) {
+	if err == nil && ok && s.fits(e, meant) {
 		return meant, slices.Concat(repairs, notes), nil, nil
 	}
 	return args, nil, faults, nil
@@ -65,17 +73,22 @@ func (s *Schema) Arguments(ctx context.Context, tool string, args json.RawMessag
 	if empty {
 		args = json.RawMessage("{}") // valid only if the schema allows it
 	}
+
+	// Nothing is invented for a call without arguments.
 	fixed, repairs, faults, err := s.Read(ctx, args, repair && !empty)
 	switch {
 	case err != nil:
-		refusal = fmt.Sprintf("The arguments of %s are not valid JSON: %s. Send one JSON object that fits the tool's schema%s You sent: %s",
+		refusal = fmt.Sprintf("The arguments of %s are not valid JSON: %s. "+
+			"Send one JSON object that fits the tool's schema%s You sent: %s",
 			tool, SyntaxText(err), s.Example(", for example: %s.", "."), text.Clip(string(args), 200))
 	case len(faults) == 0:
 		return fixed, repairs, ""
 	case empty:
-		refusal = fmt.Sprintf("The call of %s has no arguments, but it needs them:%s%s", tool, Message(faults), s.Example(hint, ""))
+		refusal = fmt.Sprintf("The call of %s has no arguments, but it needs them:%s%s",
+			tool, Message(faults), s.Example(hint, ""))
 	default:
-		refusal = fmt.Sprintf("The arguments of %s do not fit its schema:%s%s", tool, Message(faults), s.Example(hint, ""))
+		refusal = fmt.Sprintf("The arguments of %s do not fit its schema:%s%s",
+			tool, Message(faults), s.Example(hint, ""))
 	}
 	return args, nil, refusal
 }
@@ -95,7 +108,7 @@ func SyntaxText(err error) string {
 	if se, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("%s at byte %d", se.Error(), se.Offset)
 	}
-	if err.Error() == "unexpected EOF" || err.Error() == "EOF" {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return "it ends too early"
 	}
 	return err.Error()

@@ -68,9 +68,10 @@ func bare(m map[string]any) error {
 	found := ""
 	for name := range m {
 		s, _ := m[name].(map[string]any)
-		if s["type"] != nil && !slices.Contains(schemaKeywords, name) && !strings.HasPrefix(name, "x-") {
+		switch {
+		case s["type"] != nil && !isKeyword(name):
 			found = max(found, name)
-		} else if !slices.Contains([]string{"$schema", "$id", "$comment", "title", "description"}, name) {
+		case !slices.Contains([]string{"$schema", "$id", "$comment", "title", "description"}, name):
 			return nil
 		}
 	}
@@ -102,25 +103,36 @@ func misplaced(m map[string]any) error {
 	if m["additionalProperties"] != false || m["patternProperties"] != nil {
 		return nil
 	}
+
 	properties, _ := m["properties"].(map[string]any)
 	required, _ := m["required"].([]any)
 	for _, r := range required {
 		if name, _ := r.(string); properties[name] == nil {
-			return fmt.Errorf(`"required" names %q, which "properties" does not have, and "additionalProperties" is false, so no object fits; put it into "properties"`, name)
+			return fmt.Errorf(`"required" names %q, which "properties" does not have, and "additionalProperties" is false, `+
+				`so no object fits; put it into "properties"`, name)
 		}
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		s, _ := m[name].(map[string]any)
-		if _, typed := s["type"].(string); typed && !slices.Contains(schemaKeywords, name) && !strings.HasPrefix(name, "x-") {
-			return fmt.Errorf(`%q is no keyword, and "additionalProperties" is false; if it is an argument, put it into "properties"`, name)
+		if _, typed := s["type"].(string); typed && !isKeyword(name) {
+			return fmt.Errorf(`%q is no keyword, and "additionalProperties" is false; `+
+				`if it is an argument, put it into "properties"`, name)
 		}
 	}
 	return nil
 }
 
+// isKeyword reports whether a member with a schema in it has a meaning: by JSON Schema, or, as an
+// extension, to another program.
+func isKeyword(name string) bool {
+	return slices.Contains(schemaKeywords, name) || strings.HasPrefix(name, "x-")
+}
+
 // schemaKeywords are the keywords of an object whose value is a schema or contains schemas by name.
 var schemaKeywords = strings.Fields("$defs definitions properties patternProperties dependentSchemas dependencies " +
-	"propertyNames unevaluatedProperties unevaluatedItems items contains contentSchema not if then else default const example")
+	"propertyNames unevaluatedProperties unevaluatedItems items contains contentSchema not if then else " +
+	"default const example")
 
 // CompileOutput compiles the schema of an answer, which may describe any JSON value. object reports
 // whether it describes an object.
@@ -153,6 +165,7 @@ func compile(doc map[string]any, any bool) (*Schema, error) {
 		return nil, plain(err)
 	}
 	all := nodes(full)
+	// Before install: same follows references, and would not end in a schema that refers to itself.
 	if err := chained(all); err != nil {
 		return nil, err
 	}
@@ -189,12 +202,16 @@ func (s *Schema) check(e *effort, args json.RawMessage) ([]Fault, error) {
 	if s.fast != nil && s.fast.accepts(args) {
 		return nil, nil
 	}
+
+	// Before anything is decoded: hostile arguments must not cost more than reading them once.
 	n, deep := measure(args)
 	if n > maxValues || deep > maxArgsDepth {
 		e.over = true
-		return []Fault{{nil, fmt.Sprintf("they have about %d values, %d deep; at most %d, %d deep, can be checked", n, deep, maxValues, maxArgsDepth)}}, nil
+		return []Fault{{nil, fmt.Sprintf("they have about %d values, %d deep; at most %d, %d deep, can be checked",
+			n, deep, maxValues, maxArgsDepth)}}, nil
 	}
 	e.price = 1 + deep/16
+
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
 	if err == nil {
 		err = repeatedName(args)
@@ -205,19 +222,24 @@ func (s *Schema) check(e *effort, args json.RawMessage) ([]Fault, error) {
 	if _, ok := v.(map[string]any); !ok && !s.any {
 		return []Fault{{nil, "expected object, got " + describe(v)}}, nil
 	}
+	// Before the validator, which computes with exact fractions.
 	if huge := hugeNumbers(v, nil); huge != nil {
 		return huge, nil
 	}
+
 	var faults []Fault
 	ran := s.meter.run(e, func() {
 		var ve *jsonschema.ValidationError
-		if err = s.full.Validate(v); errors.As(err, &ve) {
-			faults, err = (&wording{s.doc, v, e}).faults(ve), nil
+		err = s.full.Validate(v)
+		if errors.As(err, &ve) {
+			faults = (&wording{s.doc, v, e}).faults(ve)
+			err = nil
 		}
 	})
 	switch {
 	case errors.Is(ran, errTooMuch):
-		return []Fault{{nil, "they cannot be checked in reasonable time: there is too much in them for this schema, or there are too many ways to read nested values; send less at once, and nest less deeply"}}, nil
+		return []Fault{{nil, "they cannot be checked in reasonable time: there is too much in them for this schema, " +
+			"or there are too many ways to read nested values; send less at once, and nest less deeply"}}, nil
 	case errors.Is(ran, errEnded):
 		return []Fault{{nil, "the run ended before they were checked"}}, nil
 	case ran != nil:
@@ -249,7 +271,9 @@ func hugeNumbers(v any, at []string) (found []Fault) {
 			found = append(found, hugeNumbers(e, append(at, strconv.Itoa(i)))...)
 		}
 	case json.Number:
-		if digits, exp, ok := exponent(string(x)); !ok || exp > 1000 || exp < -1000 || digits > 1000 {
+		// The validator computes with exact fractions: 1e999999999 would fill the memory.
+		digits, exp, ok := exponent(string(x))
+		if !ok || digits > 1000 || max(exp, -exp) > 1000 {
 			return []Fault{{slices.Clone(at), "expected a number of at most 1000 digits, got " + describe(v)}}
 		}
 	}

@@ -27,12 +27,13 @@ type wording struct {
 // faults returns the validator's findings in the order of their paths. For a value that fits none
 // of several forms, it returns only the faults in the nearest form.
 func (w *wording) faults(ve *jsonschema.ValidationError) []Fault {
-	out := w.of(ve, "")
+	out := w.faultsIn(ve, "")
 	slices.SortStableFunc(out, func(a, b Fault) int { return slices.Compare(a.path, b.path) })
 	return slices.CompactFunc(out, func(a, b Fault) bool { return slices.Equal(a.path, b.path) && a.text == b.text })
 }
 
-func (w *wording) of(ve *jsonschema.ValidationError, form string) (out []Fault) {
+// faultsIn is faults in any order. form is what each text begins with.
+func (w *wording) faultsIn(ve *jsonschema.ValidationError, form string) (out []Fault) {
 	for _, e := range w.leaves(ve) {
 		w.effort.spend(2)
 		switch k := e.ErrorKind.(type) {
@@ -75,23 +76,30 @@ func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []Faul
 			forms = append(forms, c)
 		}
 	}
+
 	switch {
 	case len(e.Causes) == 0:
 		return []Fault{{e.InstanceLocation, form + w.text(e, got)}}
 	case len(forms) == 0:
 		slices.Sort(types)
-		return []Fault{{e.InstanceLocation, form + "expected " + strings.Join(slices.Compact(types), " or ") + ", got " + describe(got)}}
+		want := strings.Join(slices.Compact(types), " or ")
+		return []Fault{{e.InstanceLocation, form + "expected " + want + ", got " + describe(got)}}
 	}
+
+	// A value that says which form it means, as {"type": "circl"}, has its fault there, and not in
+	// the fields of the nearest form.
 	if path, want := w.decides(forms, len(e.InstanceLocation)); want != nil {
 		got := at(w.root, path)
 		return []Fault{{path, form + "expected one of " + list(want) + ", got " + describe(got) + nearestOf(got, want)}}
 	}
+
 	best := slices.MinFunc(forms,
 		func(a, b *jsonschema.ValidationError) int { return cmp.Compare(w.distance(a), w.distance(b)) })
 	if len(forms) > 1 && form == "" {
-		form = fmt.Sprintf("of the %d allowed forms the nearest is %s: ", len(e.Causes), w.formName(best, slices.Index(e.Causes, best)))
+		form = fmt.Sprintf("of the %d allowed forms the nearest is %s: ",
+			len(e.Causes), w.formName(best, slices.Index(e.Causes, best)))
 	}
-	return w.of(best, form)
+	return w.faultsIn(best, form)
 }
 
 // wrongType returns the types that form allows for the value at path, if the value has another
@@ -113,6 +121,7 @@ func (w *wording) decides(forms []*jsonschema.ValidationError, depth int) (path 
 		return nil, nil
 	}
 	for _, l := range w.leaves(forms[0]) {
+		// A distinguishing value stands directly in the value, not deeper.
 		if first := wanted(l); first == nil || len(l.InstanceLocation) > depth+1 {
 			continue
 		}
@@ -172,6 +181,7 @@ func (w *wording) distance(form *jsonschema.ValidationError) (n int) {
 // formName names a form by its title, by its distinguishing value, or by its place.
 func (w *wording) formName(form *jsonschema.ValidationError, place int) string {
 	s := w.schema(form.SchemaURL)
+	// References may form a circle.
 	for range 8 {
 		ref, ok := s["$ref"].(string)
 		if !ok || !strings.HasPrefix(ref, "#") {
@@ -214,6 +224,8 @@ func (w *wording) unknown(fields []string, location string) string {
 	var b strings.Builder
 	b.WriteString("unknown " + text.Plural(len(fields), "field ", "fields "))
 	guessed := false
+	// The order of a Go map must not reach the text: an equal error has to read the same, in prompt
+	// caches and in replays.
 	slices.Sort(fields)
 	for i, f := range fields {
 		if i == 20 {

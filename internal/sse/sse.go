@@ -53,16 +53,16 @@ type Reader struct {
 	// and the next may take a while. Next returns its error. Nil means that nothing is called.
 	Wait func() error
 
-	r    io.Reader
-	err  error // error of r, returned after the data before it
-	buf  []byte
-	pos  int // start of the next line
-	stop int // end of the last line, without its \n or \r
-	end  int // end of the data read from r
-	lf   sight
-	cr   sight
-	bom  bool // the start of the stream was checked for a byte order mark
-	skip bool // the last line ended in a \r at the end of the buffer: drop a \n that follows
+	source io.Reader
+	err    error // error of source, returned after the data before it
+	buf    []byte
+	pos    int // start of the next line
+	stop   int // end of the last line, without its \n or \r
+	end    int // end of the data read from source
+	lf     sight
+	cr     sight
+	bom    bool // the start of the stream was checked for a byte order mark
+	skip   bool // the last line ended in a \r at the end of the buffer: drop a \n that follows
 
 	data, dataEnd int // the data of the current event is buf[data:dataEnd]
 	has           bool
@@ -86,7 +86,7 @@ func NewReader(r io.Reader) *Reader {
 // Reset makes x read from r. It keeps the buffer and clears Wait. A nil r releases the previous
 // reader.
 func (x *Reader) Reset(r io.Reader) {
-	*x = Reader{Max: x.Max, r: r, buf: x.buf, lf: unseen, cr: unseen, typ: x.typ[:0], id: x.id[:0]}
+	*x = Reader{Max: x.Max, source: r, buf: x.buf, lf: unseen, cr: unseen, typ: x.typ[:0], id: x.id[:0]}
 }
 
 var unseen = sight{at: -1}
@@ -190,24 +190,22 @@ func (x *Reader) line() ([]byte, error) {
 				x.pos++
 			}
 		}
-		if !x.bom && (x.end-x.pos >= 3 || x.err != nil || x.end > x.pos && x.buf[x.pos] != bom[0]) {
-			x.bom = true
-			if bytes.HasPrefix(x.buf[x.pos:x.end], []byte(bom)) {
-				x.pos += 3
-			}
+		if !x.bom {
+			x.skipBOM()
 		}
 		if x.bom {
 			if line, ok := x.cut(); ok {
 				return line, nil
 			}
 		}
-		if x.err != nil {
-			if x.err == io.EOF && x.bom && x.pos < x.end {
-				line := x.buf[x.pos:x.end]
-				x.pos = x.end
-				x.stop = x.end
-				return line, nil
-			}
+
+		switch {
+		case x.err == io.EOF && x.bom && x.pos < x.end: // the last line may have no ending
+			line := x.buf[x.pos:x.end]
+			x.pos = x.end
+			x.stop = x.end
+			return line, nil
+		case x.err != nil:
 			return nil, x.err
 		}
 		if err := x.fill(); err != nil {
@@ -216,15 +214,32 @@ func (x *Reader) line() ([]byte, error) {
 	}
 }
 
+// skipBOM skips a byte order mark at the beginning, once enough is read to see whether there is
+// one. A stream that begins with another byte is not held up.
+func (x *Reader) skipBOM() {
+	begin := x.buf[x.pos:x.end]
+	other := len(begin) > 0 && begin[0] != bom[0]
+	if len(begin) < len(bom) && !other && x.err == nil {
+		return
+	}
+	x.bom = true
+	if bytes.HasPrefix(begin, []byte(bom)) {
+		x.pos += len(bom)
+	}
+}
+
 // cut returns the line at pos if its end is in the buffer.
 func (x *Reader) cut() ([]byte, bool) {
-	lf, cr := x.find(&x.lf, '\n'), x.find(&x.cr, '\r')
+	lf := x.find(&x.lf, '\n')
+	cr := x.find(&x.cr, '\r')
 	stop := lf
 	next := lf + 1
 	switch {
 	case cr >= 0 && (lf < 0 || cr < lf):
 		stop = cr
 		next = cr + 1
+
+		// The \n of a \r\n is part of the ending, and may not have arrived yet.
 		if next == lf {
 			next++
 		} else if next == x.end {
@@ -276,8 +291,10 @@ func (x *Reader) fill() error {
 			x.buf = buf
 		}
 	}
+
+	// As many reads without data as package bufio allows.
 	for range 100 {
-		n, err := x.r.Read(x.buf[x.end:])
+		n, err := x.source.Read(x.buf[x.end:])
 		x.end += max(n, 0)
 		x.err = err
 		if n > 0 || err != nil {

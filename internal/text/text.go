@@ -16,6 +16,9 @@ func Clip(s string, n int) string {
 	return s[:RuneBefore(s, n)] + "…"
 }
 
+// ClipLine returns what Clip returns on one line, with one space for each run of white space.
+func ClipLine(s string, n int) string { return strings.Join(strings.Fields(Clip(s, n)), " ") }
+
 // Plural returns one if n is 1, and many otherwise.
 func Plural(n int, one, many string) string {
 	if n == 1 {

@@ -37,7 +37,7 @@ func TestWhatPawlDoesWhereTheKitTakesBoth(t *testing.T) {
 		"reasoning-only":        "anthropic-messages failed, gemini answer, openai-chat answer, openai-responses failed",
 		"id-duplicate":          "every wire failed",
 		"stream-event-twice":    "every wire answer",
-		"stream-events-swapped": "anthropic-messages answer, gemini answer, openai-chat failed, openai-responses failed",
+		"stream-events-swapped": "anthropic-messages answer, gemini answer, openai-chat answer, openai-responses failed",
 		"stream-no-json":        "every wire failed",
 	}
 	var ids []string

@@ -37,7 +37,7 @@ type Mutant[M any] struct {
 
 // Score is what a suite found of its mutants, by their names.
 type Score struct {
-	Found    []string
+	Found    []string // the suite failed for them
 	Survived []string // the suite passed them
 	LeftOut  []string // their part does not apply to the implementation
 }
@@ -80,7 +80,8 @@ func Try[TT T[TT], M any](t TT, mutants []Mutant[M], lacks []string,
 			r := newRecorder(t.Context(), m.Part)
 			suite(t, r, m.Plant)
 
-			switch failures := r.Failures(); {
+			failures := r.Failures()
+			switch {
 			case r.panicked():
 				t.Errorf("the suite panics: %s", failures[0])
 			case len(failures) > 0:

@@ -156,6 +156,7 @@ func New(model string, o *Options) *Model {
 	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL)) {
 		key = wire.Env("ANTHROPIC_API_KEY")
 	}
+	// A Model with a fault is returned, and its requests return the fault: New has no error.
 	u, err := wire.BaseURL(provider, base, DefaultBaseURL)
 	if err == nil {
 		err = wire.CheckAddress(provider, o.BaseURL, o.Key, o.HTTP, "ANTHROPIC_API_KEY")
@@ -168,14 +169,17 @@ func New(model string, o *Options) *Model {
 	m.ttl = o.CacheTTL
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	u.Path = cmp.Or(u.Path, "/")
+
 	switch {
 	case m.vertex:
 		m.url = u
+	// Gateways give their address with the version and without it.
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"):
 		m.url = u.JoinPath("messages")
 	default:
 		m.url = u.JoinPath("v1/messages")
 	}
+
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
 		Retries:  wire.Retries(o.Retries),
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
@@ -193,12 +197,15 @@ func New(model string, o *Options) *Model {
 	if m.err != nil {
 		return m
 	}
+
+	authorized := h.Get("X-Api-Key") != "" || h.Get("Authorization") != "" // by the program
 	switch {
+	// Vertex AI takes an access token of Google, and not a key of Anthropic.
 	case key != "" && m.vertex:
 		h.Set("Authorization", "Bearer "+key)
 	case key != "":
 		h.Set("X-Api-Key", key)
-	case !m.compatible && !m.vertex && h.Get("X-Api-Key") == "" && h.Get("Authorization") == "":
+	case !m.compatible && !m.vertex && !authorized:
 		m.err = wire.NoKey(provider, "ANTHROPIC_API_KEY")
 	}
 	return m

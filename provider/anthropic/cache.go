@@ -46,7 +46,7 @@ func (e *encoder) toMarks() marks {
 
 // mark puts a breakpoint on the block that was written last.
 func (e *encoder) mark() {
-	e.B = append(append(e.B[:len(e.B)-1], e.markMember()...), '}')
+	e.Body = append(append(e.Body[:len(e.Body)-1], e.markMember()...), '}')
 }
 
 // markMember returns the member that makes a block a breakpoint.
@@ -60,7 +60,7 @@ type turns [2]int
 func (e *encoder) turned() {
 	end := 0
 	if e.role == "user" {
-		end = len(e.B) - 1
+		end = len(e.Body) - 1
 	}
 	if e.turns[1] == end {
 		e.turns[1] = 0 // the turn has no block
@@ -72,7 +72,7 @@ func (e *encoder) turned() {
 func (e *encoder) markTurns() {
 	for _, at := range [...]int{e.turns[1], e.turns[0]} {
 		if at > 0 {
-			e.B = slices.Insert(e.B, at, e.markMember()...)
+			e.Body = slices.Insert(e.Body, at, e.markMember()...)
 		}
 	}
 }

@@ -16,8 +16,12 @@ func (d *dialect) held(req *llm.Request) *llm.Request {
 		at--
 	}
 	end := at + 2 // after the results
-	if at < 0 || end >= len(req.Messages) || req.Messages[at+1].Role != llm.RoleTool ||
-		!slices.ContainsFunc(req.Messages[at].Parts, d.calledByCode) {
+	if at < 0 || end >= len(req.Messages) {
+		return req
+	}
+
+	answered := req.Messages[at+1].Role == llm.RoleTool
+	if !answered || !slices.ContainsFunc(req.Messages[at].Parts, d.calledByCode) {
 		return req
 	}
 	sent := *req
@@ -38,7 +42,10 @@ func (d *dialect) codeWaits(messages []llm.Message) bool {
 // calledByCode reports whether p is a call by code in the server's container.
 func (d *dialect) calledByCode(p llm.Part) bool {
 	c, ok := p.(llm.ToolCall)
-	return ok && c.Opaque != nil && c.Opaque.Provider == d.tag && foreign(wire.Member(c.Opaque.Data, "caller"))
+	if !ok || c.Opaque == nil || c.Opaque.Provider != d.tag {
+		return false
+	}
+	return foreign(wire.Member(c.Opaque.Data, "caller"))
 }
 
 // emitHeld emits a notice if messages of req are not sent with it.

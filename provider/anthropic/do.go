@@ -36,6 +36,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if !errors.As(err, &pe) || pe.Code != llm.CodeBoundThinking {
 		return err
 	}
+	// A request without thinking to leave out would be refused again.
 	again := m.without(req, len(req.Messages))
 	if again == req {
 		return err
@@ -73,6 +74,7 @@ func (m *Model) ask(ctx context.Context, req *llm.Request, yield func(llm.Delta,
 	}
 	t := &turn{model: m, name: name, url: m.address(req), req: req, own: own, tools: tools, yield: yield}
 	t.out = m.emitter(tools, t.emit)
+	// A summary replaces messages, and code in the container still waits for results in them.
 	if req.Summarize && m.summarizes(req) && !m.codeWaits(req.Messages) {
 		t.own.compaction = []byte(orderSummary)
 		t.optional = true
@@ -150,9 +152,12 @@ func (t *turn) run(ctx context.Context) error {
 		if err != errPaused {
 			return err
 		}
+		// The server pauses only to execute tools of its own, which are in the options. Without
+		// them, a pause is a fault that a new request would meet again.
 		if t.plain || n == MaxContinuations || len(t.soFar.Message.Parts) == 0 {
 			return stayedPaused(n)
 		}
+		// Each request of the turn reports its own tokens, and each is billed.
 		if t.out.Usage != nil {
 			t.spent.Add(*t.out.Usage)
 		}
@@ -241,6 +246,7 @@ func (t *turn) summarize(ctx context.Context) (next *llm.Request, err error) {
 		return nil, err
 	}
 
+	// The order was for the summary alone. The request for the answer must not ask for another one.
 	t.own.compaction = nil
 	answers := !endsWithReply(t.req.Messages)
 	switch {
@@ -276,6 +282,8 @@ func (t *turn) askSummary(ctx context.Context) (summary llm.Part, why string, er
 	paused := err == errPaused // after a summary
 	switch {
 	case err == nil, paused:
+	// A summary that a middleware asked for is optional, since the conversation can be sent whole.
+	// A summary in the options is an order.
 	case t.optional && errors.As(err, &refused) && refused.Code == llm.CodeInvalidRequest:
 		return nil, refused.Message, nil
 	default:

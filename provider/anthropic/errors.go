@@ -61,11 +61,14 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 		e.Message = http.StatusText(status)
 	}
 	text := strings.ToLower(f.Message)
+	// Only an error of the request is looked at closely. The text of a server's fault may contain
+	// such words by chance. Status 0 is an error within a stream.
 	if status == 0 || status >= 400 && status < 500 {
 		switch {
 		case wire.Contains(text, "credit balance", "usage limits", "spend limit"):
 			e.Code = llm.CodeQuota
-		case wire.Contains(text, "prompt is too long", "exceed context limit", "context window", "context length", "too many tokens", "input is too long", "input tokens exceed"):
+		case wire.Contains(text, "prompt is too long", "exceed context limit", "context window",
+			"context length", "too many tokens", "input is too long", "input tokens exceed"):
 			e.Code = llm.CodeContextLength
 		case wire.Contains(text, "bound to a different conversation"):
 			e.Code = llm.CodeBoundThinking

@@ -37,6 +37,7 @@ func toFacts(c *catalog.Catalog, name string) facts {
 	wire.Set(&f.instructs, known.Instructs)
 	wire.Set(&f.holds, known.Schema)
 	wire.Set(&f.bound, known.Bound)
+	// The default grows with the version and may be more than a small model of it can write.
 	if known.MaxOutput > 0 {
 		f.reply = min(f.reply, known.MaxOutput)
 	}
@@ -90,6 +91,10 @@ func (m *Model) Compacted(p llm.Part) bool { return m.summaries().isSummary(p) }
 // summarizes reports whether Anthropic summarizes the conversation of req on demand.
 func (m *Model) summarizes(req *llm.Request) bool {
 	own, err := readOptions(req.Settings.Options[provider])
-	version := m.factsOf(cmp.Or(req.Model, m.name)).version
-	return err == nil && own.compaction == nil && m.newest() && version >= 406 && excludesSummary(own.body) == ""
+	if err != nil || own.compaction != nil {
+		return false
+	}
+
+	able := m.newest() && m.factsOf(cmp.Or(req.Model, m.name)).version >= 406
+	return able && excludesSummary(own.body) == ""
 }

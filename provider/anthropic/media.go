@@ -70,6 +70,7 @@ func isPDF(address string) bool {
 func fromMediaURL(e *encoder, where, address, kind string) {
 	image := strings.HasPrefix(kind, "image/")
 	switch {
+	// A conversation that began at another provider may have its files, which do not exist here.
 	case wire.FileID(address) && strings.HasPrefix(address, "file-"):
 		e.Fail(unsupported(where, "%s is a file at OpenAI; those at Anthropic begin with file_", address))
 	case wire.FileID(address):
@@ -108,6 +109,7 @@ func fromMediaBytes(e *encoder, where string, data []byte, kind string) {
 	}
 
 	switch {
+	// The API has one type for text. Markdown, JSON and source code are text to the model.
 	case strings.HasPrefix(kind, "text/") || kind == "application/json":
 		e.Raw(`{"type":"document","source":{"type":"text","media_type":"text/plain","data":`)
 		e.Bytes(data)

@@ -17,6 +17,8 @@ func fromMessages(e *encoder, messages []llm.Message, lead int) {
 			i++
 			continue
 		}
+		// All messages until the next reply are one turn of the user's side: the API wants its
+		// results first, in one message.
 		end := i + 1
 		for end < len(messages) && messages[end].Role != llm.RoleAssistant {
 			end++
@@ -29,6 +31,8 @@ func fromMessages(e *encoder, messages []llm.Message, lead int) {
 			users = end // no user turn that they could follow
 		}
 		fromMessage(e, messages, i, users)
+		// The marks of the prompt cache are at the end of a turn, so that the next request finds
+		// all of it in the cache.
 		switch {
 		case e.cache.moves:
 			e.turned()
@@ -76,6 +80,7 @@ func fromMessage(e *encoder, messages []llm.Message, from, to int) {
 			}
 		}
 	}
+	// Behind all results: the API wants the results of a turn before anything else.
 	fromErrorMedia(e, messages, from, to)
 	for i := from; i < to; i++ {
 		m := &messages[i]
@@ -85,6 +90,8 @@ func fromMessage(e *encoder, messages []llm.Message, from, to int) {
 			if !wire.OnlyText(m.Parts) {
 				e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", i))
 			}
+			// The API has no instructions at this place. The tags say that the text is not the
+			// user's.
 			if text := m.Text(); strings.TrimSpace(text) != "" {
 				e.block("user")
 				e.Quote(`{"type":"text","text":`, "<system>\n"+text+"\n</system>", `}`)
@@ -150,7 +157,7 @@ func fromReply(e *encoder, message int, m *llm.Message, last bool) {
 		case llm.Reasoning:
 			if p.Opaque != nil && p.Opaque.Provider == e.tag && wire.MemberText(p.Opaque.Data, "type") != "" {
 				e.block("assistant")
-				e.B = append(e.B, p.Opaque.Data...)
+				e.Body = append(e.Body, p.Opaque.Data...)
 			}
 		case llm.ToolCall:
 			fromCall(e, &p)
@@ -164,7 +171,7 @@ func fromReply(e *encoder, message int, m *llm.Message, last bool) {
 func fromCall(e *encoder, c *llm.ToolCall) {
 	e.block("assistant")
 	e.Quote(`{"type":"tool_use","id":`, e.ids.ofCall(c.ID), `,"name":`, e.tools.ToWire(c.Name), `,"input":`)
-	e.B = append(e.B, wire.Object(c.Args, "raw_arguments")...)
+	e.Body = append(e.Body, wire.Object(c.Args, "raw_arguments")...)
 	e.Extra(e.tag, c.Opaque)
 	e.Raw(`}`)
 }
@@ -209,6 +216,7 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult) {
 		for i, p := range r.Parts {
 			switch p := p.(type) {
 			case llm.Text:
+				// The API rejects a text block without a visible character.
 				if strings.TrimSpace(p.Text) == "" {
 					continue
 				}

@@ -56,6 +56,7 @@ func readOptions(raw []byte) (options, error) {
 			if v.Kind() != jsonscan.Array {
 				return o, bad(".tools", "an array")
 			}
+			// The body gets them next to the request's tools, except tools of the same names.
 			o.tools = []byte{}
 			for v.Array(); v.More(); {
 				tool := v.Raw()
@@ -73,6 +74,8 @@ func readOptions(raw []byte) (options, error) {
 			o.compaction = value
 			continue
 		case "container":
+			// An object, such as one with skills, gets the id of the container that a reply has
+			// used. An id alone stays a member of the body.
 			if v.Kind() == jsonscan.Object {
 				o.container = value
 				continue

@@ -44,13 +44,14 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 		return dst, err
 	}
 	req = d.held(req)
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, facts: d.factsOf(name),
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, Body: dst}, model: name, facts: d.factsOf(name),
 		tools: tools, own: own, container: container(d.tag, req.Messages)}
 	req, err := d.withSummaries(req, e.facts, own)
 	if err != nil {
 		return dst, err
 	}
 	e.enforced = d.enforces(name, output)
+	// A summary is no answer, so the schema of answers does not apply to it.
 	if e.enforced && own.compaction == nil {
 		e.output = output.Schema
 	}
@@ -142,7 +143,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 		fromOutput(e, t)
 	}
 	if e.own.compaction != nil && e.Key("compaction") {
-		e.B = append(e.B, e.own.compaction...)
+		e.Body = append(e.Body, e.own.compaction...)
 	}
 	if e.cache.fixed && e.Key("cache_control") {
 		e.Raw(lifetimeMarks[e.ttl])
@@ -166,7 +167,7 @@ func fromContainer(e *encoder) {
 	}
 	switch {
 	case options != nil && e.Key("container"):
-		e.B = append(e.B, options...)
+		e.Body = append(e.Body, options...)
 	case options == nil && e.container != "" && e.Key("container"):
 		e.String(e.container)
 	}
@@ -174,18 +175,18 @@ func fromContainer(e *encoder) {
 
 // fromTools writes the tools of the request and of the options.
 func fromTools(e *encoder) {
-	e.B = append(e.B, '[')
+	e.Body = append(e.Body, '[')
 	if !e.tools.Empty() {
-		e.B = append(e.B, e.tools.Body[1:len(e.tools.Body)-1]...)
+		e.Body = append(e.Body, e.tools.Body[1:len(e.tools.Body)-1]...)
 		if e.cache.on {
 			e.mark() // before the options' tools, which may have marks
 		}
 	}
 	if len(e.own.tools) > 0 {
 		e.Comma()
-		e.B = append(e.B, e.own.tools...)
+		e.Body = append(e.Body, e.own.tools...)
 	}
-	e.B = append(e.B, ']')
+	e.Body = append(e.Body, ']')
 }
 
 // fromReplySettings writes the tool choice and the settings of sampling. offered means that the
@@ -193,8 +194,9 @@ func fromTools(e *encoder) {
 func fromReplySettings(e *encoder, req *llm.Request, t thinking, offered bool) {
 	summarizes := e.own.compaction != nil
 	forced := req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed
-	chooses := len(req.Tools) > 0 && offered && !(summarizes && forced)
-	if chooses && e.Key("tool_choice") {
+	chooses := len(req.Tools) > 0 && offered
+	forbidden := summarizes && forced
+	if chooses && !forbidden && e.Key("tool_choice") {
 		fromChoice(e, req.Choice, req, t.on)
 	}
 
@@ -226,7 +228,7 @@ func fromOutput(e *encoder, t thinking) {
 	if e.output != nil {
 		e.Comma()
 		e.Raw(`"format":{"type":"json_schema","schema":`)
-		e.B = append(e.B, e.output...)
+		e.Body = append(e.Body, e.output...)
 		e.Raw(`}`)
 	}
 	e.Raw("}")
@@ -259,8 +261,9 @@ func fromTool(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, 
 func fromChoice(e *encoder, c llm.ToolChoice, req *llm.Request, thinks bool) {
 	forced := c.Mode == llm.ToolRequired || c.Mode == llm.ToolNamed
 	if forced && thinks {
-		e.Fail(unsupported("tool_choice", "Anthropic refuses a forced call (required or named) while the model thinks: what it thinks is to decide whether "+
-			"it calls a tool. Let the choice be auto, ask for no thinking (settings.effort, options.thinking), or take a model that decides itself when to think (Claude from 4.6 on)"))
+		e.Fail(unsupported("tool_choice", "Anthropic refuses a forced call (required or named) while the model thinks: "+
+			"what it thinks is to decide whether it calls a tool. Let the choice be auto, ask for no thinking "+
+			"(settings.effort, options.thinking), or take a model that decides itself when to think (Claude from 4.6 on)"))
 	}
 	switch {
 	case c.Mode == llm.ToolNone:
@@ -273,7 +276,8 @@ func fromChoice(e *encoder, c llm.ToolChoice, req *llm.Request, thinks bool) {
 	case c.Mode == llm.ToolNamed && all(c.Names, req.Tools) && len(e.own.tools) == 0:
 		e.Raw(`{"type":"any"`)
 	case c.Mode == llm.ToolNamed:
-		e.Fail(unsupported("tool_choice", "Anthropic can force one named tool, or any of all tools, but not one of some: name one tool, or offer only those to be chosen from and ask for required"))
+		e.Fail(unsupported("tool_choice", "Anthropic can force one named tool, or any of all tools, but not one of some: "+
+			"name one tool, or offer only those to be chosen from and ask for required"))
 	default:
 		e.Raw(`{"type":"auto"`)
 	}

@@ -21,6 +21,7 @@ type decoder struct {
 	started bool
 	opening []byte // the content with which the message began; nil means none
 	from    int    // index of the first part
+	stated  bool   // the event that ends a stream said why: more content is not of this message
 	ended   bool
 	// holding delays blocks until the stop reason, because a call may already have been executed
 	// by the server.
@@ -142,6 +143,7 @@ func (d *decoder) block(c *jsonscan.Cursor) error {
 	case "thinking":
 		return d.thought(wire.AsText(b.thinking), b.raw, wire.Filled(b.signature))
 	case "tool_use":
+		// The call is stored with the other blocks of the code, and is not executed again.
 		if foreign(b.caller) && d.stop != "tool_use" {
 			break // called by code in the server's container, which has its result
 		}
@@ -273,13 +275,15 @@ func toFinish(reason string) wire.Ending { return stopReasons[reason] }
 
 // container returns the id of the container of the last reply that used one; "" means none.
 func container(tag string, messages []llm.Message) string {
+	// The newest first: the server may have replaced an earlier one.
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role != llm.RoleAssistant {
 			continue
 		}
 		for j := len(messages[i].Parts) - 1; j >= 0; j-- {
 			r, ok := messages[i].Parts[j].(llm.Reasoning)
-			if !ok || r.Opaque == nil || r.Opaque.Provider != tag || r.Text != "" {
+			own := ok && r.Opaque != nil && r.Opaque.Provider == tag
+			if !own || r.Text != "" {
 				continue
 			}
 			if id := wire.MemberText(r.Opaque.Data, "container"); id != "" && wire.MemberText(r.Opaque.Data, "type") == "" {
@@ -322,6 +326,8 @@ func (f *figures) add(raw []byte) {
 	inner = jsonscan.New(lifetimes)
 	inner.Fields("ephemeral_1h_input_tokens", &next.hour)
 	list := jsonscan.New(iterations)
+	// The cursor leaves a variable unchanged whose member is absent, so that each iteration begins
+	// anew.
 	for list.Array(); list.More(); model = nil {
 		var one figures
 		lifetimes = nil
@@ -335,6 +341,8 @@ func (f *figures) add(raw []byte) {
 			sum.read, sum.write = sum.read+one.read, sum.write+one.write
 		}
 	}
+	// The last event of some streams has only the output. The raw figures are the most complete
+	// ones.
 	if c.Err() == nil && (next.input != unstated || f.raw == nil) {
 		f.raw = append(json.RawMessage(nil), raw...)
 	}

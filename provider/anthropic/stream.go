@@ -61,6 +61,10 @@ func (d *decoder) Event(data []byte) error {
 	if err := c.End(); err != nil {
 		return broken("an event of the reply cannot be read: %v", err)
 	}
+	if d.stated && d.isContent(typ, index) {
+		d.Late = true
+		return nil
+	}
 	if message != nil {
 		if err := d.start(message); err != nil {
 			return err
@@ -80,12 +84,17 @@ func (d *decoder) Event(data []byte) error {
 		}
 		s.closed = true
 		return d.end(s)
+	// The end of the message comes with its totals of tokens, which replace the figures of its
+	// start.
 	case "message_delta":
 		var stop string
 		var details, container []byte
 		inner := jsonscan.New(delta)
 		inner.Fields("stop_reason", &stop, "stop_details", &details, "container", &container)
-		d.ending(stop, details, container)
+		if !d.stated || toFinish(stop).Overrules(toFinish(d.stop)) {
+			d.ending(stop, details, container)
+		}
+		d.stated = d.stated || stop != ""
 		d.edited(managed)
 		if len(usage) > 0 && usage[0] == '{' {
 			return d.spent(usage)
@@ -94,6 +103,18 @@ func (d *decoder) Event(data []byte) error {
 		d.ended = true
 	}
 	return nil
+}
+
+// isContent reports whether an event after the stop reason is more content. The end of a block that
+// arrived before it is none: some servers send it late.
+func (d *decoder) isContent(typ []byte, index int) bool {
+	switch string(typ) {
+	case "message_start", "content_block_start", "content_block_delta":
+		return true
+	case "content_block_stop":
+		return d.slot(index) == nil
+	}
+	return false
 }
 
 // spent adds the figures of an event, which are totals. They cannot become less.
@@ -125,6 +146,8 @@ func (d *decoder) End() error {
 	if err := d.complete(); err != nil {
 		return err
 	}
+	// Compatible servers may leave out the ends of blocks. complete has checked that no call lacks
+	// its end.
 	for i := range d.slots {
 		if err := d.end(&d.slots[i]); err != nil {
 			return err
@@ -147,6 +170,9 @@ func (d *decoder) complete() error {
 			open = i
 		}
 	}
+
+	// A block without an end is a fault only if other blocks have ends, and matters only if its
+	// call would run.
 	switch {
 	case d.stop == "" && d.Has():
 		return d.Inconsistent("the reply has calls, and no stop reason")
@@ -161,7 +187,9 @@ func (d *decoder) complete() error {
 // does not count. If its deltas cannot be taken back, the reply fails.
 func (d *decoder) start(message []byte) error {
 	if d.started {
-		if id := wire.MemberText(message, "id"); id != "" && id == d.ID && len(d.slots) == 0 && !d.Unchecked {
+		id := wire.MemberText(message, "id")
+		repeated := id != "" && id == d.ID && len(d.slots) == 0
+		if repeated && !d.Unchecked {
 			if !bytes.Equal(wire.Member(message, "content"), d.opening) {
 				return d.Inconsistent("the message began twice, with other content")
 			}
@@ -224,6 +252,7 @@ func (d *decoder) begin(index int, raw []byte) error {
 			}
 		}
 	}
+	// Blocks are numbered without gaps, so that a gap means a lost block, and maybe a lost call.
 	if n := len(d.slots); n > 0 && index > d.slots[n-1].index+1 {
 		if err := d.Inconsistent("block %d came after block %d", index, d.slots[n-1].index); err != nil {
 			return err
@@ -234,6 +263,8 @@ func (d *decoder) begin(index int, raw []byte) error {
 	}
 	d.slots = append(d.slots, slot{index: index, part: closed, head: head})
 	s := &d.slots[len(d.slots)-1]
+	// From the first call by code on, blocks wait for the stop reason: it says whether this program
+	// or the server executes the calls.
 	d.holding = d.holding || string(b.typ) == "tool_use" && foreign(b.caller)
 	switch {
 	case d.holding:
@@ -267,6 +298,8 @@ func (d *decoder) toDelta(raw []byte, index int) error {
 	if s == nil || s.done {
 		return broken("a piece of block %d came before its beginning, or after its end", index)
 	}
+	// The provider's own blocks go back with all their members, also with members that this version
+	// does not know.
 	if s.kind == kindBlock {
 		s.block.add(raw)
 		return nil
@@ -299,7 +332,7 @@ func (d *decoder) fragment(c *jsonscan.Cursor, s *slot) error {
 	case kindThinking:
 		return d.think(s, wire.ReadPiece(c))
 	}
-	args := wire.Args(c)
+	args := d.ArgsPiece(c.Raw())
 	if len(args) == 0 {
 		return nil
 	}
@@ -353,6 +386,8 @@ func (d *decoder) end(s *slot) error {
 		}
 		return d.Send(llm.Delta{Index: s.part, Part: llm.Text{Opaque: opaque}, Done: true})
 	case kindThinking:
+		// The block is built again from its pieces. The signature covers the text, so that each
+		// byte of it counts.
 		raw := jsonscan.AppendString([]byte(`{"type":"thinking","thinking":`), jsonscan.JoinHalves(s.so))
 		if len(s.signed) > 0 {
 			raw = jsonscan.AppendString(append(raw, `,"signature":`...), s.signed)
@@ -367,6 +402,8 @@ func (d *decoder) end(s *slot) error {
 		return d.Send(llm.Delta{Index: s.part, Part: llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: raw}},
 			Done: true})
 	case kindCall:
+		// A call without arguments has no fragment. Some servers put all arguments into the start
+		// of the block.
 		if !s.filled {
 			return d.Send(llm.Delta{Index: s.part, Part: llm.ToolCall{Args: orEmpty(s.so)}, Done: true})
 		}

@@ -74,8 +74,9 @@ func (s summaries) sent(messages []llm.Message) []llm.Message {
 
 	for i, m := range messages[exchange:] {
 		earlier := exchange+i < at
-		leftOut := func(p llm.Part) bool {
-			return s.isAny(p) || earlier && s.isThinking != nil && s.isThinking(p)
+		leftOut := s.isAny
+		if earlier && s.isThinking != nil {
+			leftOut = func(p llm.Part) bool { return s.isAny(p) || s.isThinking(p) }
 		}
 		if slices.ContainsFunc(m.Parts, leftOut) {
 			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), leftOut)

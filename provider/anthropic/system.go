@@ -41,6 +41,7 @@ func fromSystem(e *encoder, req *llm.Request) int {
 	if prompt != "" {
 		fromSystemText(e, prompt)
 	}
+	// The mark is behind the last block: the cache has tools and system prompt together.
 	if e.cache.on {
 		e.mark()
 	}

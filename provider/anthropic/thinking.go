@@ -44,12 +44,15 @@ func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
 		e.Fail(invalid("settings.effort", "%q is none of none, minimal, low, medium, high, xhigh, max", s.Effort))
 		return t
 	}
+	// Opus 4.5 takes the effort in addition to a budget.
 	if e.facts.version == 405 && strings.Contains(e.model, "opus") {
 		t.effort = s.Effort
 	}
 	if e.own.thinking != "" {
 		return t // the budget in the options
 	}
+	// Thinking counts as output. Without a limit by the program, the answer gets the room of a
+	// common reply on top of the budget.
 	t.on, t.budget = true, budget
 	if s.MaxTokens == 0 {
 		t.maxTokens = budget + 8192
@@ -62,6 +65,8 @@ func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
 	if s.MaxTokens == 0 {
 		return t
 	}
+	// A quarter of the program's limit stays for the answer. 1024 is the least budget that the API
+	// accepts.
 	t.budget = min(budget, s.MaxTokens*3/4)
 	if t.budget < 1024 {
 		t.budget = 1024
@@ -126,7 +131,8 @@ func (m *Model) emitUnthought(req *llm.Request, own options, yield func(llm.Delt
 		return true
 	}
 	return yield(llm.Delta{Notice: &llm.Notice{Code: "thinking_off",
-		Text: "anthropic: the model does not think in this reply, because it continues calls that were made without its thinking. It thinks again from the next message on"}}, nil)
+		Text: "anthropic: the model does not think in this reply, because it continues calls that were made " +
+			"without its thinking. It thinks again from the next message on"}}, nil)
 }
 
 // binds reports whether a model checks thinking against what stands before it: Claude from 5.5 on,
@@ -193,11 +199,11 @@ func version(model string) int {
 	}
 	v := 0
 	digits := 0
-	for _, word := range strings.FieldsFunc(name, func(r rune) bool {
-		return r == '-' || r == '.' || r == '@' || r == ':'
-	}) {
+	separates := func(r rune) bool { return strings.ContainsRune("-.@:", r) }
+	for _, word := range strings.FieldsFunc(name, separates) {
 		n := 0
 		for _, c := range []byte(word) {
+			// A longer number is a date, not a version.
 			if c < '0' || c > '9' || len(word) > 2 {
 				n = -1
 				break

@@ -39,6 +39,7 @@ func DecodeMessages(status int, sse bool, body []byte) (*llm.Response, error) {
 	out := d.emitter(wire.NoTools, nil)
 	dec := &decoder{Emitter: out, dialect: &d, restart: func() { *res = llm.Response{} }}
 	read := func() error {
+		// A pause is no failure of the body. Only a Model can continue it.
 		err := wire.ReadBody(provider, body, sse, dec)
 		if err == errPaused {
 			err = out.Finish(llm.FinishReasonOther)

@@ -33,14 +33,14 @@ type Model struct {
 	// Provider is the part before the colon of a model's name. openai-chat counts as openai,
 	// because it reaches the same models.
 	Provider  string   `json:"provider"`
-	ID        string   `json:"id"`                // the provider's name of the model
-	Aliases   []string `json:"aliases,omitempty"` // the provider's other names of the model
-	Calling   *bool    `json:"calling,omitempty"` // supports tool calls natively
-	Parallel  *bool    `json:"parallel,omitempty"`
-	Vision    *bool    `json:"vision,omitempty"`
-	Reasoning *bool    `json:"reasoning,omitempty"`
-	Thinking  Thinking `json:"thinking,omitempty"` // the way to set the amount of reasoning
-	Efforts   []string `json:"efforts,omitempty"`  // the supported values of llm.Settings.Effort
+	ID        string   `json:"id"`                  // the provider's name of the model
+	Aliases   []string `json:"aliases,omitempty"`   // the provider's other names of the model
+	Calling   *bool    `json:"calling,omitempty"`   // supports tool calls natively
+	Parallel  *bool    `json:"parallel,omitempty"`  // can make several calls in one reply
+	Vision    *bool    `json:"vision,omitempty"`    // reads pictures
+	Reasoning *bool    `json:"reasoning,omitempty"` // reasons before it answers
+	Thinking  Thinking `json:"thinking,omitempty"`  // the way to set the amount of reasoning
+	Efforts   []string `json:"efforts,omitempty"`   // the supported values of llm.Settings.Effort
 	// Instructs means that the model follows instructions in the middle of a conversation as
 	// instructions.
 	Instructs *bool  `json:"instructs,omitempty"`
@@ -48,7 +48,7 @@ type Model struct {
 	Bound     *bool  `json:"bound,omitempty"`      // binds reasoning to what stands before it
 	Window    int    `json:"window,omitempty"`     // the context window in tokens
 	MaxOutput int    `json:"max_output,omitempty"` // the longest reply in tokens
-	Price     *Price `json:"price,omitempty"`
+	Price     *Price `json:"price,omitempty"`      // nil means unknown
 
 	// Ends is the announced day from which on the provider no longer serves the model, 2006-01-02.
 	// Empty means that no end is announced. See Catalog.Ending.
@@ -59,7 +59,7 @@ type Model struct {
 
 	Source string `json:"source,omitempty"` // the page with these facts
 	Date   string `json:"date,omitempty"`   // the day it was read, 2006-01-02
-	Note   string `json:"note,omitempty"`
+	Note   string `json:"note,omitempty"`   // for the readers of the catalogue
 }
 
 // Thinking is the way to set the amount of reasoning, for APIs with several ways. Empty means
@@ -104,6 +104,8 @@ func Parse(data []byte) (*Catalog, error) {
 	if err := d.Decode(&c.models); err != nil {
 		return nil, fmt.Errorf("want a JSON list of models: %w", err)
 	}
+	// Decode stops after the list. A second list, as from two joined files, would be ignored
+	// without notice.
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("want one JSON list of models, and nothing after it")
 	}
@@ -125,6 +127,8 @@ func Parse(data []byte) (*Catalog, error) {
 }
 
 func (m *Model) check() error {
+	parallel := m.Parallel != nil && *m.Parallel
+	silent := m.Calling != nil && !*m.Calling
 	switch {
 	case m.Provider == "" || m.ID == "" || strings.Contains(m.Provider, ":"):
 		return errors.New("want a provider, without a colon, and an id")
@@ -134,7 +138,7 @@ func (m *Model) check() error {
 		return errors.New("window and max_output are numbers of tokens, not less than 0")
 	case m.Window > 0 && m.MaxOutput > m.Window:
 		return errors.New("max_output is more than window")
-	case m.Parallel != nil && *m.Parallel && m.Calling != nil && !*m.Calling:
+	case parallel && silent:
 		return errors.New("it cannot call in parallel without calling")
 	}
 	switch m.Thinking {
@@ -155,6 +159,7 @@ func (m *Model) check() error {
 			return fmt.Errorf("%s %q: want one such as 2006-01-02", d.field, d.day)
 		}
 	}
+	// A notice about a successor is shown because of the end.
 	if m.Successor != "" && m.Ends == "" {
 		return errors.New("a successor without ends: want the day from which on it is needed")
 	}

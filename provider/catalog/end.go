@@ -32,7 +32,7 @@ type Ending struct {
 func (c *Catalog) Ending(name string, now time.Time) (e Ending, ok bool) {
 	provider, id, _ := strings.Cut(name, ":")
 	m, _, _ := c.like(provider, id)
-	day, ends := m.end()
+	day, ends := m.lastDay()
 	if !ends || day.Sub(now) >= EndNotice {
 		return Ending{}, false
 	}
@@ -68,8 +68,8 @@ func (e Ending) Hint() string {
 	return "pawl models list --provider " + provider + " has others"
 }
 
-// end returns the announced end of the model. ok is false if there is none.
-func (m *Model) end() (day time.Time, ok bool) {
+// lastDay returns the announced end of the model. ok is false if there is none.
+func (m *Model) lastDay() (day time.Time, ok bool) {
 	day, err := time.Parse(time.DateOnly, m.Ends)
 	return day, err == nil
 }
@@ -80,8 +80,10 @@ func (c *Catalog) successor(m *Model, now time.Time) string {
 	name := m.Successor
 	for range len(c.list()) { // a cycle in a catalogue of the user's own ends here
 		next, ok := c.Find(m.Provider, name)
-		day, ends := next.end()
-		if !ok || !ends || day.Sub(now) >= EndNotice || next.Successor == "" {
+		if !ok || next.Successor == "" {
+			return name
+		}
+		if day, ends := next.lastDay(); !ends || day.Sub(now) >= EndNotice {
 			return name
 		}
 		name = next.Successor

@@ -13,8 +13,8 @@ import (
 // Price is in US dollars for a million tokens. A nil Cached or Write means unknown: such tokens
 // then cost the same as other input.
 type Price struct {
-	Input  float64  `json:"input"`
-	Output float64  `json:"output"`
+	Input  float64  `json:"input"`            // input that no cache had
+	Output float64  `json:"output"`           // output, with reasoning
 	Cached *float64 `json:"cached,omitempty"` // input that was read from a cache
 	// Write is the price of input that was written to a cache with a lifetime of minutes.
 	Write *float64 `json:"write,omitempty"`
@@ -24,12 +24,13 @@ type Price struct {
 
 // Long is the price of a whole request if its input is more than Above tokens.
 type Long struct {
-	Above int `json:"above"`
+	Above int `json:"above"` // tokens of input
 	Price
 }
 
 func (p *Price) check() error {
 	for _, v := range []*float64{&p.Input, &p.Output, p.Cached, p.Write} {
+		// The negation also refuses NaN, which is neither less nor more.
 		if v != nil && (!(*v >= 0) || math.IsInf(*v, 0)) {
 			return errors.New("a price is less than 0")
 		}
@@ -115,6 +116,8 @@ func (p *priced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			return
 		}
 		for d, err := range p.Model.Stream(ctx, req) {
+			// The provider's own figure wins: it knows discounts. The usage belongs to the model
+			// below, so that it is copied.
 			if d.Usage != nil && d.Usage.Cost == 0 && d.Usage.Priced == 0 {
 				u := *d.Usage
 				u.Cost, u.Priced = p.price.Cost(u), u.Total()

@@ -123,6 +123,8 @@ func (c *Catalog) Merge(newer *Catalog) *Catalog {
 
 // with returns m with the facts that other has.
 func (m Model) with(other Model) Model {
+	// Listed prices have no step for long requests. A new price without it must not make such
+	// requests look cheaper.
 	if m.Price != nil && other.Price != nil && other.Price.Long == nil {
 		price := *other.Price
 		price.Long = m.Price.Long
@@ -135,6 +137,8 @@ func (m Model) with(other Model) Model {
 			to.Field(i).Set(from.Field(i))
 		}
 	}
+	// The two facts may now come from two sources that contradict each other. The window is the
+	// fact that requests need.
 	if m.Window > 0 && m.MaxOutput > m.Window {
 		m.MaxOutput = 0
 	}

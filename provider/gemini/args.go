@@ -39,8 +39,8 @@ type step struct {
 	index int // -1 means a key
 }
 
-// take returns the text written since the last take.
-func (w *argsWriter) take() json.RawMessage {
+// takeArgs returns the text written since the last take.
+func (w *argsWriter) takeArgs() json.RawMessage {
 	out := w.out
 	w.out = nil
 	return out
@@ -57,6 +57,8 @@ func (w *argsWriter) add(pieces []byte) error {
 		var kind string
 		var value []byte
 		more := false
+		// Elements of another form are skipped: the API may add kinds of pieces. A text that cannot
+		// be read is reported below.
 		if !c.Object() {
 			continue
 		}
@@ -84,6 +86,8 @@ func (w *argsWriter) add(pieces []byte) error {
 }
 
 func (w *argsWriter) piece(path, kind string, value []byte, more bool) error {
+	// Pieces of a long string repeat its path. The string stays open in the output, so that each
+	// piece can be passed on.
 	if w.open != "" && path == w.open {
 		if kind == "stringValue" {
 			w.string(value)
@@ -163,6 +167,7 @@ func (w *argsWriter) move(path string, steps []step) error {
 	for depth < len(w.stack)-1 && depth < len(steps)-1 && w.stack[depth].last(steps[depth]) {
 		depth++
 	}
+	// Levels that are left cannot be opened again: their text has been passed on.
 	w.pop(depth + 1)
 	for i := depth; ; i++ {
 		top := &w.stack[i]
@@ -218,9 +223,9 @@ func (w *argsWriter) pop(n int) {
 	}
 }
 
-// end closes the open levels. A string that was to continue is an error, because its rest is
+// endArgs closes the open levels. A string that was to continue is an error, because its rest is
 // unknown.
-func (w *argsWriter) end() error {
+func (w *argsWriter) endArgs() error {
 	if w.open != "" {
 		return broken("the arguments of a call broke off inside %s", w.open)
 	}

@@ -47,6 +47,8 @@ func readOptions(raw []byte) (options, error) {
 		key := string(k)
 		value := c.Raw()
 		kind := jsonscan.Kind(value[0])
+		// Only a member of the expected type is merged. Others go into the body unchanged, so that
+		// the API reports the mistake.
 		switch {
 		case key == "tools" && kind == jsonscan.Array:
 			o.tools = trim(value)
@@ -90,15 +92,17 @@ func fromTools(e *encoder, req *llm.Request) {
 		e.Raw("[")
 		if offered {
 			e.Raw(`{"functionDeclarations":`)
-			e.B = append(e.B, e.tools.Body...)
+			e.Body = append(e.Body, e.tools.Body...)
 			e.Raw("}")
 		}
 		if len(e.opts.tools) > 0 {
 			e.Comma()
-			e.B = append(e.B, e.opts.tools...)
+			e.Body = append(e.Body, e.opts.tools...)
 		}
 		e.Raw("]")
 	}
+	// A program that configures function calling itself knows modes that llm.ToolChoice does not
+	// have.
 	own := offered && !e.opts.toolConfig.has("functionCallingConfig")
 	if (own || len(e.opts.toolConfig.members) > 0) && e.Key("toolConfig") {
 		e.Raw("{")
@@ -118,7 +122,7 @@ func fromTools(e *encoder, req *llm.Request) {
 func (e *encoder) join(in inside) {
 	if len(in.members) > 0 {
 		e.Comma()
-		e.B = append(e.B, in.members...)
+		e.Body = append(e.Body, in.members...)
 	}
 }
 
@@ -129,10 +133,10 @@ func fromSettings(e *encoder, req *llm.Request) {
 	if e.Has("generationConfig") {
 		return // an option that is not an object: the API reports the error
 	}
-	start := len(e.B)
+	start := len(e.Body)
 	e.Key("generationConfig")
 	e.Raw("{")
-	empty := len(e.B)
+	empty := len(e.Body)
 	key := func(name string) bool {
 		if own.has(name) {
 			return false
@@ -160,17 +164,20 @@ func fromSettings(e *encoder, req *llm.Request) {
 		if key("responseMimeType") {
 			e.Raw(`"application/json"`)
 		}
+		// A schema in the older dialect, for servers without JSON Schema, has a field of its own.
 		field := "responseJsonSchema"
 		if e.output.Dialect == dialects.Gemini {
 			field = "responseSchema"
 		}
 		if !own.has("responseSchema") && key(field) {
-			e.B = append(e.B, e.output.Schema...)
+			e.Body = append(e.Body, e.output.Schema...)
 		}
 	}
+	// The members of the options come last. key has left out the members that they contain, because
+	// a repeated name is an error.
 	e.join(own)
-	if len(e.B) == empty {
-		e.B = e.B[:start]
+	if len(e.Body) == empty {
+		e.Body = e.Body[:start]
 		return
 	}
 	e.Raw("}")
@@ -187,6 +194,7 @@ func (e *encoder) native(req *llm.Request) bool {
 // tokens. A number is such a budget; words map to the budgets of Google's own compatibility layer.
 func fromEffort(e *encoder, effort string) {
 	budget, err := strconv.Atoi(effort)
+	// A number is a budget for new models too: they accept both.
 	if err != nil && e.facts.levels {
 		if effort == "none" {
 			e.Fail(unsupported("settings.effort", `%s always thinks; its lowest effort is "minimal"`, e.model))
@@ -198,7 +206,8 @@ func fromEffort(e *encoder, effort string) {
 		known := false
 		budget, known = budgets[strings.ToLower(effort)]
 		if !known {
-			e.Fail(unsupported("settings.effort", "%s thinks by a budget: a number of tokens, or none, minimal, low, medium, high or dynamic; not %q", e.model, effort))
+			e.Fail(unsupported("settings.effort", "%s thinks by a budget: a number of tokens, or none, minimal, low, "+
+				"medium, high or dynamic; not %q", e.model, effort))
 		}
 	}
 	e.Raw(`{"thinkingBudget":` + strconv.Itoa(budget) + `}`)

@@ -83,13 +83,16 @@ func (m *Model) turns(ctx context.Context, u *url.URL, body []byte, whole bool, 
 	})
 
 	last := ""
-	send := body
+	sent := wire.NewBody(body)
+	defer sent.Release()
+	send := sent
 	for n := 0; ; n++ {
-		err := m.client.Send(ctx, u, send, whole, out)
+		err := m.client.SendBody(ctx, u, send, whole, out)
 		var paused *pausedError
 		if !errors.As(err, &paused) {
 			return err
 		}
+		// The same token again means that the API makes no progress.
 		if n == maxContinuations || paused.token == last {
 			return &llm.ProviderError{Provider: provider, Code: llm.CodeMalformedReply,
 				Message: fmt.Sprintf("the API paused the reply, and %d further requests did not complete it", n)}
@@ -99,9 +102,11 @@ func (m *Model) turns(ctx context.Context, u *url.URL, body []byte, whole bool, 
 			spent.Add(*out.Usage)
 		}
 		out.Usage = nil
+		// The next request continues the reply, so that it may be repeated after a failure before
+		// it adds anything.
 		out.Began = false
 		last = paused.token
-		send = continued(body, last)
+		send = wire.NewBody(continued(body, last))
 	}
 }
 

@@ -35,6 +35,7 @@ func readFailure(body []byte) (f failure) {
 		return true
 	})
 	f.reason = cmp.Or(f.reason, f.Code)
+	// The text of some errors is a whole error, which is the cause.
 	if inner := strings.TrimSpace(f.Message); len(inner) < len(body) && jsonscan.IsObject([]byte(inner)) &&
 		inner != strings.TrimSpace(string(body)) {
 		if g := readFailure([]byte(inner)); g.Name != "" {
@@ -116,7 +117,8 @@ func classify(status int, f *failure) *llm.ProviderError {
 	}
 
 	e.Retryable = wire.Retryable(e.Code)
-	if e.Code == llm.CodeNotFound && status >= 300 && status < 400 && e.Message == "" {
+	redirected := status >= 300 && status < 400
+	if redirected && e.Code == llm.CodeNotFound && e.Message == "" {
 		e.Message = wire.Redirected
 	}
 	return e

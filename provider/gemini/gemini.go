@@ -136,12 +136,15 @@ func New(model string, o *Options) *Model {
 		m.err = err
 		return m
 	}
+
+	// A base URL without a path is a host: the version of the API is ours.
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1beta"
 	}
 	m.base = u
 	m.dialect = newDialect(u.Hostname())
 	m.catalog = o.Catalog
+
 	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
 		Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout}}
@@ -158,6 +161,7 @@ func New(model string, o *Options) *Model {
 	switch {
 	case key != "":
 		m.client.Header.Set("X-Goog-Api-Key", key)
+	// A program may set an access token of Google as a header, as Vertex AI requires.
 	case m.google && m.client.Header.Get("Authorization") == "":
 		m.err = wire.NoKey(provider, "GEMINI_API_KEY (or GOOGLE_API_KEY)")
 	}

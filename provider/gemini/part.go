@@ -38,6 +38,8 @@ const (
 // readPart reads the part at c.
 func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 	begin := c.Offset()
+	// The members that accompany a part are stored and sent back with it, since a signature is only
+	// valid on its own part.
 	unknown := false
 	for k := range c.Members() {
 		switch string(k) {
@@ -68,6 +70,8 @@ func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 		p.members = append(p.members, '}')
 	}
 	switch {
+	// A part of a kind that this version does not know is kept whole and sent back. A part with
+	// nothing in it is dropped.
 	case p.kind == kindNone && (unknown || p.members != nil):
 		p.kind = kindOther
 	case p.thought && p.kind != kindText:
@@ -117,6 +121,8 @@ func (d *decoder) toDelta(p *part) error {
 	if err := d.Part(m); err != nil || p.members == nil {
 		return err
 	}
+	// Media have no place for members of the part, such as a signature. They follow in a part of
+	// their own, which fromReply joins with the media again.
 	o, err := d.keep(append(append([]byte(`{"`+ofMedia+`":`), p.members...), '}'))
 	if err != nil {
 		return err
@@ -151,6 +157,7 @@ func toMedia(raw []byte) (llm.Media, error) {
 // toText emits text, or a thought. A signature ends the text that it belongs to.
 func (d *decoder) toText(p *part) error {
 	c := jsonscan.New(p.content)
+	// Most parts have no other members, and are pieces of one text.
 	if p.members == nil || p.thought && len(p.members) == len(`{"thought":true}`) {
 		if !wire.Filled(p.content) {
 			return nil

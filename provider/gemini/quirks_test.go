@@ -29,6 +29,7 @@ var quirks = []struct{ api, pawl string }{
 	{"mixes executed code, tools that it called, images and undocumented parts with its answer", "images become Media; other parts are stored in their place and sent back, never executed"},
 	{"marks thoughts among the texts", "Reasoning, which is sent back unchanged"},
 	{"sends {}, null or nothing for empty arguments", "{}"},
+	{"wrote STOP into each event of a stream, from the first on, with older models ([reported](https://github.com/BerriAI/litellm/issues/2195); not in recorded traffic)", "the events are one reply, up to another reason; what comes after STOP in other streams is skipped, with a notice"},
 }
 
 // Every quirk has a test case that names it, and docs/gemini-quirks.md lists them.

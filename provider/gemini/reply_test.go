@@ -97,6 +97,8 @@ var replies = []struct {
 	{"quirk 85: an unknown part", chunk("STOP", `{"hologram":{"x":1}}`, hi), `reasoning "" [gemini {"hologram":{"x":1}}]; text "hi"; stop`},
 	{"quirk 86: thoughts", events(chunk("", `{"text":"h","thought":true}`), chunk("", `{"text":"m","thought":true}`), chunk("STOP", hi)), `reasoning "hm" [gemini {"thought":true}]; text "hi"; stop`},
 	{"quirk 86: a signed thought", chunk("STOP", `{"text":"hm","thought":true,"thoughtSignature":"c2ln"}`, hi), `reasoning "hm" [gemini {"thought":true,"thoughtSignature":"c2ln"}]; text "hi"; stop`},
+	{"quirk 88: STOP in each event", events(chunk("STOP", `{"text":"h"}`), chunk("STOP", `{"text":"i"}`), chunk("STOP", look)), `text "hi"; call call_1 look {"at":"x"}; tool_calls`},
+	{"quirk 88: STOP in the last event but one", events(chunk("", `{"text":"h"}`), chunk("STOP", `{"text":"i"}`), chunk("STOP", look)), `text "hi"; stop`},
 	{"quirk 87: empty arguments", chunk("STOP", `{"functionCall":{"name":"theme","args":{}}}`, `{"functionCall":{"name":"theme","args":null}}`), `call call_0 theme {}; call call_1 theme {}; tool_calls`},
 
 	{"a chunk with a call, twice", events(figured(look, 3), figured(look, 3), chunk("STOP")), `call call_0 look {"at":"x"}; tool_calls; in 9 out 3`},

@@ -45,7 +45,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if err != nil {
 		return dst, err
 	}
-	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name,
+	e := encoder{Writer: wire.Writer{Provider: provider, Body: dst}, dialect: *d, model: name,
 		facts: toFacts(d.catalog, name), tools: tools, output: output, opts: opts}
 	e.Begin(opts.rest)
 	fromRequest(&e, req)
@@ -103,6 +103,7 @@ func fromInstructions(e *encoder, req *llm.Request) {
 			e.text(t.Text)
 			e.Raw("}")
 		}
+		// Without it, the list of parts could be empty.
 		if len(m.Parts) == 0 {
 			e.Comma()
 			e.Raw(`{"text":""}`)
@@ -152,6 +153,8 @@ func fromMessage(e *encoder, i int, m *llm.Message) {
 	case llm.RoleAssistant:
 		fromReply(e, i, m)
 	case llm.RoleUser:
+		// The calls before a user's message have their results, so that results after it belong to
+		// later calls.
 		e.calls = e.calls[:0]
 		for j, p := range m.Parts {
 			switch p := p.(type) {
@@ -178,6 +181,7 @@ func fromMessage(e *encoder, i int, m *llm.Message) {
 // fromReply writes the parts of an assistant message, each with the members that accompanied it.
 // The reasoning of other providers' models is left out.
 func fromReply(e *encoder, i int, m *llm.Message) {
+	// Several assistant messages in a row are one content. Their calls are answered together.
 	if e.role != "model" {
 		e.calls = e.calls[:0]
 	}
@@ -190,7 +194,7 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 			}
 			e.part("model")
 			e.text(p.Text)
-			e.end(stored)
+			e.endObject(stored)
 		case llm.Reasoning:
 			stored := e.stored(p.Opaque)
 			switch {
@@ -198,21 +202,22 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 			case isThought(stored):
 				e.part("model")
 				e.text(p.Text)
-				e.end(stored)
+				e.endObject(stored)
 			default: // only the provider can read it
 				e.part("model")
-				e.B = append(e.B, stored...)
+				e.Body = append(e.Body, stored...)
 			}
 		case llm.Media:
 			e.part("model")
 			fromMedia(e, wire.Field(i, j), p, false)
 			var stored []byte
+			// The members of media follow in a part of their own (toDelta).
 			if j+1 < len(m.Parts) {
 				if r, ok := m.Parts[j+1].(llm.Reasoning); ok {
 					stored = wire.Member(e.stored(r.Opaque), ofMedia)
 				}
 			}
-			e.end(stored)
+			e.endObject(stored)
 		case llm.ToolCall:
 			e.calls = append(slices.Grow(e.calls, len(m.Parts)-j), place{i, j})
 			e.part("model")
@@ -261,9 +266,9 @@ func isThought(object []byte) bool {
 	return thought
 }
 
-// end appends the members of an object to the current part and closes it. Members with content are
-// left out, because the content may have changed.
-func (e *encoder) end(object []byte) {
+// endObject appends the members of an object to the current part and closes it. Members with
+// content are left out, because the content may have changed.
+func (e *encoder) endObject(object []byte) {
 	c := jsonscan.New(object)
 	if len(object) > 0 {
 		for k := range c.Members() {
@@ -274,7 +279,7 @@ func (e *encoder) end(object []byte) {
 			e.Comma()
 			e.Bytes(k)
 			e.Raw(":")
-			e.B = append(e.B, c.Raw()...)
+			e.Body = append(e.Body, c.Raw()...)
 		}
 	}
 	e.Raw("}")
@@ -286,7 +291,7 @@ func fromCall(e *encoder, c *llm.ToolCall) {
 	e.Raw(`{"functionCall":{`)
 	e.id(c.ID)
 	e.Quote(`"name":`, e.tools.ToWire(c.Name), `,"args":`)
-	e.B = append(e.B, wire.Object(c.Args, "invalid_arguments")...)
+	e.Body = append(e.Body, wire.Object(c.Args, "invalid_arguments")...)
 	e.Raw("}")
 	stored := e.stored(c.Opaque)
 	if e.missing && !signed(stored) {
@@ -294,7 +299,7 @@ func fromCall(e *encoder, c *llm.ToolCall) {
 		e.Raw(skipSignature)
 	}
 	e.missing = false
-	e.end(stored)
+	e.endObject(stored)
 }
 
 // id writes the id of a call, unless pawl made the id because the model gave none. Such ids repeat
@@ -311,7 +316,10 @@ func (e *encoder) id(id string) {
 // mistake is not sent, with its result; only the id is lost.
 func made(id string) bool {
 	n, ok := strings.CutPrefix(id, "call_")
-	return ok && n != "" && len(n) <= 3 && strings.Trim(n, "0123456789") == ""
+	if !ok || n == "" || len(n) > 3 {
+		return false
+	}
+	return strings.Trim(n, "0123456789") == ""
 }
 
 // names is the form of function names. The API documents 128 characters, and has refused more than

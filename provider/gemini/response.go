@@ -27,6 +27,7 @@ type decoder struct {
 	over    bool   // a gateway marked the end
 	some    bool   // an event arrived
 	seen    bool   // a candidate arrived
+	plain   bool   // an event without a finish reason arrived
 	reason  string // the finish reason; "" means none so far
 	message string // the finish reason as text
 	token   string // with which another request continues the reply; "" means none
@@ -82,6 +83,7 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 	if d.ID == "" {
 		d.ID = wire.AsText(id)
 	}
+	// The last figures are the totals. Usage without figures must not replace them.
 	if bytes.Contains(usage, []byte(`TokenCount"`)) {
 		d.usage = append(d.usage[:0], usage...)
 	}
@@ -123,7 +125,10 @@ func (d *decoder) candidate(c *jsonscan.Cursor) error {
 	reason := enum(finish, reasonNumbers)
 	d.seen = true
 	d.token = cmp.Or(token, d.token)
-	if err := d.content(content); err != nil {
+	d.plain = d.plain || reason == ""
+	if d.ended() {
+		d.Late = d.Late || hasContent(content)
+	} else if err := d.content(content); err != nil {
 		return err
 	}
 	// Older models send STOP in each event, so any other reason wins.
@@ -131,6 +136,26 @@ func (d *decoder) candidate(c *jsonscan.Cursor) error {
 		d.reason, d.message = reason, message
 	}
 	return nil
+}
+
+// ended reports whether the reply ended with an earlier event. Older models write STOP into each
+// event of a stream, from the first on; there it ends nothing.
+func (d *decoder) ended() bool {
+	stamped := d.reason == "STOP" && !d.plain
+	return d.reason != "" && !stamped
+}
+
+// hasContent reports whether the content of a candidate says something.
+func hasContent(raw []byte) bool {
+	c := jsonscan.New(wire.Member(raw, "parts"))
+	for c.Array(); c.More(); {
+		for k := range c.Members() {
+			if value := c.Raw(); string(k) != "text" || len(value) > 2 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // content emits the parts of a candidate.
@@ -156,12 +181,21 @@ func (d *decoder) toCall(p *part) error {
 			return err
 		}
 	}
-	if d.call != nil && (p.name == "" || p.id != "" && p.id == d.call.id) {
-		return d.continueCall(p, o)
+
+	// A model writes one call after the other, so that a piece without a name belongs to the open
+	// call.
+	if d.call != nil {
+		sameID := p.id != "" && p.id == d.call.id
+		if p.name == "" || sameID {
+			return d.continueCall(p, o)
+		}
 	}
+
+	// The end mark of a call that is complete: {"functionCall":{}}.
 	anonymous := p.name == "" && p.id == ""
-	if anonymous && p.args == nil && p.partial == nil && o == nil {
-		return nil // an end mark of a call that is complete
+	hasArgs := p.args != nil || p.partial != nil
+	if anonymous && !hasArgs && o == nil {
+		return nil
 	}
 	if p.name == "" && p.args == nil {
 		return broken("a piece of arguments came where no call was open")

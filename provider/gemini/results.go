@@ -55,6 +55,8 @@ func fromResults(e *encoder, messages []llm.Message, i int) int {
 	}
 	var media []beside
 	open := answers // from the first that is not used
+	// Results are written in the order of the calls, because that order is all that the API has to
+	// match calls without an id.
 	for _, at := range e.calls {
 		for len(open) > 0 && open[0].used {
 			open = open[1:]
@@ -78,6 +80,8 @@ func fromResults(e *encoder, messages []llm.Message, i int) int {
 			e.Fail(invalid(a.String(), "no call of the reply before has the id %q, so the name of its function is not known", a.result(messages).CallID))
 		}
 	}
+	// Media that a result cannot contain follow all results, each group after a line that names its
+	// call.
 	for k, m := range media {
 		if k == 0 || m.call != media[k-1].call {
 			of := m.call.call(messages)

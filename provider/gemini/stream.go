@@ -32,9 +32,12 @@ func (d *decoder) Event(data []byte) error {
 	if err := c.End(); err != nil {
 		return broken("an event cannot be read: %v", err)
 	}
+	// Only an event with a call is remembered: its duplicate would be a second call. An event of a
+	// text may well repeat another.
 	d.last = d.last[:0]
 	counted := bytes.Contains(data, []byte(`"candidatesTokenCount"`))
-	if d.calling && (d.call != open && d.call != nil || counted) {
+	begun := d.call != nil && d.call != open
+	if d.calling && (begun || counted) {
 		d.last = append(d.last, data...)
 	}
 	if !d.calling || !counted {
@@ -79,6 +82,8 @@ func (d *decoder) End() error {
 	if ending == wire.Paused && d.token != "" && !d.Has() {
 		return &pausedError{d.token}
 	}
+	// The end mark of a call may be missing. If the reply ended as it should, its arguments are
+	// complete.
 	if d.call != nil && ending == wire.Answered {
 		if err := d.closeCall(); err != nil {
 			return err
@@ -177,7 +182,7 @@ func (d *decoder) beginCall(c llm.ToolCall, p *part) error {
 	if err := open.args.add(p.partial); err != nil {
 		return err
 	}
-	c.Args = open.args.take()
+	c.Args = open.args.takeArgs()
 	var err error
 	open.part, err = d.BeginCall(c)
 	if err != nil {
@@ -202,7 +207,8 @@ func (d *decoder) continueCall(p *part, o *llm.Opaque) error {
 	if err := d.call.args.add(p.partial); err != nil {
 		return err
 	}
-	args := d.call.args.take()
+	args := d.call.args.takeArgs()
+	// A signature may come with any piece of a call.
 	if o != nil {
 		if err := d.Send(llm.Delta{Index: d.call.part, Part: llm.ToolCall{Args: args, Opaque: o}}); err != nil {
 			return err
@@ -224,10 +230,10 @@ func (d *decoder) closeCall() error {
 	}
 	open := d.call
 	d.call = nil
-	if err := open.args.end(); err != nil {
+	if err := open.args.endArgs(); err != nil {
 		return err
 	}
-	if args := open.args.take(); len(args) > 0 {
+	if args := open.args.takeArgs(); len(args) > 0 {
 		return d.Send(llm.Delta{Index: open.part, Part: llm.ToolCall{Args: args}, Done: true})
 	}
 	return d.Seal(open.part)

@@ -33,6 +33,7 @@ func DecodeGenerate(status int, sse bool, body []byte) (*llm.Response, error) {
 	out := emitter(newDialect("").tag, wire.NoTools, nil)
 	read := func() error {
 		err := wire.ReadBody(provider, body, sse, newDecoder(out))
+		// A pause is no failure of the body. Only a Model can continue it.
 		var paused *pausedError
 		if errors.As(err, &paused) {
 			err = out.Finish(llm.FinishReasonOther)

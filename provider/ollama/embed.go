@@ -76,6 +76,8 @@ func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	if key == "" && wire.MayHaveKey(u.String()) {
 		key = wire.Env("OLLAMA_API_KEY")
 	}
+	// Users often state the address of the OpenAI-compatible API, with /v1. Ollama's own API has
+	// the address without it.
 	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/v1") + "/"
 	e.url = u.JoinPath("api", "embed")
 	e.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,

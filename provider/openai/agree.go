@@ -22,6 +22,8 @@ func (d *responseDecoder) wholeItem(s *slot, it *item) error {
 	if err := d.item(it); err != nil {
 		return err
 	}
+	// The last event of the stream states the texts again. The slot remembers its parts, so that
+	// sameItem can compare them.
 	for i := from; s.kind == kindMessage && i < d.Next; i++ {
 		s.texts = append(s.texts, i)
 	}
@@ -45,6 +47,7 @@ func (d *responseDecoder) compare(output []byte) error {
 			}
 		}
 	}
+	// The response lists all items, and the events were numbered by the same order.
 	items := int64(0)
 	n := 0
 	list := jsonscan.New(output)
@@ -109,6 +112,8 @@ func (d *responseDecoder) sameCall(s *slot, it *item, kind kind) bool {
 // sameItem reports whether an item without a call arrived in full.
 func (d *responseDecoder) sameItem(index int64, it *item, kind kind) bool {
 	i, ok := d.at[index]
+	// Reasoning and the provider's own items are stored whole when they are done, so there is
+	// nothing of them to compare.
 	if !ok || kind != kindMessage {
 		return ok && d.slots[i].done
 	}

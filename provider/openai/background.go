@@ -51,6 +51,7 @@ type waiter struct {
 
 // Event reads an event. The first event has the id of the response.
 func (w *waiter) Event(data []byte) error {
+	// Any event counts as progress: poll starts to count failures again.
 	w.moved = true
 	c := jsonscan.New(data)
 	for k := range c.Members() {
@@ -60,6 +61,8 @@ func (w *waiter) Event(data []byte) error {
 				w.at = max(w.at, n)
 			}
 		case "response":
+			// A response that is not in the background cannot be fetched later, so its id is not
+			// emitted: an engine would store it and wait for it.
 			if raw := c.Raw(); w.id == "" && string(wire.Member(raw, "background")) == "true" {
 				if err := w.begun(wire.MemberText(raw, "id")); err != nil {
 					return err
@@ -95,6 +98,8 @@ func (w *waiter) begun(id string) error {
 	switch {
 	case w.id != "":
 		return nil
+	// The id becomes a segment of a path. One with other characters could name another resource of
+	// the server.
 	case strings.Trim(id, wire.Alphanumeric+"-_.") != "" || strings.Trim(id, ".") == "":
 		return w.broken("the response in the background has no id that can be asked for: %q", id)
 	}
@@ -135,13 +140,19 @@ func (m *Model) await(ctx context.Context, req *llm.Request, body []byte, out *w
 				err = m.fetch(ctx, w)
 			}
 			err = m.poll(ctx, w, err)
+			// The server continues, and bills, a reply that no client waits for.
 			if ctx.Err() != nil || err == wire.ErrStopped {
 				m.cancel(ctx, w)
 			}
 			started := w.id != "" && !out.Began // and nothing of it was emitted
-			if lost || ctx.Err() != nil || !started || !isGone(err) {
+
+			// Once, so that a server that loses every reply ends the request with its error.
+			mayAskAgain := started && !lost && ctx.Err() == nil
+			if !mayAskAgain || !isGone(err) {
 				return err
 			}
+			// Nothing of the reply was shown, so that the emitter can begin as if this were the
+			// first request.
 			lost = true
 			*out = first
 			if !out.Yield(llm.Delta{Requests: sent, Notice: &llm.Notice{Code: "background_lost",
@@ -160,7 +171,9 @@ func (m *Model) poll(ctx context.Context, w *waiter, err error) error {
 			failures = 0
 		}
 		switch {
-		case w.id == "" || ctx.Err() != nil || err == nil || err == wire.ErrStopped:
+		case err == nil || err == wire.ErrStopped:
+			return err
+		case w.id == "" || ctx.Err() != nil: // nothing to ask for, or no time to ask
 			return err
 		case err == errWaiting && (w.moved || !w.stream):
 			failures = 0
@@ -199,6 +212,7 @@ func (m *Model) fetch(ctx context.Context, w *waiter) error {
 		u.RawQuery = q.Encode()
 	}
 	err := m.client.Exchange(ctx, http.MethodGet, u, nil, !w.stream, w.Emitter, w)
+	// Only before the first part: a whole response would repeat parts that were emitted.
 	if w.stream && w.Next == 0 && isGone(err) {
 		w.stream = false
 		return m.fetch(ctx, w)

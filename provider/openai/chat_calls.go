@@ -33,12 +33,15 @@ const (
 type chatPiece struct {
 	index    int64
 	id, name string
-	args     json.RawMessage
+	args     json.RawMessage // of a stream: valid until the next piece is read
 	custom   bool
 }
 
+// onlyArgs reports whether p can only continue a call.
+func (p *chatPiece) onlyArgs() bool { return p.id == "" && p.name == "" && len(p.args) > 0 }
+
 // piece reads one element of tool_calls.
-func (d *chatDecoder) piece(c *jsonscan.Cursor) *chatPiece {
+func (d *chatDecoder) piece(c *jsonscan.Cursor) chatPiece {
 	p := chatPiece{index: noIndex}
 	var function, custom, name, args []byte
 	c.Fields("index", &p.index, "id", &p.id, "function", &function, "custom", &custom)
@@ -48,8 +51,9 @@ func (d *chatDecoder) piece(c *jsonscan.Cursor) *chatPiece {
 	}
 	inner := jsonscan.New(function)
 	inner.Fields("name", &name, "arguments", &args, "input", &args)
-	p.name, p.args = d.Name(name), wire.AsArgs(args)
-	return &p
+	p.name = d.Name(name)
+	p.args = d.ArgsPiece(args)
+	return p
 }
 
 // legacy reads function_call, the predecessor of tool_calls, which has no id. An empty one is not
@@ -73,6 +77,7 @@ func (d *chatDecoder) find(index int64, id, name string) *chatCall {
 	if d.sealing && index != legacyIndex {
 		return nil // a whole reply has whole calls
 	}
+	// From the newest call backwards: a fragment without an index continues the newest call.
 	for i := len(d.calls) - 1; i >= 0; i-- {
 		call := &d.calls[i]
 		switch {
@@ -86,8 +91,11 @@ func (d *chatDecoder) find(index int64, id, name string) *chatCall {
 				return call // a new id with every fragment: a call begins with its name
 			}
 			return nil // another call with the same number
-		case id == "" && name != "" && call.name != "" && (name != call.name || index == noIndex):
-			return nil // without an id, a name begins a call
+		case id == "" && name != "" && call.name != "":
+			// Without an id, a name begins a call. Only the number shows that a name is repeated.
+			if name != call.name || index == noIndex {
+				return nil
+			}
 		}
 		return call
 	}
@@ -97,7 +105,7 @@ func (d *chatDecoder) find(index int64, id, name string) *chatCall {
 func (d *chatDecoder) fragment(p *chatPiece) error {
 	call := d.find(p.index, p.id, p.name)
 	switch {
-	case call == nil && p.id == "" && p.name == "" && len(p.args) > 0:
+	case call == nil && p.onlyArgs():
 		if err := d.Inconsistent("arguments came for a call that had not begun"); err != nil {
 			return err
 		}
@@ -107,6 +115,8 @@ func (d *chatDecoder) fragment(p *chatPiece) error {
 	case d.repeated(call, p):
 		return nil
 	}
+	// Later fragments may repeat the id or the name, or have "" for it. The first statement of each
+	// counts.
 	var part llm.ToolCall
 	if call.id == "" && p.id != "" {
 		call.id, part.ID = p.id, p.id
@@ -114,15 +124,18 @@ func (d *chatDecoder) fragment(p *chatPiece) error {
 	if call.name == "" && p.name != "" {
 		call.name, part.Name = p.name, d.Tools.FromWire(p.name)
 	}
-	part.Args = p.args
 	if len(p.args) == 0 && part.ID == "" && part.Name == "" {
 		return nil
 	}
+	// A sealed call may have been started early. Arguments that arrive now would change a call that
+	// runs.
 	if call.sealed {
 		return d.broken("the arguments of call %q went on after the next call had begun", call.id)
 	}
 	call.filled = call.filled || len(p.args) > 0
 	d.measure(call, p.args)
+	// Calls in a wrapper get their own parts, so that nothing can be emitted before the wrapper is
+	// complete.
 	if call.held {
 		call.args = append(call.args, p.args...)
 		return nil
@@ -130,12 +143,16 @@ func (d *chatDecoder) fragment(p *chatPiece) error {
 	if part.ID == "" && part.Name == "" {
 		return d.MoreArgs(call.part, p.args)
 	}
+	part.Args = bytes.Clone(p.args)
 	return d.Send(llm.Delta{Index: call.part, Part: part})
 }
 
 // repeated reports whether p is a whole call that has arrived before. Two objects are no arguments.
 func (d *chatDecoder) repeated(call *chatCall, p *chatPiece) bool {
-	if d.Unchecked || p.name == "" || p.name != call.name || p.id != call.id {
+	if d.Unchecked || p.name == "" {
+		return false
+	}
+	if p.name != call.name || p.id != call.id {
 		return false
 	}
 	if !jsonscan.IsObject(p.args) || !json.Valid(p.args) {
@@ -180,6 +197,8 @@ func (d *chatDecoder) unstated() error {
 }
 
 func (d *chatDecoder) newCall(p *chatPiece) error {
+	// A model calls tools after its text. Text that follows a call becomes a new part, so that the
+	// order of the parts stays the order of the model.
 	if err := d.closeThought(); err != nil {
 		return err
 	}
@@ -194,22 +213,23 @@ func (d *chatDecoder) newCall(p *chatPiece) error {
 		part.Opaque = &llm.Opaque{Provider: d.tag, Data: json.RawMessage(`{"type":"` + customType + `"}`)}
 	}
 	hold := wrapped(d.Tools, part.Name)
+	// A whole reply is emitted in whole parts. In a stream the call stays open, and the calls
+	// before it are complete.
 	switch {
 	case hold && d.sealing:
 		return unwrap(d.Emitter, part)
-	case hold:
-		call := chatCall{index: p.index, id: p.id, name: p.name, filled: len(p.args) > 0, held: true,
-			args: bytes.Clone(p.args)}
-		d.measure(&call, p.args)
-		d.calls = append(d.calls, call)
-		return nil
 	case d.sealing:
 		return d.Part(part)
 	}
-	call := chatCall{index: p.index, id: p.id, name: p.name, filled: len(p.args) > 0}
+
+	call := chatCall{index: p.index, id: p.id, name: p.name, filled: len(p.args) > 0, held: hold}
 	d.measure(&call, p.args)
 	var err error
-	call.part, err = d.BeginCall(part)
+	if hold {
+		call.args = bytes.Clone(p.args)
+	} else {
+		call.part, err = d.BeginCall(part)
+	}
 	d.calls = append(d.calls, call)
 	return err
 }

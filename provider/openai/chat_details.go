@@ -31,6 +31,8 @@ func (d *chatDecoder) addDetails(raw []byte) error {
 		}
 		return d.beginDetails(raw)
 	}
+	// In a stream all elements become one part, which stays open until the end: a signature may
+	// arrive after the text that it signs.
 	if d.details == nil {
 		if err := d.beginDetails(nil); err != nil {
 			return err
@@ -96,24 +98,39 @@ func (x *chatDetails) add(raw []byte) {
 	if c.Err() != nil || len(one.members) == 0 {
 		return
 	}
-	i := len(x.entries) - 1
-	for i >= 0 && (one.index == noIndex || x.entries[i].index != one.index || x.entries[i].typ != one.typ) {
-		i--
-	}
-	if i < 0 {
+	begun := x.continuedBy(&one)
+	if begun == nil {
 		x.entries = append(x.entries, one)
 		return
 	}
+
 	for _, m := range one.members {
-		have, raw := x.entries[i].members.At(m.Key), m.Raw()
+		have := begun.members.At(m.Key)
+		raw := m.Raw()
+		isPiece := m.Key == "text" || m.Key == "summary"
 		switch {
 		case string(raw) == "null":
-		case (m.Key == "text" || m.Key == "summary") && have.IsText() && m.IsText():
+			// A fragment has null for members that an earlier fragment has stated.
+		case isPiece && have.IsText() && m.IsText():
 			have.Extend(raw)
 		default:
 			have.Set(raw)
 		}
 	}
+}
+
+// continuedBy returns the entry that an element continues; nil means that the element begins one.
+// An element without an index is complete. Two types may have the same index.
+func (x *chatDetails) continuedBy(one *detail) *detail {
+	if one.index == noIndex {
+		return nil
+	}
+	for i := len(x.entries) - 1; i >= 0; i-- {
+		if e := &x.entries[i]; e.index == one.index && e.typ == one.typ {
+			return e
+		}
+	}
+	return nil
 }
 
 // closeDetails emits the collected details in their part.
@@ -130,6 +147,8 @@ func (d *chatDecoder) closeDetails() error {
 		data = append(data, e.members.JSON()...)
 	}
 	data = append(data, `]}`...)
+	// The members were joined as bytes. A later request contains them unchanged, where a fault
+	// would make the whole conversation unusable.
 	if !json.Valid(data) {
 		return d.broken("reasoning_details are not valid JSON")
 	}

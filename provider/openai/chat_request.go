@@ -14,9 +14,9 @@ import (
 func fromChatRequest(e *encoder, req *llm.Request) {
 	if e.Key("messages") {
 		e.Raw("[")
-		n := len(e.B)
+		n := len(e.Body)
 		fromChatMessages(e, req)
-		if len(e.B) == n {
+		if len(e.Body) == n {
 			e.Fail(e.invalid("messages", "the API wants at least one message"))
 		}
 		e.Raw("]")
@@ -180,6 +180,8 @@ func fromChatPart(e *encoder, message, i int, p llm.Part) {
 func fromChatMedia(e *encoder, where string, m llm.Media) {
 	m = e.read(where, m)
 	kind := mediaKind(m)
+	// The API has a form for each kind of media. What has none is an error, because the message is
+	// the user's, who can send another file.
 	switch {
 	case wire.FileID(m.URL) && (kind != "image" || m.MIME == ""):
 		e.Raw(`{"type":"file","file":{"file_id":`)
@@ -243,6 +245,7 @@ func fromChatReply(e *encoder, message int, m *llm.Message) {
 			e.Fail(e.unsupported(wire.Field(message, i), "Chat Completions cannot take %T in an assistant message", p))
 		}
 	}
+	// The API requires content unless there are calls, so null is valid only with them.
 	switch {
 	case thoughts > 0 && fromChatThinking(e, m):
 	case texts > 0:
@@ -252,6 +255,7 @@ func fromChatReply(e *encoder, message int, m *llm.Message) {
 	default:
 		e.Raw(`""`)
 	}
+	// Reasoning goes back only to the server that wrote it, in the member that it uses.
 	if thoughts > 0 {
 		fromChatReasoning(e, m)
 	}
@@ -315,6 +319,8 @@ func fromChatResults(e *encoder, message int, m *llm.Message) {
 		e.Raw(`}`)
 		media = media || slices.ContainsFunc(r.Parts, isMedia)
 	}
+	// The media come after the last tool message: servers reject a message of another role between
+	// a call and its result.
 	if !media {
 		return
 	}
@@ -361,6 +367,7 @@ func fromChatThinking(e *encoder, m *llm.Message) bool {
 	if !thought(m, e.tag, reasoningList) {
 		return false
 	}
+	// The list has thinking and text in the order in which the server sent them.
 	e.Raw("[")
 	for _, p := range m.Parts {
 		switch p := p.(type) {
@@ -379,6 +386,7 @@ func fromChatThinking(e *encoder, m *llm.Message) bool {
 
 // fromChatReasoning writes reasoning under the server's name for it.
 func fromChatReasoning(e *encoder, m *llm.Message) {
+	// Servers read reasoning only under the name under which they sent it.
 	for _, form := range [...]string{reasoningContent, reasoningPlain} {
 		var text strings.Builder
 		found := false
@@ -394,23 +402,24 @@ func fromChatReasoning(e *encoder, m *llm.Message) {
 			e.Quote(`,"`+form+`":`, text.String())
 		}
 	}
-	found := false
+
+	begun := false
 	for _, p := range m.Parts {
-		r, ok := p.(llm.Reasoning)
-		if !ok {
+		r, _ := p.(llm.Reasoning)
+		_, details := readOpaque(r.Opaque, e.tag)
+		if len(details) == 0 {
 			continue
 		}
-		if _, details := readOpaque(r.Opaque, e.tag); len(details) > 0 {
-			if !found {
-				e.Raw(`,"reasoning_details":[`)
-				found = true
-			}
-			e.Comma()
-			e.B = append(e.B, details...)
+		if begun {
+			e.Raw(",")
+		} else {
+			e.Raw(`,"reasoning_details":[`)
+			begun = true
 		}
+		e.Body = append(e.Body, details...)
 	}
-	if found {
-		e.Raw(`]`)
+	if begun {
+		e.Raw("]")
 	}
 }
 

@@ -54,6 +54,7 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	if c.Err() != nil {
 		return nil // the chunk reports it
 	}
+	// The notice comes once a reply: a stream sends the media in many fragments.
 	media := ""
 	if hasMedia(audio) {
 		media = "audio"
@@ -85,6 +86,7 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	if err := d.reasoning(thinking, form); err != nil {
 		return err
 	}
+	// Mistral sends content as a list if it contains thinking, in streams too.
 	if len(content) > 0 && content[0] == '[' {
 		if err := d.content(content); err != nil {
 			return err
@@ -100,10 +102,12 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	}
 	list := jsonscan.New(pieces)
 	for list.Array(); list.More(); {
-		if err := d.fragment(d.piece(&list)); err != nil {
+		p := d.piece(&list)
+		if err := d.fragment(&p); err != nil {
 			return err
 		}
 	}
+	// Snowflake sends an empty function_call next to the real calls; legacy skips it.
 	if len(function) > 2 && function[0] == '{' {
 		return d.legacy(function)
 	}
@@ -122,6 +126,7 @@ func (d *chatDecoder) content(raw []byte) error {
 			if err := d.thinking(thinking); err != nil {
 				return err
 			}
+		// References, the other parts, have no text.
 		case wire.Filled(text):
 			if err := d.say(wire.AsPiece(text)); err != nil {
 				return err
@@ -173,6 +178,8 @@ func (d *chatDecoder) reasoning(s, form string) error {
 	if err := d.closeText(); err != nil {
 		return err
 	}
+	// The part remembers the server's name for reasoning, because the server reads it only under
+	// that name.
 	part := llm.Reasoning{Text: s, Opaque: &llm.Opaque{Provider: d.tag, Data: json.RawMessage(`{"field":"` + form + `"}`)}}
 	if d.sealing {
 		return d.Part(part)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -75,12 +76,15 @@ func (d *chatDecoder) chunk(data []byte) error {
 			}
 		}
 	}
+	// OpenRouter sends an error in a chunk that has choices too. They are emitted before it.
 	if failure != nil {
 		return d.toStreamError(failure)
 	}
 	if err := c.End(); err != nil {
 		return d.broken("a chunk of the reply cannot be read: %v", err)
 	}
+	// Chunks of a stream may be without choices (usage, Azure's filter results). A whole reply may
+	// not.
 	if d.sealing && !choices {
 		return d.broken("the reply has no choices: %s", wire.Excerpt(data))
 	}
@@ -113,21 +117,31 @@ func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 	if delta == nil || d.sealing && message != nil {
 		delta = message
 	}
-	inner := jsonscan.New(delta)
-	if err := d.toDelta(&inner); err != nil {
-		return err
+	ended := len(d.reason) > 0 && !d.sealing // a whole reply has no order
+	if ended {
+		d.Late = d.Late || wire.HasContent(delta)
+	} else {
+		inner := jsonscan.New(delta)
+		if err := d.toDelta(&inner); err != nil {
+			return err
+		}
 	}
-	if len(reason) > 0 {
+
+	if len(reason) == 0 {
+		return nil
+	}
+	if len(d.reason) == 0 || chatEnding(reason).Overrules(chatEnding(d.reason)) {
 		d.reason = append(d.reason[:0], reason...)
-		return d.sealCalls()
 	}
-	return nil
+	return d.sealCalls()
 }
 
 // End finishes the reply. A server may leave out [DONE] after a finish reason, or the reason
 // before [DONE] or the usage. A stream without any of them was cut off.
 func (d *chatDecoder) End() error {
 	if len(d.reason) == 0 {
+		// If the last chunk was the first with usage, it ends the reply. Usage in every chunk
+		// (Perplexity) says nothing about the end.
 		if !d.done && !d.counted {
 			return d.broken("the stream ended without a finish reason")
 		}
@@ -138,6 +152,8 @@ func (d *chatDecoder) End() error {
 	if err := d.closeDetails(); err != nil {
 		return err
 	}
+	// sealCalls leaves calls without arguments open. At the end of the reply such a call is
+	// complete too.
 	for i := range d.calls {
 		if call := &d.calls[i]; call.held && !call.sealed {
 			call.sealed = true
@@ -152,44 +168,23 @@ func (d *chatDecoder) End() error {
 	if len(d.reason) == 0 {
 		return d.Finish(llm.FinishReasonOther)
 	}
-	word := string(d.reason)
-	return d.FinishAs(finishReasons[strings.ToLower(word)], word)
+	return d.FinishAs(chatEnding(d.reason), string(d.reason))
 }
 
-// finishReasons has a row for each finish reason of OpenAI, and for the known ones of other
-// servers.
+// chatEnding returns what a finish reason means. Gateways pass on the words of the API behind
+// them in the form of their own language: FinishReason.MAX_TOKENS, content-filter.
+func chatEnding(reason []byte) wire.Ending {
+	word := strings.ToLower(string(reason))
+	word = word[strings.LastIndexByte(word, '.')+1:]
+	word = strings.ReplaceAll(word, "-", "_")
+	return cmp.Or(finishReasons[word], wire.ChatWords[word])
+}
+
+// finishReasons has a row for each finish reason of OpenAI. wire.ChatWords has the words of others.
 var finishReasons = wire.Endings{
 	"stop":           wire.Answered,
 	"length":         wire.Full,
 	"content_filter": wire.Filtered,
 	"tool_calls":     wire.Calls,
 	"function_call":  wire.Calls,
-
-	"eos":           wire.Answered, // Together
-	"eos_token":     wire.Answered, // Text Generation Inference
-	"stop_sequence": wire.Answered,
-	"end_turn":      wire.Answered, // Claude behind gateways
-	"complete":      wire.Answered, // Cohere
-	"completed":     wire.Answered,
-
-	"tool_call": wire.Calls,
-	"tool_use":  wire.Calls,
-
-	"max_tokens":        wire.Full,
-	"max_output_tokens": wire.Full,
-	"model_length":      wire.Full, // Mistral: the context window
-
-	"abort":                        wire.Cut, // vLLM, SGLang
-	"insufficient_system_resource": wire.Cut, // DeepSeek
-	"network_error":                wire.Cut, // Z.ai
-	"incomplete":                   wire.Cut,
-
-	"safety":               wire.Filtered, // Gemini behind gateways
-	"recitation":           wire.Filtered,
-	"refusal":              wire.Filtered,
-	"sensitive":            wire.Filtered, // Z.ai
-	"guardrail_intervened": wire.Filtered, // Bedrock
-
-	"error":                   wire.Unusable, // Mistral, OpenRouter
-	"malformed_function_call": wire.Unusable,
 }

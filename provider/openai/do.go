@@ -20,6 +20,8 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if m.err != nil {
 		return m.err
 	}
+	// The changes that the rules and the media need are made to a copy for this request. The
+	// conversation stays as it was, because another model may continue it.
 	req, more := m.rules.Repair(req, m.options(req), yield)
 	if more {
 		req, more = m.media(cmp.Or(req.Model, m.name)).Apply(req, yield)
@@ -35,6 +37,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if err != nil {
 		return err
 	}
+	// Notices, such as one about a tool that was left out, come only with a request that is sent.
 	if !tools.EmitNotices(yield) {
 		return wire.ErrStopped
 	}

@@ -83,6 +83,8 @@ func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
 		}
 	}
 	var raw []json.RawMessage
+	// Some servers answer with status 200 and an error in the body. A body that cannot be read is
+	// an error in Vectors, which shows an excerpt of it.
 	err := json.Unmarshal(answer, &a)
 	switch {
 	case err == nil && a.Error != nil && string(a.Error) != "null":

@@ -27,8 +27,10 @@ type encoder struct {
 func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte,
 	error) {
 	name = cmp.Or(req.Model, name)
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, facts: d.factsOf(name),
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, Body: dst}, model: name, facts: d.factsOf(name),
 		tools: tools, output: output}
+	// A model without structured output rejects a schema. The run has put the schema into its
+	// instructions (HoldsOutput).
 	if !e.facts.holds {
 		e.output = wire.Output{}
 	}
@@ -72,7 +74,7 @@ func (e *encoder) source(m llm.Media) {
 	}
 	e.Raw(`"data:`)
 	q := jsonscan.AppendString(nil, m.MIME)
-	e.B = append(e.B, q[1:len(q)-1]...)
+	e.Body = append(e.Body, q[1:len(q)-1]...)
 	e.Raw(`;base64,`)
 	e.Base64(m.Data)
 	e.Raw(`"`)
@@ -177,7 +179,7 @@ func (e *encoder) schema() {
 	e.Raw(`"name":"output","strict":`)
 	e.Bool(e.output.Dialect == dialects.OpenAIStrict)
 	e.Raw(`,"schema":`)
-	e.B = append(e.B, e.output.Schema...)
+	e.Body = append(e.Body, e.output.Schema...)
 }
 
 // choice writes a tool choice: a word, one tool between begin and end, or several tools in a set.

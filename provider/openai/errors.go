@@ -28,6 +28,8 @@ func readFailure(body []byte) (f failure) {
 			if c.Kind() != jsonscan.Object {
 				return false
 			}
+			// OpenRouter puts the answer of the server behind it into metadata.raw, as text or as
+			// JSON. It says what its own message leaves out.
 			if raw := wire.Member(c.Raw(), "raw"); len(raw) > 0 && raw[0] == '"' {
 				f.upstream = wire.AsText(raw)
 			} else {
@@ -70,12 +72,15 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 		e.Err = &wire.BadCall{Text: f.generation}
 		return e
 	}
+	// The codes differ between servers, and several have none. So the text counts too, for the
+	// causes that a run handles in its own way.
 	word := strings.ToLower(f.Code + " " + f.Type)
 	text := strings.ToLower(f.Message)
 	client := status == 0 || status >= 400 && status < 500
 	fixed := wire.StatusCode[status]
 	switch {
-	case client && (wire.Contains(word, "insufficient_quota", "billing", "credit") || wire.Contains(text, "exceeded your current quota", "insufficient credits", "insufficient balance")):
+	case client && (wire.Contains(word, "insufficient_quota", "billing", "credit") ||
+		wire.Contains(text, "exceeded your current quota", "insufficient credits", "insufficient balance")):
 		e.Code = llm.CodeQuota
 	case client && (wire.Contains(word, "context_length", "too_many_tokens", "too_many_prompt_tokens", "string_above_max_length") ||
 		wire.Contains(text, "context length", "context window", "too many tokens", "maximum number of tokens",

@@ -49,8 +49,9 @@ func (m *Model) HoldsOutput(req *llm.Request) bool {
 // Compact returns req with the order to summarize the conversation above a number of tokens, which
 // the Responses API of OpenAI follows for models that reason; see history.WindowOptions.
 func (m *Model) Compact(req *llm.Request, tokens int) (*llm.Request, bool) {
-	if m.compatible || m.api != responsesAPI || !m.factsOf(cmp.Or(req.Model, m.name)).reasons ||
-		wire.Member(req.Settings.Options[m.id], "context_management") != nil {
+	summarizes := !m.compatible && m.api == responsesAPI && m.factsOf(cmp.Or(req.Model, m.name)).reasons
+	stated := wire.Member(req.Settings.Options[m.id], "context_management") != nil // by the program
+	if !summarizes || stated {
 		return nil, false
 	}
 	return wire.WithOptions(req, m.id, fmt.Sprintf(`"context_management":[{"type":"compaction","compact_threshold":%d}]`, tokens)), true

@@ -31,5 +31,6 @@ func emitImageNotice(out *wire.Emitter, typ []byte) error {
 	if string(typ) != "image_generation_call" {
 		return nil
 	}
-	return emitMediaNotice(out, "made by the server's own tool: it is the result of the image_generation_call that the reply keeps for the server, in Reasoning.Opaque")
+	return emitMediaNotice(out, "made by the server's own tool: it is the result of the image_generation_call that "+
+		"the reply keeps for the server, in Reasoning.Opaque")
 }

@@ -46,6 +46,8 @@ func (m *Moderator) read(answer []byte) (categories []string, err error) {
 			Categories map[string]any
 		}
 	}
+	// An answer that cannot be read is an error and never "not flagged": a guardrail that fails
+	// must not let the text pass.
 	broken := json.Unmarshal(answer, &a) != nil || len(a.Results) == 0
 	for _, r := range a.Results {
 		broken = broken || r.Flagged == nil
@@ -58,6 +60,8 @@ func (m *Moderator) read(answer []byte) (categories []string, err error) {
 				categories = append(categories, name)
 			}
 		}
+		// A server may flag a text without a category that this version knows. The text is flagged
+		// all the same.
 		if len(categories) == before {
 			categories = append(categories, "no category")
 		}

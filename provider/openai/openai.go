@@ -186,38 +186,47 @@ func newModel(a *api, model string, o *Options) *Model {
 	if server == nil {
 		server = &Server{BaseURL: DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", KeyEnv: "OPENAI_API_KEY"}
 	}
+
+	// The key of the environment goes to the server that the environment means. A server without an
+	// address of its own has no other host that the key could be for.
 	base := cmp.Or(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL)
 	key := o.Key
-	if key == "" && (o.BaseURL == "" || server.BaseURL == "" ||
-		wire.MayHaveKey(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL)) {
+	atHome := o.BaseURL == "" || server.BaseURL == "" ||
+		wire.MayHaveKey(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL)
+	if key == "" && atHome {
 		key = wire.Env(server.KeyEnv)
 	}
+
+	// A Model with a fault is returned, and its requests return the fault: New has no error.
+	m.dialect = newDialect(a, server.Name, "")
 	if base == "" {
-		m.dialect = newDialect(a, server.Name, "")
 		m.err = &llm.ProviderError{Provider: m.provider, Code: llm.CodeInvalidRequest,
 			Message: "no base URL: " + server.Name + " has no address of its own; give one, or set " + server.BaseEnv}
 		return m
 	}
-	u, err := wire.BaseURL(cmp.Or(server.Name, a.id), base, DefaultBaseURL)
+	u, err := wire.BaseURL(m.provider, base, DefaultBaseURL)
 	if err == nil {
-		err = wire.CheckAddress(cmp.Or(server.Name, a.id), o.BaseURL, o.Key, o.HTTP, server.KeyEnv)
+		err = wire.CheckAddress(m.provider, o.BaseURL, o.Key, o.HTTP, server.KeyEnv)
 	}
 	if err != nil {
-		m.dialect, m.err = newDialect(a, server.Name, ""), err
+		m.err = err
 		return m
 	}
+
 	m.dialect = newDialect(a, server.Name, u.Hostname())
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
 	m.background, m.wait = o.Background, cmp.Or(max(o.Poll, 0), pollFirst)
 	m.mistral = m.mistral || server.Name == "mistral" // also behind a gateway
 	m.thinks = m.thinks || server.Name == "deepseek"
 	keyless := server.Keyless || o.Server == nil && m.compatible
+
 	u.Path = cmp.Or(u.Path, "/")
 	m.url = u.JoinPath(a.path)
 	m.client = wire.Client{Provider: m.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
 		Retries:  wire.Retries(o.Retries),
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
 		Decoder:  m.decode, ToError: m.toError}
+
 	m.jsonObject = server.JSONObject
 	m.cache = wire.PromptCache{Key: o.CacheKey, TTL: o.CacheTTL}
 	m.tools.Form = m.form(o.Strict)
@@ -230,12 +239,16 @@ func newModel(a *api, model string, o *Options) *Model {
 		m.err = m.unsupported("background", "Chat Completions has no replies in the background; openai: has them")
 		return m
 	}
+
+	// Authentication that the program set as a header counts as a key.
+	authorized := m.client.Header.Get("Authorization") != "" ||
+		server.KeyHeader != "" && m.client.Header.Get(server.KeyHeader) != ""
 	switch {
 	case key != "" && server.KeyHeader != "":
 		m.client.Header.Set(server.KeyHeader, key)
 	case key != "":
 		m.client.Header.Set("Authorization", "Bearer "+key)
-	case !keyless && m.client.Header.Get("Authorization") == "" && (server.KeyHeader == "" || m.client.Header.Get(server.KeyHeader) == ""):
+	case !keyless && !authorized:
 		m.err = wire.NoKey(m.provider, server.KeyEnv)
 		if wire.Env(server.KeyEnv) != "" {
 			m.err = wire.WithheldKey(m.provider, server.KeyEnv, u.Hostname())

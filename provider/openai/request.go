@@ -175,6 +175,7 @@ func fromMessage(e *encoder, i int, m *llm.Message, types *map[string]string) {
 				e.Fail(e.invalid(wire.Field(i, j), "%T has no place among results", p))
 				return
 			}
+			// The result of a search by the client is used up: a later call may have the same id.
 			fromResult(e, i, j, &r, (*types)[r.CallID])
 			if (*types)[r.CallID] == clientSearch {
 				delete(*types, r.CallID)
@@ -257,13 +258,10 @@ func fromMedia(e *encoder, where string, m llm.Media) {
 // that was cut off, is left out: the server rejects reasoning without the item that follows it.
 func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string) {
 	last := len(m.Parts) - 1
-	for last >= 0 {
-		r, ok := m.Parts[last].(llm.Reasoning)
-		if !ok || r.Opaque != nil && r.Opaque.Provider == e.tag && opaqueType(r.Opaque, e.tag) != "reasoning" {
-			break
-		}
+	for last >= 0 && needsFollower(e, m.Parts[last]) {
 		last--
 	}
+
 	for i, p := range m.Parts[:last+1] {
 		switch p := p.(type) {
 		case llm.Text:
@@ -274,10 +272,11 @@ func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string
 			e.Quote(`{"type":"message","role":"assistant","content":`, p.Text)
 			e.Extra(e.tag, p.Opaque)
 			e.Raw(`}`)
+		// An item goes back byte for byte, and only to its own server: others cannot decrypt it.
 		case llm.Reasoning:
 			if p.Opaque != nil && p.Opaque.Provider == e.tag && returnable(e, p.Opaque.Data) {
 				e.Comma()
-				e.B = append(e.B, p.Opaque.Data...)
+				e.Body = append(e.Body, p.Opaque.Data...)
 				noteSearch(types, p.Opaque.Data)
 			}
 		case llm.ToolCall:
@@ -286,6 +285,17 @@ func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string
 			e.Fail(e.unsupported(wire.Field(message, i), "the Responses API cannot take %T in an assistant message", p))
 		}
 	}
+}
+
+// needsFollower reports whether p is reasoning. Items of the provider's own tools, which are stored
+// as reasoning too, can be the last item of a reply.
+func needsFollower(e *encoder, p llm.Part) bool {
+	r, ok := p.(llm.Reasoning)
+	if !ok {
+		return false
+	}
+	own := r.Opaque != nil && r.Opaque.Provider == e.tag
+	return !own || opaqueType(r.Opaque, e.tag) == "reasoning"
 }
 
 // returnable reports whether an item can be sent back. Reasoning that the server neither stored
@@ -320,6 +330,7 @@ const clientSearch = "tool_search_call"
 
 // noteSearch stores an item that is a search by the client, until its result follows.
 func noteSearch(types *map[string]string, item []byte) {
+	// Most items are no searches. The check saves parsing every stored item again for each request.
 	if !bytes.Contains(item, []byte("tool_search_")) {
 		return
 	}
@@ -355,11 +366,14 @@ var outputType = map[string]string{
 
 func fromCall(e *encoder, c *llm.ToolCall, types *map[string]string) {
 	e.Comma()
+	// The opaque data of a call that is no function is its whole item, which the server expects
+	// unchanged.
 	if t := opaqueType(c.Opaque, e.tag); t != "" {
 		note(types, c.ID, t)
-		e.B = append(e.B, c.Opaque.Data...)
+		e.Body = append(e.Body, c.Opaque.Data...)
 		return
 	}
+	// A program that the model wrote made this call. Its result must name the program too.
 	if c.Opaque != nil && c.Opaque.Provider == e.tag {
 		if caller := wire.Member(c.Opaque.Data, "caller"); caller != nil {
 			if e.callers == nil {
@@ -384,8 +398,10 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult, of string) {
 	e.Quote(`","call_id":`, e.fitting(r.CallID))
 	if caller := e.callers[r.CallID]; caller != nil { // the program that waits for the result
 		e.Raw(`,"caller":`)
-		e.B = append(e.B, caller...)
+		e.Body = append(e.Body, caller...)
 	}
+	// The results of the provider's own tools have no place for an error but a status or an exit
+	// code.
 	switch of {
 	case "apply_patch_call":
 		if r.IsError {
@@ -403,6 +419,7 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult, of string) {
 		return
 	}
 	e.Raw(`,"output":`)
+	// Only a result with media needs a list.
 	if !slices.ContainsFunc(r.Parts, isMedia) {
 		e.resultText(r)
 		e.Raw(`}`)

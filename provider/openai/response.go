@@ -157,7 +157,10 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, typ string, items bool) e
 		}
 	}
 	d.ended = true
-	if typ != "" && !d.begun && d.Next == 0 && ending == wire.Answered {
+	// A stream of only its last event, without any content, is what a proxy sends that dropped the
+	// rest.
+	alone := typ != "" && !d.begun && d.Next == 0
+	if alone && ending == wire.Answered {
 		return wire.Nothing(d.provider)
 	}
 	if !items && ending == wire.Answered { // the calls of a cut reply do not run
@@ -165,6 +168,7 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, typ string, items bool) e
 			return err
 		}
 	}
+	// An item was incomplete, although the response is not. The calls of such a reply must not run.
 	if d.partial && ending == wire.Answered {
 		ending = wire.Cut
 		word = "incomplete"
@@ -232,6 +236,8 @@ func (d *responseDecoder) toFinish(status, reason string) (ending wire.Ending, w
 	ending = statuses[status]
 	word = status
 	switch ending {
+	// Incomplete without a reason is a truncated reply. The reason content_filter, however, is an
+	// ending of its own.
 	case wire.Cut:
 		ending = incompleteReasons[reason]
 		word = cmp.Or(reason, status)
@@ -260,6 +266,8 @@ func (d *responseDecoder) item(it *item) error {
 			return err
 		}
 		return d.Part(llm.Reasoning{Text: reasoningText(it), Opaque: o})
+	// An item of the provider's own tools has no text. It is stored as reasoning, because it must
+	// be sent back at its place.
 	case kindOpaque:
 		o, err := d.Keep(it.raw)
 		if err != nil {
@@ -297,21 +305,20 @@ func (d *responseDecoder) toCall(it *item) (llm.ToolCall, error) {
 	switch it.kind() {
 	case kindFunction:
 		call.Args = wire.AsArgs(it.args)
-		if it.namespace != nil || it.caller != nil {
-			var b []byte
-			for _, m := range [...]struct {
-				key string
-				raw []byte
-			}{{"namespace", it.namespace}, {"caller", it.caller}} {
-				if m.raw != nil {
-					b = wire.AppendMember(b, m.key, m.raw)
-				}
-			}
+		var b []byte
+		if it.namespace != nil {
+			b = wire.AppendMember(b, "namespace", it.namespace)
+		}
+		if it.caller != nil {
+			b = wire.AppendMember(b, "caller", it.caller)
+		}
+		if b != nil {
 			call.Opaque, err = d.Keep(append(b, '}'))
 		}
 		return call, err
 	case kindCustom:
 		call.Args = wire.AsArgs(it.input)
+	// An item of the provider's own tools has no name. Its type stands for the name.
 	default:
 		call.Name = string(it.typ)
 		args := it.action
@@ -333,6 +340,7 @@ func (d *responseDecoder) message(it *item) error {
 	for c.Array(); c.More(); {
 		var text, refusal []byte
 		c.Fields("text", &text, "refusal", &refusal)
+		// A refusal is shown like a text. Refused makes it a finish reason of its own.
 		if len(refusal) > 0 && refusal[0] == '"' {
 			text = refusal
 		}
@@ -402,6 +410,8 @@ func toUsage(raw []byte) *llm.Usage {
 	c = jsonscan.New(out)
 	c.Fields("reasoning_tokens", &u.Reasoning)
 	u.CacheRead = cmp.Or(u.CacheRead, hits)
+	// The total decides, because the name of a model or a host says nothing about how a gateway
+	// counts.
 	if u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}

@@ -37,6 +37,8 @@ func (d *responseDecoder) Event(data []byte) error {
 	}
 	name := jsonscan.New(wire.Member(data, "type"))
 	typ := name.Text()
+	// Its number is not read: these events are half of a stream, and the early return keeps them
+	// cheap. inOrder accepts a gap of as many numbers.
 	if ignored(typ) {
 		d.begun = true
 		d.skipped++
@@ -56,6 +58,8 @@ func (d *responseDecoder) Event(data []byte) error {
 	if err := c.End(); err != nil {
 		return d.broken("an event cannot be read: %v", err)
 	}
+	// The number is checked before the error and the fragment: a duplicate must not have an effect
+	// twice.
 	if again, err := d.inOrder(number); again || err != nil {
 		return err
 	}
@@ -68,6 +72,7 @@ func (d *responseDecoder) Event(data []byte) error {
 		}
 		return d.toStreamError(failure)
 	}
+	// The event that ends a stream came without its response.
 	if endEvents[string(typ)] != "" {
 		return wire.Nothing(d.provider)
 	}
@@ -107,6 +112,8 @@ func (d *responseDecoder) toDelta(typ []byte, ev *event) error {
 		d.Refused = true
 		return d.say(ev.output, ev.content, ev.delta)
 	case "response.output_text.done", "response.refusal.done":
+		// The event has the whole text. It is the text if no fragment came, and a check of the
+		// fragments if they did.
 		if s := d.slot(ev.output); s.part == closed || s.content != ev.content {
 			d.Refused = d.Refused || string(typ) == "response.refusal.done"
 			return d.say(ev.output, ev.content, ev.text)
@@ -140,6 +147,8 @@ func (d *responseDecoder) inOrder(number int64) (again bool, err error) {
 		d.counts = d.counts || d.numbered
 		d.number, d.numbered = number, true
 		return false, nil
+	// Until a number has been higher than the one before, the server may number all events alike.
+	// Then the order says nothing.
 	case !d.counts:
 		d.number, d.numbered = number, true
 		return false, nil
@@ -197,7 +206,8 @@ func (d *responseDecoder) added(index int64, raw []byte) error {
 	}
 	if i, ok := d.at[index]; ok && !d.Unchecked {
 		s := &d.slots[i]
-		if s.kind == it.kind() && s.call.ID == it.callID && !s.any && !s.done {
+		same := s.kind == it.kind() && s.call.ID == it.callID
+		if same && !s.any && !s.done {
 			return nil // a duplicate event
 		}
 	}
@@ -233,6 +243,7 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 		return nil
 	}
 	s := d.slot(index)
+	// Text in an item of another kind belongs to that item, which is stored whole when it is done.
 	if s.kind != kindMessage {
 		return nil
 	}
@@ -271,6 +282,7 @@ func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) er
 	if s.raw != raw {
 		return nil
 	}
+	// Summaries have several parts, which are paragraphs of one text here, as in reasoningText.
 	if s.content != content {
 		s.content = content
 		text = "\n\n" + text
@@ -278,10 +290,16 @@ func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) er
 	return d.MoreReasoning(s.part, text)
 }
 
+// takesArgs reports whether arguments are for a call of this program. The same events have the
+// arguments of tools that the server executes.
+func (s *slot) takesArgs() bool {
+	return (s.kind == kindFunction || s.kind == kindCustom) && !s.sealed
+}
+
 func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 	s := d.slot(index)
-	if s.kind != kindFunction && s.kind != kindCustom || s.sealed || !wire.Filled(delta) {
-		return nil // of a tool that the server executes
+	if !s.takesArgs() || !wire.Filled(delta) {
+		return nil
 	}
 	if s.hold != nil {
 		c := jsonscan.New(delta)
@@ -289,18 +307,19 @@ func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 		return nil
 	}
 	s.any = true
-	c := jsonscan.New(delta)
-	return d.MoreArgs(s.part, wire.Args(&c))
+	return d.MoreArgs(s.part, d.ArgsPiece(delta))
 }
 
 // argsDone ends a function call as soon as its arguments are complete, so that it can start. raw
 // has all arguments.
 func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	s := d.slot(index)
-	if s.kind != kindFunction && s.kind != kindCustom || s.sealed {
+	if !s.takesArgs() {
 		return nil
 	}
 	args := d.unquoted(raw)
+	// The calls in a wrapper are emitted from the joined arguments, since none of them has been
+	// emitted.
 	if s.hold != nil {
 		s.hold = jsonscan.JoinHalves(s.hold)
 		if len(s.hold) == 0 {
@@ -314,9 +333,10 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 		s.call.Args = s.hold
 		return unwrap(d.Emitter, s.call)
 	}
+	// Without fragments this event has the arguments; otherwise it must agree with them.
 	if !s.any && len(args) > 0 {
 		s.any = true
-		if err := d.MoreArgs(s.part, bytes.Clone(args)); err != nil {
+		if err := d.MoreArgs(s.part, args); err != nil {
 			return err
 		}
 	} else if len(args) > 0 && !d.Agrees(s.part, args) {
@@ -356,6 +376,7 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 		index = it.index
 	}
 	s := d.slot(index)
+	// A second event of the same item must not emit it again.
 	again := s.done
 	s.done = true
 	d.noteStatus(&it)
@@ -393,6 +414,8 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 		if err != nil {
 			return err
 		}
+		// Agreed arguments are not sent twice. The item itself is stored, because its result needs
+		// its type.
 		if s.any {
 			if !d.Agrees(s.part, call.Args) {
 				if err := d.changed(s); err != nil {

@@ -38,6 +38,7 @@ func unwrapped(tools *wire.Toolset, call llm.ToolCall) (calls []llm.ToolCall) {
 	c := jsonscan.New(wire.Member(call.Args, "tool_uses"))
 	for c.Array(); c.More(); {
 		var inner llm.ToolCall
+		// Each inner call gets a result of its own, for which it needs an id of its own.
 		if call.ID != "" {
 			inner.ID = call.ID + "_" + strconv.Itoa(len(calls))
 		}

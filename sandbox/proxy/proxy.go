@@ -139,6 +139,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
+		// A limit with an answer: a program that waits without one could not see why.
 		http.Error(w, fmt.Sprintf("sandbox: more than %d concurrent connections", mostAtOnce), http.StatusServiceUnavailable)
 		return
 	}
@@ -168,6 +169,8 @@ func (s *server) fail(w http.ResponseWriter, _ *http.Request, err error) {
 
 // tunnel connects the program's connection with a connection to the host.
 func (s *server) tunnel(w http.ResponseWriter, r *http.Request) {
+	// The host is checked before the program gets its connection, so that a refusal is an answer of
+	// HTTP.
 	far, err := s.hosts.guard.Dial(r.Context(), r.URL.Host)
 	if err != nil {
 		s.fail(w, r, err)
@@ -189,6 +192,8 @@ func (s *server) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 
 	var both sync.WaitGroup
+	// early has what the program sent before the answer. Each direction ends alone, since a program
+	// may send all and then wait for the rest of the reply.
 	both.Go(func() { io.Copy(far, early); half(far) })
 	io.Copy(near, far)
 	half(near)

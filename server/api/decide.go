@@ -25,6 +25,22 @@ type PendingRun struct {
 	Run Run `json:"run"`
 	// Its pending calls.
 	Pending []pawl.PendingCall `json:"pending"`
+	// What calls would change, by their keys. A call without a known effect has none.
+	Previews map[llm.Key]Preview `json:"previews,omitzero"`
+}
+
+// Preview is the effect that a pending call would have now, for the person who decides.
+type Preview struct {
+	// The kind of effect: file.
+	Kind string `json:"kind"`
+	// The file.
+	Path string `json:"path"`
+	// The whole text of the file before the call.
+	Before string `json:"before"`
+	// The whole text after it. Empty for a file that is deleted.
+	After string `json:"after"`
+	// The file exists before the call.
+	Exists bool `json:"exists"`
 }
 
 // Verdict is a decision on an open call. Key and Digest are copied from the pending call and bind

@@ -39,6 +39,9 @@ type Run struct {
 	ID string `json:"id"`
 	// Name of its agent, with its version.
 	Agent string `json:"agent,omitzero"`
+	// side: an answer of a chat program's request for a title or the like. call: a single call
+	// without a model. Absent: a run of the agent.
+	Kind string `json:"kind,omitzero"`
 	// The user of the run, for an approver of another user.
 	User string `json:"user,omitzero"`
 	// The beginning of the request.

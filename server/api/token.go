@@ -81,6 +81,8 @@ func ReadTokens(r io.Reader) ([]Token, error) {
 
 	var list []Token
 	d := json.NewDecoder(bytes.NewReader(b))
+
+	// A misspelled limit must not mean no limit.
 	d.DisallowUnknownFields()
 	if err := d.Decode(&list); err != nil {
 		return nil, err

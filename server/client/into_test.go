@@ -181,6 +181,33 @@ func TestRefusedAnswersDoNotFreezeARun(t *testing.T) {
 	}
 }
 
+// The error of a run whose answers do not fit the schema of its agent has them, for errors.As, as
+// the error of the same run in the program has.
+func TestUnfitAnswersAreErrors(t *testing.T) {
+	a := &pawl.Agent{
+		Name:   "a",
+		Model:  script.New(script.Loop(script.Say(`{"from":"x"}`))),
+		Output: pawl.SchemaFor[struct{ From int }](),
+		Limits: pawl.Limits{Corrections: -1},
+	}
+	_, local := pawl.Run(t.Context(), a, llm.User("go"))
+	var want *pawl.OutputError
+	if !errors.As(local, &want) || len(want.Faults) == 0 {
+		t.Fatalf("in the program: %v", local)
+	}
+
+	for way, runner := range remotes(t, a) {
+		for range 2 { // the second reads what is stored
+			res, err := pawl.Run(t.Context(), runner("r", "a"), llm.User("go"))
+			var got *pawl.OutputError
+			if !errors.As(err, &got) || got.Text != want.Text || !slices.Equal(got.Faults, want.Faults) ||
+				got.Result != res {
+				t.Errorf("%s: %v, %+v; want %+v", way, err, got, want)
+			}
+		}
+	}
+}
+
 // A run that was started without the schema cannot be held to it any more.
 func TestIntoOfAnotherRun(t *testing.T) {
 	for way, runner := range remotes(t, &pawl.Agent{Name: "a", Model: script.New(script.Say("Free text."))}) {

@@ -70,7 +70,8 @@ func (r *Runner) FollowUp(ctx context.Context, _ *pawl.Result) (next pawl.Runner
 // events are repeated after a notice with the code "attempt". A gap event counts fragments that
 // arrived too fast. If the caller breaks out of the range or cancels ctx, the run continues. If the
 // cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to the end. A run
-// without a plain answer yields a *pawl.StopError after run_ended. Errors of the server are *Error.
+// without a plain answer yields a *pawl.StopError after run_ended, and a run whose answer does not
+// fit its schema a *pawl.OutputError. Errors of the server are *Error.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		w := watch{runner: r, yield: yield}
@@ -78,6 +79,8 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			yield(pawl.Event{}, err)
 			return
 		}
+
+		// The connection outlives ctx: a run that is cancelled is read to its end.
 		inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 		left := make(chan struct{})
 		unwatch := context.AfterFunc(ctx, func() { defer close(left); r.stopWatching(ctx, inner, stop) })
@@ -162,6 +165,8 @@ func (w *watch) all(ctx context.Context) {
 			if w.read(res) {
 				return
 			}
+
+			// Only connections that brought nothing count as failed tries.
 			if w.last != before {
 				tries = 0
 			}
@@ -208,7 +213,7 @@ func (w *watch) read(res *http.Response) (done bool) {
 			return w.ended && w.stop()
 		}
 		if string(ev.Type) == "error" {
-			w.yield(pawl.Event{}, errorIn(ev.Data))
+			w.yield(pawl.Event{}, w.errorIn(ev.Data))
 			return true
 		}
 
@@ -233,8 +238,13 @@ func (w *watch) read(res *http.Response) (done bool) {
 	}
 }
 
-// errorIn returns the error in an event.
-func errorIn(data []byte) error {
+// errorIn returns the error in an event, or the error of an answer that does not fit, which the end
+// of the run has.
+func (w *watch) errorIn(data []byte) error {
+	var unfit *pawl.OutputError
+	if w.res != nil && errors.As(w.res.Err(), &unfit) {
+		return unfit
+	}
 	var said struct{ Error Error }
 	if err := json.Unmarshal(data, &said); err != nil {
 		return fmt.Errorf("pawl server: an error: %w", err)

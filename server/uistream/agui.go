@@ -61,6 +61,10 @@ func (a *agui) encode(f *frame) []object {
 			return s.form == a && s.frame.call == nil && s.frame.id == f.id
 		})
 		return a.encodeAgain()
+	case callGone:
+		out := a.endArguments(f.call.key)
+		*a.sent = slices.DeleteFunc(*a.sent, func(s encoded) bool { return s.frame.call == f.call })
+		return append(out, a.encodeAgain()...)
 
 	case ended:
 		return append(a.endArguments(a.key), a.encodeEnd(f.event)...)
@@ -252,6 +256,7 @@ func (a *agui) encodeEnd(ev *pawl.Event) []object {
 	case pawl.ClassWaiting:
 		a.pending(r.Pending, outcome)
 	case pawl.ClassCancelled:
+		// Only AG-UI 1.0 has an outcome for it.
 		if a.options.Protocol == AGUI0 {
 			return a.event("RUN_ERROR", "message", cause, "code", "cancelled")
 		}
@@ -271,6 +276,7 @@ func (a *agui) encodeEnd(ev *pawl.Event) []object {
 		out[0]["result"] = r.Output
 	}
 	if class == pawl.ClassLimited {
+		// RUN_FINISHED is the last event, so that the reason of the stop precedes it.
 		about := object{"stop": r.Stop, "limit": r.Limit, "cause": r.Cause}
 		out = append(a.event("CUSTOM", "name", "pawl.stop", "value", about), out...)
 	}

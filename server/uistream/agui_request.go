@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"mime"
+	"net/http"
+	"path"
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
@@ -72,8 +75,8 @@ func (r *RunInput) Options() Options {
 	return o
 }
 
-// LLM returns the texts and files of m, without its calls. A message without parts has no meaning
-// for a model.
+// LLM returns the texts and files of m, without its calls, with the labels of a client's message
+// (llm.FromClient). A message without parts has no meaning for a model.
 func (m *RunMessage) LLM() (out llm.Message, err error) {
 	if m.Role == "activity" || m.Role == "reasoning" || m.Role == "tool" {
 		return out, nil
@@ -82,7 +85,7 @@ func (m *RunMessage) LLM() (out llm.Message, err error) {
 	if err == nil && string(m.Content) != `""` {
 		out.Parts, err = Content(m.Content)
 	}
-	return out, err
+	return llm.FromClient(out)[0], err
 }
 
 // Content parses the content of a message of AG-UI or of OpenAI's APIs: text, or a list of parts.
@@ -115,6 +118,36 @@ type contentPart struct {
 	Refusal  string
 	ImageURL json.RawMessage `json:"image_url"` // the URL, alone or in an object
 	Source   struct{ Type, Value, MIMEType string }
+	File     *filePart // of Chat Completions
+	filePart           // of Responses
+}
+
+// filePart is a file in the form of OpenAI's APIs.
+type filePart struct {
+	Data string `json:"file_data"` // a data URL, or base64
+	URL  string `json:"file_url"`
+	ID   string `json:"file_id"`
+	Name string `json:"filename"`
+}
+
+// llm converts the file. Its type is in its data URL, the end of its name or its content.
+func (f *filePart) llm() (llm.Part, error) {
+	named, _, _ := strings.Cut(mime.TypeByExtension(path.Ext(cmp.Or(f.Name, f.URL))), ";")
+	switch {
+	case strings.HasPrefix(f.Data, "data:"):
+		return mediaPart(f.Data, "")
+	case f.Data != "":
+		media, err := Media("data:;base64,"+f.Data, named)
+		if media.MIME == "" {
+			media.MIME = http.DetectContentType(media.Data)
+		}
+		return media, err
+	case f.URL != "":
+		return mediaPart(f.URL, named)
+	case f.ID != "":
+		return nil, errors.New("a file has a file_id, and no files are stored here: send its file_data or file_url")
+	}
+	return nil, errors.New("a file has neither file_data nor file_url")
 }
 
 // llm converts the part.
@@ -132,6 +165,14 @@ func (p *contentPart) llm() (llm.Part, error) {
 		}
 		return mediaPart(at.URL, p.Source.MIMEType)
 
+	case "input_file":
+		return p.filePart.llm()
+	case "file":
+		if p.File == nil {
+			return nil, errors.New("a part of the type file has no file")
+		}
+		return p.File.llm()
+
 	case "image", "audio", "video", "document":
 		url := p.Source.Value
 		if p.Source.Type == "data" {
@@ -139,7 +180,7 @@ func (p *contentPart) llm() (llm.Part, error) {
 		}
 		return mediaPart(url, p.Source.MIMEType)
 	}
-	return nil, errors.New("content of the type " + p.Type + " is not taken: text and images are")
+	return nil, errors.New("content of the type " + p.Type + " is not taken: text, images and files are")
 }
 
 // mediaPart returns the media at a URL as a part.

@@ -39,6 +39,11 @@ func (a *aisdk) encode(f *frame) []object {
 		return one("finish-step")
 	case textStarted, textDelta, textEnded:
 		return a.text(f)
+	case callGone:
+		if a.options.Protocol == AISDK7 {
+			return one("reset-step")
+		}
+		return a.call(f)
 	case callStarted, callDelta, callReady, callOK, callFailed, callDenied, question, callReturned:
 		return a.call(f)
 	case file:
@@ -115,8 +120,7 @@ func mediaURL(m llm.Media) string {
 func (a *aisdk) call(f *frame) []object {
 	s := f.call
 	o := object{"toolCallId": s.key}
-	hasMark := f.kind != callDelta && f.kind != callDenied && f.kind != question && f.kind != callReturned
-	if hasMark && !s.client {
+	if f.kind.hasMark() && !s.client {
 		o["providerExecuted"] = true
 	}
 	if s.title != "" {
@@ -142,6 +146,14 @@ func (a *aisdk) call(f *frame) []object {
 	case callFailed:
 		o["type"] = "tool-output-error"
 		o["errorText"] = failureOf(f.exec)
+	case callGone:
+		o["type"] = "tool-output-error"
+		o["errorText"] = "The reply broke off. This call was not made."
+		if !s.ready {
+			o["type"] = "tool-input-error"
+			o["toolName"] = s.name
+			o["input"] = s.args.String()
+		}
 	case callDenied:
 		o["type"] = "tool-output-denied"
 
@@ -173,6 +185,9 @@ func (a *aisdk) unmark(s *shownCall, input json.RawMessage) []object {
 // questionOf returns what a person is shown of a pending call.
 func questionOf(w *pawl.PendingCall) object {
 	why := object{"why": w.Why, "attempt": w.Attempt, "outcome": w.Outcome, "schema": w.Schema}
+	if len(w.Doubts) > 0 {
+		why["doubts"] = w.Doubts
+	}
 	if w.ValidFor > 0 {
 		why["validFor"] = w.ValidFor.Seconds()
 	}
@@ -208,6 +223,15 @@ func resultOf(r *llm.ToolResult) any {
 
 func failureOf(x *pawl.Execution) string {
 	return cmp.Or(x.Error, x.Result.Text(), string(x.Outcome))
+}
+
+// hasMark reports whether the chunk of a frame can say who executes the call.
+func (k kind) hasMark() bool {
+	switch k {
+	case callDelta, callDenied, question, callReturned:
+		return false
+	}
+	return true
 }
 
 // encodeEnd encodes the end of a run. After an error the client stops reading.

@@ -66,6 +66,8 @@ func (e *Encoder) callOf(key llm.Key, name string) *shownCall {
 		ready:  open,
 		asked:  asked,
 	}
+
+	// A call that the client knows belongs to a step that it has seen.
 	if !open {
 		s.step = e.steps
 	}

@@ -257,12 +257,20 @@ func (e *Encoder) replyEvent(ev *pawl.Event) {
 	}
 }
 
-// retract takes text back. In a protocol that can only take back a whole step, what remains of it
-// is sent again with the whole reply.
+// retract takes a part of a reply back. In a protocol that can only take back a whole step, what
+// remains of it is sent again with the whole reply.
 func (e *Encoder) retract(ev *pawl.Event) {
 	e.endText()
 	e.gone[ev.Index] = true
-	e.emit(&frame{kind: retracted, step: ev.Step, id: partID(ev.Step, ev.Index), text: ev.Text})
+	if key, isCall := e.keys[ev.Index]; isCall {
+		call := e.calls[key]
+		delete(e.calls, key)
+		if call.began { // otherwise the client does not know it
+			e.emit(&frame{kind: callGone, step: ev.Step, call: call})
+		}
+	} else {
+		e.emit(&frame{kind: retracted, step: ev.Step, id: partID(ev.Step, ev.Index), text: ev.Text})
+	}
 	if !e.resets {
 		return
 	}
@@ -343,6 +351,8 @@ func (e *Encoder) completeReply(step int, r *llm.Response) {
 		if b := e.texts[index]; b != nil {
 			said = b.String()
 		}
+
+		// The client has said of the text already, unless the reply contradicts its fragments.
 		if rest, ok := strings.CutPrefix(text, said); ok {
 			e.say(step, index, reasoning, rest)
 		}

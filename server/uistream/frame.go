@@ -52,6 +52,7 @@ const (
 	output    // the structured answer, or the list of tool todo
 	steered   // a message of the user
 	retracted // text that is taken back
+	callGone  // a call that is taken back
 	ended
 	failed
 )

@@ -2,6 +2,8 @@ package uistream
 
 // history.go: stored messages as UIMessages, with which a page starts.
 
+import "slices"
+
 // NewHistory returns an Encoder whose frames are collected in the message of the run.
 func NewHistory(o Options) *History {
 	h := &History{options: o, parts: []object{}}
@@ -41,6 +43,11 @@ func (h *History) part(member string, value any) object {
 
 // encode adds a frame to the message. It returns nothing.
 func (h *History) encode(f *frame) []object {
+	if f.kind == callGone {
+		isCall := func(p object) bool { return p["toolCallId"] == f.call.key }
+		h.parts = slices.DeleteFunc(h.parts, isCall)
+		return nil
+	}
 	if f.call != nil {
 		h.addCall(f)
 		return nil

@@ -5,7 +5,10 @@ package uistream
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,18 +25,54 @@ type Request struct {
 	Messages []Message `json:"messages"`
 	// Trigger is submit-message or regenerate-message.
 	Trigger string `json:"trigger"`
-	// Tools are the tools that the page executes, in OpenAI's form.
-	Tools []struct {
-		Function struct {
-			Name        string          `json:"name"`
-			Description string          `json:"description,omitzero"`
-			Parameters  json.RawMessage `json:"parameters,omitzero"`
-		} `json:"function"`
-	} `json:"tools"`
+	// Tools are the tools that the page executes. Nil means none.
+	Tools PageTools `json:"tools"`
+	// System is what the page adds to the instructions of the agent. "" means nothing.
+	System string `json:"system"`
 	// Pawl has what pages of this project add: arguments that a person has changed, by approval ID.
 	Pawl struct {
 		Edits map[string]json.RawMessage `json:"edits"`
 	} `json:"pawl"`
+}
+
+// PageTool is a tool that the page executes.
+type PageTool struct {
+	// Name is the name of the tool.
+	Name string `json:"name"`
+	// Description says what the tool does.
+	Description string `json:"description,omitzero"`
+	// Parameters is the JSON Schema of the arguments. Empty means any object.
+	Parameters json.RawMessage `json:"parameters,omitzero"`
+}
+
+// PageTools are the tools of a page. Their JSON is a list in OpenAI's form, or an object with the
+// name of each tool and its description and parameters, as assistant-ui sends it.
+type PageTools []PageTool
+
+// UnmarshalJSON reads either form. The tools of an object are in the order of their names, so that
+// equal requests have equal tools.
+func (t *PageTools) UnmarshalJSON(b []byte) error {
+	*t = nil
+	var named map[string]PageTool
+	if json.Unmarshal(b, &named) == nil {
+		for _, name := range slices.Sorted(maps.Keys(named)) {
+			tool := named[name]
+			tool.Name = name
+			*t = append(*t, tool)
+		}
+		return nil
+	}
+
+	var list []struct {
+		Function PageTool `json:"function"`
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
+		return errors.New("tools are neither a list in OpenAI's form nor an object of names and tools")
+	}
+	for _, entry := range list {
+		*t = append(*t, entry.Function)
+	}
+	return nil
 }
 
 // Message is a UIMessage.
@@ -74,7 +113,8 @@ type Part struct {
 	} `json:"approval"`
 }
 
-// LLM returns the texts and files of m, without its calls.
+// LLM returns the texts and files of m, without its calls, with the labels of a client's message
+// (llm.FromClient).
 func (m *Message) LLM() (llm.Message, error) {
 	roles := map[string]llm.Role{"user": llm.RoleUser, "assistant": llm.RoleAssistant, "system": llm.RoleSystem}
 	out := llm.Message{Role: roles[m.Role]}
@@ -93,7 +133,7 @@ func (m *Message) LLM() (llm.Message, error) {
 			out.Parts = append(out.Parts, media)
 		}
 	}
-	return out, nil
+	return llm.FromClient(out)[0], nil
 }
 
 // Media returns the media at a URL, which may be a data URL.

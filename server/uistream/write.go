@@ -62,6 +62,8 @@ func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options
 		done = "data: [DONE]\n\n"
 	}
 
+	// Beats and events are written by two goroutines, and the response must not be used after
+	// Write.
 	s := &sender{writer: w, wait: o.Wait}
 	stop := make(chan struct{})
 	var beats sync.WaitGroup

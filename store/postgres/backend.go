@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -42,8 +44,12 @@ type rows struct{ pgx.Rows }
 
 func (r rows) Err() error { return available(r.Rows.Err()) }
 
+// awayStates are the beginnings of the SQLSTATE of a server that cannot work at present:
+// connection, resources, shutdown, I/O.
+var awayStates = []string{"08", "53", "57P0", "58"}
+
 // available returns err, with store.ErrUnavailable if the server cannot be reached or cannot work
-// at present: classes 08 (connection), 53 (resources), 57P0 (shutdown) and 58 (I/O) of SQLSTATE.
+// at present.
 func available(err error) error {
 	var said *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -52,8 +58,8 @@ func available(err error) error {
 	case err == nil || errors.Is(err, store.ErrUnavailable):
 		return err
 	case errors.As(err, &said):
-		if c := said.Code; !strings.HasPrefix(c, "08") && !strings.HasPrefix(c, "53") &&
-			!strings.HasPrefix(c, "57P0") && !strings.HasPrefix(c, "58") {
+		isAway := slices.ContainsFunc(awayStates, func(s string) bool { return strings.HasPrefix(said.Code, s) })
+		if !isAway {
 			return err
 		}
 	case errors.Is(err, context.Canceled):
@@ -80,7 +86,13 @@ func (c conn) Batch(ctx context.Context, all []relational.Statement) error {
 		var batch pgx.Batch
 		for _, s := range part {
 			q := batch.Queue(c.b.translate(s.Text), s.Args...)
-			if s.Number != nil {
+			switch {
+			case s.Changed != nil:
+				q.Exec(func(tag pgconn.CommandTag) error {
+					*s.Changed = tag.RowsAffected()
+					return nil
+				})
+			case s.Number != nil:
 				q.QueryRow(func(r pgx.Row) error {
 					if err := r.Scan(s.Number); !errors.Is(err, pgx.ErrNoRows) {
 						return err
@@ -101,14 +113,32 @@ type backend struct {
 	pool    *pgxpool.Pool
 	now     func() time.Time
 	vectors vectorKind
+
+	// ownClock means that leases hold by the clock of the server. ahead is how far it is ahead of
+	// this process, in nanoseconds, as Clock last found it.
+	ownClock bool
+	ahead    atomic.Int64
+
+	translated sync.Map // the statements of package relational in the dialect of PostgreSQL
 }
 
 var _ relational.Backend = (*backend)(nil)
 
 // translate returns a statement of package relational in the dialect of PostgreSQL.
 func (b *backend) translate(text string) string {
+	if known, ok := b.translated.Load(text); ok {
+		return known.(string)
+	}
+	out := b.inDialect(text)
+	b.translated.Store(text, out)
+	return out
+}
+
+// inDialect is translate for a text that is made for one call.
+func (b *backend) inDialect(text string) string {
 	text = strings.NewReplacer("USER", "userid", "ENABLED", "enabled", "VECTOR", b.vectors.read, "WORDROW", "n",
-		"AMONG", "= any(?)", "KEYSHARE", "for key share").Replace(text)
+		"AMONG", "= any(?)", "KEYSHARE", "for key share",
+		"EACHOF", "cross join lateral", "FIRSTROWS", "first join journals j on j.n = first.n").Replace(text)
 	var out strings.Builder
 	for i, part := range strings.Split(text, "?") {
 		if i > 0 {
@@ -124,6 +154,27 @@ func (b *backend) Write() relational.Conn { return b.Read() }
 func (b *backend) Now() time.Time         { return b.now() }
 func (b *backend) Fold(text string) any   { return digest(text) }
 func (b *backend) Numbers(n []int64) any  { return n }
+
+func (b *backend) Ahead() time.Duration { return time.Duration(b.ahead.Load()) }
+
+// Clock returns the time of the server's clock, so that leases hold although the clocks of the
+// machines differ.
+func (b *backend) Clock(ctx context.Context, c relational.Conn, now time.Time) (time.Time, error) {
+	if !b.ownClock {
+		return now, nil
+	}
+	const micros = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint"
+	times, err := relational.List(ctx, c, func(r relational.Row) (n int64, err error) {
+		err = r.Scan(&n)
+		return n, err
+	}, micros)
+	if err != nil {
+		return now, err
+	}
+	server := time.UnixMicro(times[0]).UTC()
+	b.ahead.Store(int64(server.Sub(now)))
+	return server, nil
+}
 
 // Plain returns a text that PostgreSQL accepts: invalid bytes are replaced, as in encoding/json.
 func (b *backend) Plain(s string) string {

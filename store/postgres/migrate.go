@@ -16,9 +16,11 @@ var (
 	schema1 string
 	//go:embed schema2.sql
 	schema2 string
+	//go:embed schema3.sql
+	schema3 string
 
 	// migrations lists the statements that create each version from the previous one.
-	migrations = []string{schema1, schema2}
+	migrations = []string{schema1, schema2, schema3}
 )
 
 // migrating is the key of the lock that one process at a time holds to create tables: "pawl".
@@ -27,6 +29,7 @@ const migrating = 0x7061776c
 // migrate updates the schema to the current version and detects how vectors are stored.
 func (b *backend) migrate(ctx context.Context, schema string, noCreate bool) error {
 	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+		// Processes that start at the same time create the tables one after the other.
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", migrating); err != nil {
 			return err
 		}

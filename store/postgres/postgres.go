@@ -54,7 +54,9 @@ var (
 
 // Options are the options of Open. Nil and the zero value take the defaults.
 type Options struct {
-	Now func() time.Time // clock for Created and Updated; nil means time.Now
+	// Now is the clock for Created and Updated, and for leases. Nil means time.Now for the former,
+	// and the clock of the server for leases, which hold although the clocks of machines differ.
+	Now func() time.Time
 	// NoCreate does not create missing tables: Open then fails with store.ErrNotFound.
 	NoCreate bool
 	Ledger   *store.Ledger // signs and anchors durable runs; nil means neither
@@ -70,13 +72,17 @@ func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 	}
 	schema := searchIn(cfg)
 	at := place(cfg, schema)
-	b := &backend{now: opts.Now}
+	b := &backend{now: opts.Now, ownClock: opts.Now == nil}
 	if b.now == nil {
 		b.now = time.Now
 	}
 	b.pool, err = pgxpool.NewWithConfig(ctx, cfg)
 	if err == nil {
-		if err = b.migrate(ctx, schema, opts.NoCreate); err != nil {
+		err = b.migrate(ctx, schema, opts.NoCreate)
+		if err == nil {
+			_, err = b.Clock(ctx, b.Read(), b.now())
+		}
+		if err != nil {
 			b.pool.Close()
 		}
 	}
@@ -94,3 +100,8 @@ func (db *DB) Close() error {
 
 // String returns the location of the store and how it compares vectors, without secrets.
 func (db *DB) String() string { return "postgresql at " + db.at + ": " + db.backend.vectors.says }
+
+// Skew returns how far the clock of the server is ahead of the clock of this process, as the last
+// claim of a run or search for runs found it. Leases hold by the server's clock. 0 with
+// Options.Now.
+func (db *DB) Skew() time.Duration { return db.backend.Ahead() }

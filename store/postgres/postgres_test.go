@@ -10,11 +10,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl/internal/test/pgtest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/postgres"
 	"github.com/pawl-go/pawl/store/storetest"
@@ -101,9 +103,11 @@ func direct(t *testing.T, at string, fn func(ctx context.Context, c *pgx.Conn) e
 	}
 }
 
+// open opens a store whose leases hold by the clocks of its callers, because tests have clocks of
+// their own.
 func open(t *testing.T, at string) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), at, nil)
+	db, err := postgres.Open(t.Context(), at, &postgres.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +119,26 @@ var backends = map[string]*pgtest.Server{"PostgreSQL": server, "PGlite with pgve
 
 func TestStore(t *testing.T) { runSuite(t, server) }
 
-func TestStoreOnPGlite(t *testing.T) { runSuite(t, lite) }
+// PGlite differs from PostgreSQL by its vectors, which knowledge and memories use.
+func TestStoreOnPGlite(t *testing.T) {
+	if soak.On() {
+		runSuite(t, lite)
+		return
+	}
+
+	at := lite.URL(t)
+	opened := func(t *testing.T) *postgres.DB {
+		db := open(t, fresh(t, at))
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	t.Run("knowledge", func(t *testing.T) {
+		storetest.TestKnowledge(t, func(t *testing.T) store.Knowledge { return opened(t) })
+	})
+	t.Run("memories", func(t *testing.T) {
+		storetest.TestMemories(t, func(t *testing.T) store.Memories { return opened(t) })
+	})
+}
 
 // runSuite runs the suite of all stores on a server.
 func runSuite(t *testing.T, s *pgtest.Server) {
@@ -123,7 +146,7 @@ func runSuite(t *testing.T, s *pgtest.Server) {
 	db := open(t, fresh(t, at))
 	t.Logf("full suite on %s (%s)", db, version(t, at))
 	db.Close()
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, fresh(t, at)) })
+	storetest.TestStore(t, func(t *testing.T) store.Store { return open(t, fresh(t, at)) })
 }
 
 // PAWL_SCALE=100000 go test -v -run Scale ./store/postgres prints the cost of searches among that
@@ -139,19 +162,6 @@ func TestScale(t *testing.T) {
 			db := open(t, fresh(t, at))
 			defer db.Close()
 			storetest.Scale(t, db)
-		})
-	}
-}
-
-func TestJournal(t *testing.T) {
-	for name, s := range backends {
-		t.Run(name, func(t *testing.T) {
-			at := s.URL(t)
-			storetest.RunJournal(t, func(t *testing.T) store.Journal {
-				db := open(t, fresh(t, at))
-				t.Cleanup(func() { db.Close() })
-				return db
-			})
 		})
 	}
 }

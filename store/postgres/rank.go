@@ -44,7 +44,8 @@ func (b *backend) counted(ctx context.Context, k relational.Kind, s store.Scope,
 		err = r.Scan(&t.query, &t.words, &t.count)
 		return t, err
 	}
-	all, err := relational.List(ctx, b.Read(), scan, k.In(`select q::text, array(select phraseto_tsquery('words', w)::text from unnest(string_to_array(text, ' ')) as w),
+	all, err := relational.List(ctx, b.Read(), scan, k.In(`select q::text,
+		array(select phraseto_tsquery('words', w)::text from unnest(string_to_array(text, ' ')) as w),
 		(select count(*) from WORDS t where t.words @@ (?::tsquery && q) and WHOSE)
 		from (select min(text) as text, phraseto_tsquery('words', text) as q from unnest(?::text[]) as text group by 2) x where numnode(q) > 0`),
 		append(append([]any{marks(s, q.Shared)}, relational.Seen(s, q.Shared)...), terms)...)
@@ -82,7 +83,7 @@ func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scop
 	}
 	// It is not prepared (QueryExecModeExec), because the next statement will differ.
 	match := marks(s, q.Shared) + " & (" + strings.Join(matches, " | ") + ")"
-	rows, err := b.pool.Query(ctx, b.translate(k.In(`select w.n, w.size, array[`+strings.Join(ranks, ", ")+`]::real[] from
+	rows, err := b.pool.Query(ctx, b.inDialect(k.In(`select w.n, w.size, array[`+strings.Join(ranks, ", ")+`]::real[] from
 		(select n, size, words || ''::tsvector as words from WORDS t where words @@ ?::tsquery and WHOSE offset 0) w`)),
 		append([]any{pgx.QueryExecModeExec, match}, relational.Seen(s, q.Shared)...)...)
 	if err != nil {

@@ -49,7 +49,8 @@ func vectorKindOf(ctx context.Context, tx pgx.Tx, schema string, fresh bool) (ve
 		return asBytes, err
 	}
 	var there, known bool
-	if err := tx.QueryRow(ctx, "select exists (select from pg_available_extensions where name = 'vector'), to_regtype('vector') is not null").Scan(&there, &known); err != nil {
+	if err := tx.QueryRow(ctx, "select exists (select from pg_available_extensions where name = 'vector'), "+
+		"to_regtype('vector') is not null").Scan(&there, &known); err != nil {
 		return asBytes, err
 	}
 	if there && !known {
@@ -125,6 +126,8 @@ func (b *backend) Nearest(ctx context.Context, k relational.Kind, s store.Scope,
 		return relational.List(ctx, b.Read(), relational.ScanNear, k.In("select t.n, t.vector <=> ?::text::vector"+ofVectors+" order by 2, 1 limit ?"),
 			append(append([]any{b.vectors.keep(v)}, args...), limit)...)
 	}
+
+	// Without pgvector, vectors are bytes that only this process can compare.
 	rows, err := b.Read().Query(ctx, k.In("select t.n, t.vector"+ofVectors), args...)
 	if err != nil {
 		return nil, err

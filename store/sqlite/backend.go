@@ -18,7 +18,8 @@ import (
 
 // dialect translates the words of package relational.
 var dialect = strings.NewReplacer("USER", "user", "ENABLED", "enabled = 1", "VECTOR", "t.vector", "WORDROW", "rowid",
-	"AMONG", "in (select value from json_each(?))", "KEYSHARE", "")
+	"AMONG", "in (select value from json_each(?))", "KEYSHARE", "",
+	"EACHOF", "join journals j on j.n in", "FIRSTROWS", "")
 
 // executor executes statements: a database or a transaction.
 type executor interface {
@@ -102,17 +103,24 @@ func (c conn) Batch(ctx context.Context, all []relational.Statement) error {
 			}
 			parsed[s.Text] = stmt
 		}
-		var err error
-		if s.Number == nil {
-			_, err = stmt.ExecContext(ctx, s.Args...)
-		} else {
-			err = ignore(stmt.QueryRowContext(ctx, s.Args...).Scan(s.Number), sql.ErrNoRows)
-		}
-		if err != nil {
+		if err := execute(ctx, stmt, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// execute executes the statement s, parsed as stmt.
+func execute(ctx context.Context, stmt *sql.Stmt, s relational.Statement) error {
+	if s.Number != nil {
+		return ignore(stmt.QueryRowContext(ctx, s.Args...).Scan(s.Number), sql.ErrNoRows)
+	}
+	res, err := stmt.ExecContext(ctx, s.Args...)
+	if err != nil || s.Changed == nil {
+		return err
+	}
+	*s.Changed, err = res.RowsAffected()
+	return err
 }
 
 // backend is a relational.Backend.
@@ -130,9 +138,15 @@ var _ relational.Backend = (*backend)(nil)
 func (b *backend) Read() relational.Conn            { return conn{executor: b.read} }
 func (b *backend) Write() relational.Conn           { return conn{executor: b.write} }
 func (b *backend) Now() time.Time                   { return b.now() }
+func (b *backend) Ahead() time.Duration             { return 0 }
 func (b *backend) Plain(text string) string         { return text }
 func (b *backend) Fold(text string) any             { return text }
 func (b *backend) CheckVector(v store.Vector) error { return v.Check() }
+
+// Clock returns now: all processes that use the file have the clock of this machine.
+func (b *backend) Clock(_ context.Context, _ relational.Conn, now time.Time) (time.Time, error) {
+	return now, nil
+}
 
 // Change runs fn in a transaction. Changes of journals share their syncs.
 func (b *backend) Change(ctx context.Context, item relational.Item, fn func(tx relational.Conn) error) error {

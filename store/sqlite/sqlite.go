@@ -46,9 +46,11 @@ var (
 	schema3 string
 	//go:embed schema4.sql
 	schema4 string
+	//go:embed schema5.sql
+	schema5 string
 
 	// schemas are the statements that migrate a file to the next version.
-	schemas = []string{schema1, schema2, schema3, schema4}
+	schemas = []string{schema1, schema2, schema3, schema4, schema5}
 	version = len(schemas)
 )
 

@@ -29,7 +29,7 @@ func open(t *testing.T, path string) *sqlite.DB {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, filepath.Join(t.TempDir(), "a b?#%.db")) })
+	storetest.TestStore(t, func(t *testing.T) store.Store { return open(t, filepath.Join(t.TempDir(), "a b?#%.db")) })
 }
 
 // PAWL_SCALE=100000 go test -v -run Scale ./store/sqlite prints the cost of searches among that

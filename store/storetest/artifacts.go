@@ -7,10 +7,45 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
-func (s *suite) artifacts() {
+func artifactParts() []part[store.Artifacts] {
+	return []part[store.Artifacts]{
+		{"life", artifactLife},
+		{"scope of the context", artifactScope},
+		{"limit", artifactLimit},
+		{"scopes", func(s *suite[store.Artifacts]) { s.scopes(artifactItems(s.db)) }},
+		{"property", func(s *suite[store.Artifacts]) { s.property(artifactItems(s.db)) }},
+		{"bad input", artifactBad},
+	}
+}
+
+// artifactItems are artifacts of a run each. No journal has the names of these runs, because it
+// would be deleted with its artifacts.
+func artifactItems(db store.Artifacts) items {
+	run := func(name string) string { return "of " + name }
+	return items{
+		kind: "artifact",
+		put: func(ctx context.Context, sc store.Scope, name, words string) error {
+			return db.PutArtifact(ctx, sc, run(name), pawl.Artifact{Key: "k", Text: words})
+		},
+		remove: func(ctx context.Context, sc store.Scope, name string) error {
+			_, absent := db.Artifact(ctx, sc, run(name), "k")
+			if err := db.DeleteArtifacts(ctx, sc, run(name)); err != nil {
+				return err
+			}
+			return absent
+		},
+		get: func(ctx context.Context, sc store.Scope, name string) (string, error) {
+			a, err := db.Artifact(ctx, sc, run(name), "k")
+			return a.Text, err
+		},
+	}
+}
+
+func artifactLife(s *suite[store.Artifacts]) {
 	text := pawl.Artifact{Key: "run/1/0", MIME: "text/plain", Text: "all of it: \x00 \xff héllo"}
 	image := pawl.Artifact{Key: "run/1/0/m2", MIME: "image/png", Data: []byte{0x89, 0, 0xff}}
 	for _, a := range []pawl.Artifact{text, image} {
@@ -27,26 +62,19 @@ func (s *suite) artifacts() {
 	}
 	_, err := s.db.Artifact(s.ctx, alice, "other", text.Key)
 	s.is(err, store.ErrNotFound, "another run's artifact")
-	_, err = s.db.Artifact(s.ctx, bob, "r", text.Key)
-	s.is(err, store.ErrNotFound, "another user's artifact")
-	s.ok(s.db.DeleteArtifacts(s.ctx, bob, "r"))
-	must(s.db.Artifact(s.ctx, alice, "r", text.Key))
+
+	s.ok(s.db.PutArtifact(s.ctx, alice, "other", image))
 	s.ok(s.db.DeleteArtifacts(s.ctx, alice, "r"))
-	_, err = s.db.Artifact(s.ctx, alice, "r", image.Key)
-	s.is(err, store.ErrNotFound, "a deleted artifact")
-	for what, err := range map[string]error{
-		"no run": s.db.PutArtifact(s.ctx, alice, "", text), "no key": s.db.PutArtifact(s.ctx, alice, "r", pawl.Artifact{Text: "x"}),
-		"too large": s.db.PutArtifact(s.ctx, alice, "r", pawl.Artifact{Key: "k", Data: make([]byte, store.MaxArtifacts+1)}),
-	} {
-		if err == nil {
-			s.Errorf("%s: it was taken", what)
-		}
+	for _, key := range []llm.Key{text.Key, image.Key} {
+		_, err = s.db.Artifact(s.ctx, alice, "r", key)
+		s.is(err, store.ErrNotFound, "a deleted artifact")
 	}
-	s.keep()
+	must(s.db.Artifact(s.ctx, alice, "other", image.Key))
+	s.ok(s.db.DeleteArtifacts(s.ctx, alice, "r"))
 }
 
-// keep tests that an agent's artifacts use the scope of the context.
-func (s *suite) keep() {
+// artifactScope tests that an agent's artifacts use the scope of the context.
+func artifactScope(s *suite[store.Artifacts]) {
 	fixed, acting := store.KeepArtifacts(s.db, &alice), store.KeepArtifacts(s.db, nil)
 	a := pawl.Artifact{Key: "k", Text: "hers"}
 	s.ok(fixed.Put(s.ctx, "r", a))
@@ -59,13 +87,13 @@ func (s *suite) keep() {
 		s.Errorf("without a scope: %v", err)
 	}
 	if err := acting.Put(context.Background(), "r", a); err == nil {
-		s.Error("stored without a scope")
+		s.Errorf("stored without a scope")
 	}
 }
 
-// full tests that the oldest artifacts of a scope are deleted when there are too many, and no other
-// scope's.
-func (s *suite) full() {
+// artifactLimit tests that the oldest artifacts of a scope are deleted when there are too many, and
+// no artifacts of another scope.
+func artifactLimit(s *suite[store.Artifacts]) {
 	part := bytes.Repeat([]byte("0123456789abcdef"), store.MaxArtifacts/16/4)
 	s.ok(s.db.PutArtifact(s.ctx, bob, "r", pawl.Artifact{Key: "his", Data: part}))
 	for i := range 5 {
@@ -85,4 +113,15 @@ func (s *suite) full() {
 	s.is(err, store.ErrNotFound, "the oldest artifact")
 	must(s.db.Artifact(s.ctx, alice, "r1", "k"))
 	must(s.db.Artifact(s.ctx, bob, "r", "his"))
+}
+
+func artifactBad(s *suite[store.Artifacts]) {
+	put := func(run string, a pawl.Artifact) error { return s.db.PutArtifact(s.ctx, alice, run, a) }
+	s.refused(put("", pawl.Artifact{Key: "k", Text: "x"}), "an artifact without a run")
+	s.refused(put("r", pawl.Artifact{Text: "x"}), "an artifact without a key")
+	s.refused(put("r", pawl.Artifact{Key: "k", Data: make([]byte, store.MaxArtifacts+1)}),
+		"an artifact that is too large")
+	if err := s.db.PutArtifact(s.ended(), alice, "r", pawl.Artifact{Key: "k", Text: "x"}); err == nil {
+		s.Errorf("an artifact was taken under a context that has ended")
+	}
 }

@@ -8,48 +8,73 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/pawl-go/pawl/store"
 )
 
-// RunJournal runs the suite of journals. open returns a new, empty journal each time and cleans it
-// up itself.
-func RunJournal(t *testing.T, open func(t *testing.T) store.Journal) {
-	for _, part := range []struct {
-		name string
-		test func(*journalSuite)
-	}{
-		{"a run from beginning to end", (*journalSuite).life}, {"chain", (*journalSuite).chain}, {"leases", (*journalSuite).leases}, {"outside", (*journalSuite).outside},
-		{"all or nothing", (*journalSuite).atomic}, {"lists", (*journalSuite).lists}, {"race for a lease", (*journalSuite).race},
-		{"seals", (*journalSuite).seals}, {"bad input", (*journalSuite).bad},
-	} {
-		t.Run(part.name, func(t *testing.T) {
-			s := &journalSuite{suite{T: t, ctx: t.Context()}, open(t)}
-			defer s.caught()
-			part.test(s)
-		})
+func journalParts() []part[store.Journal] {
+	return []part[store.Journal]{
+		{"life", journalLife},
+		{"chain", journalChain},
+		{"leases", journalLeases},
+		{"outside", journalOutside},
+		{"all or nothing", journalAtomic},
+		{"lists", journalLists},
+		{"due", journalDue},
+		{"lapses", journalLapses},
+		{"race", journalRace},
+		{"seals", journalSeals},
+		{"scopes", func(s *suite[store.Journal]) { s.scopes(journalItems(s.db)) }},
+		{"property", func(s *suite[store.Journal]) { s.property(journalItems(s.db)) }},
+		{"bad input", journalBad},
 	}
 }
 
-type journalSuite struct {
-	suite
-	db store.Journal
+// journalItems are runs with one record.
+func journalItems(db store.Journal) items {
+	return items{
+		kind: "journal",
+		put: func(ctx context.Context, sc store.Scope, name, words string) error {
+			if err := db.DeleteJournal(ctx, sc, name); err != nil && !isAbsent(err) {
+				return err
+			}
+			run := store.JournalRun{ID: name, Task: words, State: store.JournalOpen}
+			_, err := db.BeginJournal(ctx, sc, run, "me", noon.Add(time.Hour), record(words, `1`))
+			return err
+		},
+		remove: db.DeleteJournal,
+		get: func(ctx context.Context, sc store.Scope, name string) (string, error) {
+			run, err := db.JournalRun(ctx, sc, name)
+			if err != nil {
+				return "", err
+			}
+			records, err := db.JournalRecords(ctx, sc, name, 0)
+			if err != nil || len(records) != 1 || records[0].Key != run.Task {
+				return "", fmt.Errorf("the records of %q are %+v, %v", run.Task, records, err)
+			}
+			return run.Task, nil
+		},
+		list: func(ctx context.Context, sc store.Scope) ([]string, error) {
+			return wordsOf(func(v store.JournalRun) string { return v.Task })(db.JournalRuns(ctx, sc, "",
+				store.Page{}))
+		},
+	}
 }
 
 func record(key, body string) store.Record {
 	return store.Record{Key: key, Kind: "test", At: noon, Elapsed: time.Second, Body: json.RawMessage(body)}
 }
 
-func (s *journalSuite) begin(id string) store.Lease {
+// begin creates a run of Alice with one record.
+func begin(s *suite[store.Journal], id string) store.Lease {
 	s.Helper()
-	return must(s.db.BeginJournal(s.ctx, alice,
-		store.JournalRun{ID: id, Agent: "clerk", Task: "the task", State: store.JournalOpen}, "me", noon.Add(time.Minute), record("begin", `{"n":1}`)))
+	run := store.JournalRun{ID: id, Agent: "clerk", Task: "the task", State: store.JournalOpen}
+	return must(s.db.BeginJournal(s.ctx, alice, run, "me", noon.Add(time.Minute), record("begin", `{"n":1}`)))
 }
 
-func (s *journalSuite) life() {
-	l := s.begin("r")
+func journalLife(s *suite[store.Journal]) {
+	l := begin(s, "r")
 	large := `"` + strings.Repeat("x", 40<<10) + `"`
 	last := must(s.db.AppendJournal(s.ctx, l, nil, record("a", large), record("b", `[1, 2]`), record("c", large)))
 	if last != 4 {
@@ -71,10 +96,10 @@ func (s *journalSuite) life() {
 		}
 	}
 	if got := strings.Join(keys, " "); got != "begin a b c" {
-		s.Errorf("the records are %s", got)
+		s.Fatalf("the records are %s", got)
 	}
 	if string(all[1].Body) != large || string(all[2].Body) != `[1, 2]` || string(all[3].Body) != large {
-		s.Error("a body is not what it was, byte for byte")
+		s.Errorf("a body is not what it was, byte for byte")
 	}
 	if rest := must(s.db.JournalRecords(s.ctx, alice, "r", 3)); len(rest) != 1 || rest[0].Key != "c" {
 		s.Errorf("after 3 come %v", rest)
@@ -87,8 +112,8 @@ func (s *journalSuite) life() {
 	s.is(s.db.DeleteJournal(s.ctx, alice, "r"), store.ErrNotFound, "deleting it again")
 }
 
-func (s *journalSuite) chain() {
-	l := s.begin("r")
+func journalChain(s *suite[store.Journal]) {
+	l := begin(s, "r")
 	must(s.db.AppendJournal(s.ctx, l, nil, record("a", `1`), record("b", `2`)))
 	s.ok(s.db.AppendOutside(s.ctx, alice, "r", "", record("c", `3`)))
 	prev := ""
@@ -104,8 +129,9 @@ func (s *journalSuite) chain() {
 	}
 }
 
-func (s *journalSuite) leases() {
-	queued := must(s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: "q", State: store.JournalOpen}, "", time.Time{},
+func journalLeases(s *suite[store.Journal]) {
+	queued := must(s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: "q", State: store.JournalOpen}, "",
+		time.Time{},
 		record("begin", `1`)))
 	if head := must(s.db.JournalRun(s.ctx, alice, "q")); queued.Fence != 0 || !head.Queued() || head.Owner != "" {
 		s.Errorf("begun without an owner: %+v", head)
@@ -113,13 +139,13 @@ func (s *journalSuite) leases() {
 	if err := must(s.db.JournalRun(s.ctx, alice, "q")).CheckSeal(); err != nil {
 		s.Errorf("begun without an owner: %v", err)
 	}
-	if left := must(s.db.AbandonedRuns(s.ctx, noon, 0)); len(left) != 1 || left[0].ID != "q" {
+	if left := must(s.db.DueRuns(s.ctx, store.DueQuery{Now: noon})); len(left) != 1 || left[0].ID != "q" {
 		s.Errorf("a run begun without an owner is not listed: %+v", left)
 	}
 	if l := must(s.db.ClaimJournal(s.ctx, alice, "q", "me", noon, noon.Add(time.Hour))); l.Fence != 1 {
 		s.Errorf("the first claim has the fence %d", l.Fence)
 	}
-	first := s.begin("r")
+	first := begin(s, "r")
 	_, err := s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: "r", State: store.JournalOpen}, "other", noon)
 	s.is(err, store.ErrConflict, "beginning it again")
 	_, err = s.db.ClaimJournal(s.ctx, alice, "r", "other", noon, noon.Add(time.Hour))
@@ -149,10 +175,11 @@ func (s *journalSuite) leases() {
 	s.is(err, store.ErrNotFound, "a claim to nothing")
 }
 
-func (s *journalSuite) outside() {
-	l := s.begin("r")
+func journalOutside(s *suite[store.Journal]) {
+	l := begin(s, "r")
 	s.ok(s.db.AppendOutside(s.ctx, alice, "r", store.JournalOpen, record("said", `1`)))
-	s.is(s.db.AppendOutside(s.ctx, alice, "r", store.JournalOpen, record("said", `2`)), store.ErrConflict, "the same key")
+	s.is(s.db.AppendOutside(s.ctx, alice, "r", store.JournalOpen, record("said", `2`)), store.ErrConflict,
+		"the same key")
 	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalWaiting, Release: true}))
 	s.ok(s.db.AppendOutside(s.ctx, alice, "r", "", record("more", `1`)))
 	if got := must(s.db.JournalRun(s.ctx, alice, "r")).State; got != store.JournalWaiting {
@@ -175,8 +202,10 @@ func (s *journalSuite) outside() {
 	}
 	l = must(s.db.ClaimJournal(s.ctx, alice, "r", "me", noon, noon.Add(time.Hour)))
 	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalOver, Release: true}))
-	s.is(s.db.AppendOutside(s.ctx, alice, "r", "", record("late", `1`)), store.ErrConflict, "a word to a run that is over")
-	s.is(s.db.AppendOutside(s.ctx, alice, "none", "", record("late", `1`)), store.ErrNotFound, "a record for an unknown run")
+	s.is(s.db.AppendOutside(s.ctx, alice, "r", "", record("late", `1`)), store.ErrConflict,
+		"a word to a run that is over")
+	s.is(s.db.AppendOutside(s.ctx, alice, "none", "", record("late", `1`)), store.ErrNotFound,
+		"a record for an unknown run")
 	for _, r := range must(s.db.JournalRecords(s.ctx, alice, "r", 1)) {
 		if r.Fence != 0 {
 			s.Errorf("record %s from outside has fence %d", r.Key, r.Fence)
@@ -184,15 +213,17 @@ func (s *journalSuite) outside() {
 	}
 }
 
-// atomic tests that all of several records are stored or none.
-func (s *journalSuite) atomic() {
-	l := s.begin("r")
-	for _, batch := range [][]store.Record{{record("a", `1`), record("begin", `1`)}, {record("a", `1`), record("a", `1`)}} {
+// journalAtomic tests that all of several records are stored or none.
+func journalAtomic(s *suite[store.Journal]) {
+	l := begin(s, "r")
+	for _, batch := range [][]store.Record{{record("a", `1`), record("begin", `1`)}, {record("a", `1`),
+		record("a", `1`)}} {
 		_, err := s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalOver}, batch...)
 		s.is(err, store.ErrConflict, "a key that is there")
 	}
 	head := must(s.db.JournalRun(s.ctx, alice, "r"))
-	if head.Records != 1 || head.State != store.JournalOpen || len(must(s.db.JournalRecords(s.ctx, alice, "r", 0))) != 1 {
+	if head.Records != 1 || head.State != store.JournalOpen || len(must(s.db.JournalRecords(s.ctx, alice, "r",
+		0))) != 1 {
 		s.Errorf("records were stored: %+v", head)
 	}
 	_, err := s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: "twice", State: store.JournalOpen}, "me", noon,
@@ -202,45 +233,36 @@ func (s *journalSuite) atomic() {
 	s.is(err, store.ErrNotFound, "that run")
 }
 
-func (s *journalSuite) lists() {
+// idsOf returns the IDs of runs.
+func idsOf(runs []store.JournalRun) string {
+	var out []string
+	for _, r := range runs {
+		out = append(out, r.ID)
+	}
+	return strings.Join(out, " ")
+}
+
+func journalLists(s *suite[store.Journal]) {
 	for _, id := range []string{"c", "a", "b"} {
-		l := s.begin(id)
+		l := begin(s, id)
 		if id == "b" {
 			must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalWaiting, Release: true}))
 		}
 	}
 	must(s.db.BeginJournal(s.ctx, bob, store.JournalRun{ID: "d", State: store.JournalOpen}, "me", noon))
-	ids := func(runs []store.JournalRun) string {
-		var out []string
-		for _, r := range runs {
-			out = append(out, r.ID)
-		}
-		return strings.Join(out, " ")
-	}
 	for _, q := range []struct {
 		state string
 		page  store.Page
 		want  string
 	}{{"", store.Page{}, "a b c"}, {"", store.Page{Limit: 2}, "a b"}, {"", store.Page{After: "b"}, "c"},
 		{store.JournalWaiting, store.Page{}, "b"}, {store.JournalOver, store.Page{}, ""}} {
-		if got := ids(must(s.db.JournalRuns(s.ctx, alice, q.state, q.page))); got != q.want {
+		if got := idsOf(must(s.db.JournalRuns(s.ctx, alice, q.state, q.page))); got != q.want {
 			s.Errorf("state %q, %+v: %q, want %q", q.state, q.page, got, q.want)
 		}
 	}
-	if got := ids(must(s.db.AbandonedRuns(s.ctx, noon, 0))); got != "d" {
-		s.Errorf("abandoned at noon: %q", got)
-	}
-	got := strings.Fields(ids(must(s.db.AbandonedRuns(s.ctx, noon.Add(time.Hour), 0))))
-	slices.Sort(got)
-	if strings.Join(got, " ") != "a c d" {
-		s.Errorf("abandoned an hour later: %q", got)
-	}
-	if got := must(s.db.AbandonedRuns(s.ctx, noon.Add(time.Hour), 1)); len(got) != 1 {
-		s.Errorf("%d runs, want 1", len(got))
-	}
 	l := must(s.db.ClaimJournal(s.ctx, alice, "c", "me", noon.Add(time.Hour), noon.Add(time.Hour)))
 	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalOver, Release: true}))
-	got = nil
+	var got []string
 	for r, err := range s.db.UnendedRuns(s.ctx) {
 		s.ok(err)
 		got = append(got, r.Scope.User+":"+r.ID+":"+r.State)
@@ -257,15 +279,98 @@ func (s *journalSuite) lists() {
 	s.is(s.db.DeleteJournal(s.ctx, bob, "a"), store.ErrNotFound, "deleting it")
 }
 
-// race tests that one of many concurrent claims of a run succeeds, and that no concurrent append
-// under one lease is lost.
-func (s *journalSuite) race() {
-	s.begin("r")
+// journalDue tests which runs a process should execute, and in which order.
+func journalDue(s *suite[store.Journal]) {
+	enqueue := func(sc store.Scope, id, agent string) {
+		run := store.JournalRun{ID: id, Agent: agent, State: store.JournalOpen}
+		must(s.db.BeginJournal(s.ctx, sc, run, "", time.Time{}, record("begin", `1`)))
+	}
+	other := store.Scope{Tenant: alice.Tenant + "2", User: "carol"}
+	for i := range 5 {
+		enqueue(alice, fmt.Sprint("a", i), "clerk")
+		enqueue(other, fmt.Sprint("b", i), "absent")
+	}
+	enqueue(other, "c0", "clerk@2")
+	enqueue(other, "c1", "clerk/side")
+	enqueue(other, "c2", "clerks")
+
+	// A run that waits for its time, a run with a lease, and a run that is over are not due.
+	l := must(s.db.ClaimJournal(s.ctx, alice, "a3", "me", noon, noon.Add(time.Minute)))
+	must(s.db.AppendJournal(s.ctx, l,
+		&store.JournalChange{State: store.JournalOpen, Next: noon.Add(10 * time.Minute), Release: true}, record("x", `1`)))
+	must(s.db.ClaimJournal(s.ctx, alice, "a4", "me", noon, noon.Add(time.Minute)))
+	l = must(s.db.ClaimJournal(s.ctx, alice, "a2", "me", noon, noon.Add(time.Minute)))
+	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalOver, Release: true}))
+	if head := must(s.db.JournalRun(s.ctx, alice, "a3")); !head.DueFrom().Equal(noon.Add(10 * time.Minute)) {
+		s.Errorf("the waiting run is due from %v", head.DueFrom())
+	}
+
+	clerk := []string{"clerk"}
+	for _, row := range []struct {
+		name   string
+		now    time.Time
+		agents []string
+		limit  int
+		want   string
+	}{
+		{"tenants take turns", noon, clerk, 0, "a0 c0 a1 c1"},
+		{"the limit", noon, clerk, 2, "a0 c0"},
+		{"another agent", noon, []string{"clerks"}, 0, "c2"},
+		{"no agent", noon, []string{}, 0, ""},
+		{"an agent without runs", noon, []string{"cl", "nobody"}, 0, ""},
+		{"two agents", noon, []string{"absent", "clerks"}, 3, "b0 b1 b2"},
+		{"every agent", noon, nil, 0, "a0 b0 a1 b1 b2 b3 b4 c0 c1 c2"},
+		{"when the lease has expired", noon.Add(time.Minute), clerk, 0, "a0 c0 a1 c1 a4"},
+		{"when its time has come", noon.Add(10 * time.Minute), clerk, 0, "a0 c0 a1 c1 a4 a3"},
+	} {
+		d := store.DueQuery{Now: row.now, Agents: row.agents, Limit: row.limit}
+		if got := idsOf(must(s.db.DueRuns(s.ctx, d))); got != row.want {
+			s.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+
+	// A word from outside, such as a cancellation, wakes a run.
+	s.ok(s.db.AppendOutside(s.ctx, alice, "a3", "", record("cancel", `1`)))
+	head := must(s.db.JournalRun(s.ctx, alice, "a3"))
+	if err := head.CheckSeal(); err != nil || !head.Next.IsZero() {
+		s.Errorf("after a word from outside: next %v, %v", head.Next, err)
+	}
+}
+
+// journalLapses tests that the leases are counted whose owners died without a record.
+func journalLapses(s *suite[store.Journal]) {
+	begin(s, "r")
+	at := noon
+	claim := func(want int64) store.Lease {
+		s.Helper()
+		at = at.Add(time.Hour)
+		l := must(s.db.ClaimJournal(s.ctx, alice, "r", "me", at, at.Add(time.Minute)))
+		head := must(s.db.JournalRun(s.ctx, alice, "r"))
+		if err := head.CheckSeal(); l.Lapses != want || head.Lapses != want || err != nil {
+			s.Errorf("the lease says %d lapses, and the head %d, want %d: %v", l.Lapses, head.Lapses, want, err)
+		}
+		return l
+	}
+	claim(1)
+	l := claim(2)
+	must(s.db.RenewJournal(s.ctx, l, at.Add(2*time.Minute))) // a sign of life, and no progress
+	l = claim(3)
+	must(s.db.RenewJournal(s.ctx, l, time.Time{}))
+	l = claim(3) // the lease was released
+	must(s.db.AppendJournal(s.ctx, l, nil, record("a", `1`)))
+	claim(1)
+}
+
+// journalRace tests that one of many concurrent claims of a run succeeds, and that no concurrent
+// append under one lease is lost.
+func journalRace(s *suite[store.Journal]) {
+	begin(s, "r")
 	var wg sync.WaitGroup
 	won := make([]store.Lease, 8)
 	for i := range won {
 		wg.Go(func() {
-			l, err := s.db.ClaimJournal(s.ctx, alice, "r", fmt.Sprint("owner", i), noon.Add(time.Hour), noon.Add(2*time.Hour))
+			l, err := s.db.ClaimJournal(s.ctx, alice, "r", fmt.Sprint("owner", i), noon.Add(time.Hour),
+				noon.Add(2*time.Hour))
 			if err == nil {
 				won[i] = l
 			}
@@ -279,10 +384,10 @@ func (s *journalSuite) race() {
 	for i := range 8 {
 		wg.Go(func() {
 			if _, err := s.db.AppendJournal(s.ctx, won[0], nil, record(fmt.Sprint("k", i), `1`)); err != nil {
-				s.Error(err)
+				s.Errorf("%v", err)
 			}
 			if err := s.db.AppendOutside(s.ctx, alice, "r", "", record(fmt.Sprint("o", i), `1`)); err != nil {
-				s.Error(err)
+				s.Errorf("%v", err)
 			}
 		})
 	}
@@ -300,8 +405,8 @@ func (s *journalSuite) race() {
 	}
 }
 
-// seals tests that each change of a head seals it as it was stored.
-func (s *journalSuite) seals() {
+// journalSeals tests that each change of a head seals it as it was stored.
+func journalSeals(s *suite[store.Journal]) {
 	last := ""
 	sealed := func(what string) {
 		s.Helper()
@@ -314,13 +419,14 @@ func (s *journalSuite) seals() {
 			s.Errorf("after %s, the task was changed: %v", what, err)
 		}
 	}
-	l := s.begin("r")
+	l := begin(s, "r")
 	sealed("the beginning")
 	must(s.db.AppendJournal(s.ctx, l, nil, record("a", `1`)))
 	sealed("a record")
 	must(s.db.RenewJournal(s.ctx, l, noon.Add(2*time.Minute)))
 	sealed("a renewal")
-	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalWaiting, Summary: json.RawMessage(`{"stop": "pending"}`),
+	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalWaiting,
+		Summary: json.RawMessage(`{"stop": "pending"}`),
 		Release: true}, record("b", `1`)))
 	sealed("a stop")
 	s.ok(s.db.AppendOutside(s.ctx, alice, "r", store.JournalOpen, record("c", `1`)))
@@ -329,8 +435,8 @@ func (s *journalSuite) seals() {
 	sealed("a claim")
 }
 
-func (s *journalSuite) bad() {
-	l := s.begin("r")
+func journalBad(s *suite[store.Journal]) {
+	l := begin(s, "r")
 	for _, r := range []store.Record{record("", `1`), record(strings.Repeat("k", 1025), `1`), record("k", `{`),
 		{Key: "k", Body: json.RawMessage(`1`)}} {
 		if _, err := s.db.AppendJournal(s.ctx, l, nil, r); err == nil {
@@ -341,12 +447,12 @@ func (s *journalSuite) bad() {
 		}
 	}
 	if _, err := s.db.BeginJournal(s.ctx, alice, store.JournalRun{State: store.JournalOpen}, "me", noon); err == nil {
-		s.Error("a run without an ID was created")
+		s.Errorf("a run without an ID was created")
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := s.db.AppendJournal(ctx, l, nil, record("k", `1`)); err == nil {
-		s.Error("a record was taken under a context that has ended")
+		s.Errorf("a record was taken under a context that has ended")
 	}
 	if n := len(must(s.db.JournalRecords(s.ctx, alice, "r", 0))); n != 1 {
 		s.Errorf("%d records are stored, want 1", n)

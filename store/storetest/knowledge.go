@@ -1,22 +1,79 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	"github.com/pawl-go/pawl/store"
 )
 
-func (s *suite) documents() {
-	chunks := []store.Chunk{{Heading: "Leave > Days", Text: "Everybody has twelve days."}, {Text: "Ask your manager.", Vector: store.Vector{Model: "m", Values: []float32{1, 0.5, -2}}}}
-	d := must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "handbook", Title: "Handbook", Source: "handbook.md",
-		Kind: "text/markdown", Digest: "d1", Meta: []byte(`[1]`)}, chunks))
-	if d.Chunks != 2 || d.Created.IsZero() {
+func knowledgeParts() []part[store.Knowledge] {
+	return []part[store.Knowledge]{
+		{"life", documentLife},
+		{"search", documentSearch},
+		{"vectors", documentVectors},
+		{"hybrid", documentHybrid},
+		{"lists", documentLists},
+		{"shared", documentShared},
+		{"scopes", func(s *suite[store.Knowledge]) { s.scopes(documentItems(s.db)) }},
+		{"property", func(s *suite[store.Knowledge]) { s.property(documentItems(s.db)) }},
+		{"ended context", documentEnded},
+		{"bad input", documentBad},
+	}
+}
+
+// documentItems are documents of one chunk.
+func documentItems(db store.Knowledge) items {
+	return items{
+		kind: "document",
+		put: func(ctx context.Context, sc store.Scope, name, words string) error {
+			chunks := []store.Chunk{{Text: words, Vector: vector}}
+			return only(db.PutDocument(ctx, sc, store.Document{ID: name, Title: words}, chunks))
+		},
+		remove: db.DeleteDocument,
+		get: func(ctx context.Context, sc store.Scope, name string) (string, error) {
+			d, err := db.Document(ctx, sc, name)
+			if err != nil {
+				return "", err
+			}
+			chunks, err := db.Chunks(ctx, sc, name, 0, 0)
+			if err != nil || len(chunks) != 1 || chunks[0].Text != d.Title {
+				return "", fmt.Errorf("the chunks of %q are %+v, %v", d.Title, chunks, err)
+			}
+			return d.Title, nil
+		},
+		list: func(ctx context.Context, sc store.Scope) ([]string, error) {
+			return wordsOf(func(d store.Document) string { return d.Title })(db.Documents(ctx, sc, store.Page{}))
+		},
+		find: func(ctx context.Context, sc store.Scope, q store.Query) ([]string, error) {
+			return wordsOf(func(h store.ChunkHit) string { return h.Text })(db.SearchChunks(ctx, sc, q))
+		},
+		vectors: true,
+	}
+}
+
+func documentLife(s *suite[store.Knowledge]) {
+	chunks := []store.Chunk{{Heading: "Leave > Days", Text: "Everybody has twelve days."},
+		{Text: "Ask your manager.", Vector: store.Vector{Model: "m", Values: []float32{1, 0.5, -2}}}}
+	want := store.Document{
+		ID:     "handbook",
+		Title:  "Handbook",
+		Source: "handbook.md",
+		Kind:   "text/markdown",
+		Digest: "d1",
+		Meta:   []byte(`[1]`),
+	}
+	d := must(s.db.PutDocument(s.ctx, alice, want, chunks))
+	if d.Created.IsZero() || d.Updated.IsZero() {
 		s.Errorf("stored as %+v", d)
 	}
+	want.Chunks = 2
+	want.Created = d.Created
+	want.Updated = d.Updated
+	s.same(want, d)
 	s.same(d, must(s.db.Document(s.ctx, alice, "handbook")))
 	got := must(s.db.Chunks(s.ctx, alice, "handbook", 0, 0))
 	for i := range chunks {
@@ -46,8 +103,8 @@ func (s *suite) documents() {
 	s.is(s.db.DeleteDocument(s.ctx, alice, "handbook"), store.ErrNotFound, "deleting twice")
 }
 
-// put stores texts as documents of one chunk, named by the letters from a on.
-func (s *suite) put(sc store.Scope, texts ...string) {
+// putTexts stores texts as documents of one chunk, named by the letters from a on.
+func putTexts(s *suite[store.Knowledge], sc store.Scope, texts ...string) {
 	for i, text := range texts {
 		d := store.Document{ID: string(rune('a' + i)), Title: "T"}
 		must(s.db.PutDocument(s.ctx, sc, d, []store.Chunk{{Text: text}}))
@@ -62,10 +119,15 @@ func ids(hits []store.ChunkHit) string {
 	return strings.Join(list, " ")
 }
 
-func (s *suite) search() {
-	s.put(alice, "The cat sat on the mat.", "A cat, a cat and another cat: three cats.", "Dogs chase balls.", "Crème brûlée is a dessert.", "東京の天気は晴れです。", "서울 날씨", "CAT-scan (x-ray) 2026", "running runners ran")
-	for text, want := range map[string]string{"dog": "c", "dogs": "c", "creme brulee": "d", "CRÈME": "d", "東京": "e", "天気": "e", "京天": "", "서울": "f", "2026": "g", "run": "h",
-		"nothing like it": "", "": "", "?!": "", `"cat" AND NOT`: "b a g", "cat*": "b a g", "text:cat": "b a g", "NEAR(cat mat)": "a b g", "mat cat": "a b g", "' OR 1=1 --": "", "balls; drop table chunks": "c", "ball\x00": "c"} {
+func documentSearch(s *suite[store.Knowledge]) {
+	putTexts(s, alice, "The cat sat on the mat.", "A cat, a cat and another cat: three cats.",
+		"Dogs chase balls.", "Crème brûlée is a dessert.", "東京の天気は晴れです。", "서울 날씨", "CAT-scan (x-ray) 2026",
+		"running runners ran")
+	for text, want := range map[string]string{"dog": "c", "dogs": "c", "creme brulee": "d", "CRÈME": "d",
+		"東京": "e", "天気": "e", "京天": "", "서울": "f", "2026": "g", "run": "h",
+		"nothing like it": "", "": "", "?!": "", `"cat" AND NOT`: "b a g", "cat*": "b a g",
+		"text:cat": "b a g", "NEAR(cat mat)": "a b g", "mat cat": "a b g", "' OR 1=1 --": "",
+		"balls; drop table chunks": "c", "ball\x00": "c"} {
 		got := ids(must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: text})))
 		if text == `"cat" AND NOT` && strings.HasPrefix(got, "b") { // "and" is a word as well
 			continue
@@ -79,7 +141,8 @@ func (s *suite) search() {
 	if len(hits) != 2 || hits[0].Score != 1 || hits[1].Score >= 1 || hits[1].Score <= 0 || hits[0].Title != "T" {
 		s.Errorf("two hits at most, scored from 1 down: %+v", hits)
 	}
-	if hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: "How is the dessert that we had?"})); ids(hits) != "d" {
+	if hits := must(s.db.SearchChunks(s.ctx, alice,
+		store.Query{Text: "How is the dessert that we had?"})); ids(hits) != "d" {
 		s.Errorf("words that are in every text find %s", ids(hits))
 	}
 	if hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: "The is a"})); len(hits) != 3 {
@@ -87,7 +150,7 @@ func (s *suite) search() {
 	}
 	long := strings.Repeat("word ", 5000) + "cat"
 	must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: long}))
-	s.put(bob, "cat", "cat", "cat", "cat")
+	putTexts(s, bob, "cat", "cat", "cat", "cat")
 	for range 3 { // equal scores are in the order of their IDs
 		if got := ids(must(s.db.SearchChunks(s.ctx, bob, store.Query{Text: "cat"}))); got != "a b c d" {
 			s.Errorf("four equal ones are found as %s", got)
@@ -95,7 +158,7 @@ func (s *suite) search() {
 	}
 }
 
-func (s *suite) vectors() {
+func documentVectors(s *suite[store.Knowledge]) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(n int) []float32 {
 		v := make([]float32, n)
@@ -106,10 +169,13 @@ func (s *suite) vectors() {
 	}
 	var chunks []store.Chunk
 	for i := range 200 {
-		chunks = append(chunks, store.Chunk{Text: fmt.Sprint("chunk ", i), Vector: store.Vector{Model: "m", Values: random(16)}})
+		chunks = append(chunks, store.Chunk{Text: fmt.Sprint("chunk ", i), Vector: store.Vector{Model: "m",
+			Values: random(16)}})
 	}
-	chunks = append(chunks, store.Chunk{Text: "of another model", Vector: store.Vector{Model: "other", Values: random(16)}},
-		store.Chunk{Text: "of another size", Vector: store.Vector{Model: "m", Values: random(8)}}, store.Chunk{Text: "none"})
+	chunks = append(chunks, store.Chunk{Text: "of another model", Vector: store.Vector{Model: "other",
+		Values: random(16)}},
+		store.Chunk{Text: "of another size", Vector: store.Vector{Model: "m", Values: random(8)}},
+		store.Chunk{Text: "none"})
 	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "d"}, chunks))
 	for range 20 {
 		q := random(16)
@@ -118,7 +184,8 @@ func (s *suite) vectors() {
 			want = append(want, i)
 		}
 		sortBy(want, func(i int) float64 { return -cosine(q, chunks[i].Vector.Values) })
-		hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Vector: store.Vector{Model: "m", Values: q}, Limit: 7}))
+		hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Vector: store.Vector{Model: "m", Values: q},
+			Limit: 7}))
 		var got []int
 		for _, h := range hits {
 			got = append(got, h.Index)
@@ -131,13 +198,16 @@ func (s *suite) vectors() {
 	}
 }
 
-// hybrid tests that an item in both rankings precedes an item in one.
-func (s *suite) hybrid() {
+// documentHybrid tests that an item in both rankings precedes an item in one.
+func documentHybrid(s *suite[store.Knowledge]) {
 	v := func(x, y float32) store.Vector { return store.Vector{Model: "m", Values: []float32{x, y}} }
 	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "words"}, []store.Chunk{{Text: "pawl pawl pawl"}}))
-	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "meaning"}, []store.Chunk{{Text: "a catch for a ratchet", Vector: v(1, 0)}}))
-	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "both"}, []store.Chunk{{Text: "a pawl is a catch", Vector: v(0.9, 0.1)}}))
-	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "neither"}, []store.Chunk{{Text: "bananas", Vector: v(-1, 0)}}))
+	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "meaning"},
+		[]store.Chunk{{Text: "a catch for a ratchet", Vector: v(1, 0)}}))
+	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "both"}, []store.Chunk{{Text: "a pawl is a catch",
+		Vector: v(0.9, 0.1)}}))
+	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "neither"}, []store.Chunk{{Text: "bananas",
+		Vector: v(-1, 0)}}))
 	hits := must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: "pawl", Vector: v(1, 0)}))
 	if ids(hits) != "both meaning words neither" && ids(hits) != "both words meaning neither" {
 		s.Errorf("found %s", ids(hits))
@@ -149,199 +219,79 @@ func (s *suite) hybrid() {
 	}
 }
 
-func (s *suite) memories() {
-	from := store.Source{Kind: "model", By: "said so", Run: "r", Key: "run/1/0", Outside: true, Unconfirmed: true}
-	m, added, err := s.db.AddMemory(s.ctx, alice,
-		store.Memory{Text: "Likes tea.", Source: from, Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})
-	s.ok(err)
-	if !added || m.ID == "" || m.Created.IsZero() {
-		s.Errorf("added %v: %+v", added, m)
-	}
-	s.same(m, must(s.db.Memory(s.ctx, alice, m.ID)))
-	for _, step := range []struct{ said, want store.Source }{
-		{store.Source{By: "less", Unconfirmed: true}, from}, // it adds nothing
-		{store.Source{Kind: "user"}, store.Source{Kind: "user"}},
-		{store.Source{By: "other"}, store.Source{Kind: "user"}},
-		{store.Source{By: "owner", Always: true}, store.Source{By: "owner", Always: true}},
-	} {
-		old, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: " likes  (TEA)\n", Source: step.said})
-		s.ok(err)
-		if added || old.ID != m.ID || old.Source != step.want {
-			s.Errorf("the same again is %+v, added %v", old, added)
-		}
-		s.same(old, must(s.db.Memory(s.ctx, alice, m.ID)))
-	}
-	if _, added, err := s.db.AddMemory(s.ctx, bob, store.Memory{Text: "Likes tea."}); err != nil || !added {
-		s.Errorf("Bob likes tea too: added %v, %v", added, err)
-	}
-	own, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea.", Source: store.Source{Agent: "clerk"}})
-	s.ok(err)
-	again, twice, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: own.Text, Source: own.Source})
-	s.ok(err)
-	if !added || own.ID == m.ID || twice || again.ID != own.ID {
-		s.Errorf("a memory of one agent is that of all agents, or is stored twice: %+v, %v", own, added)
-	}
-	s.ok(s.db.ForgetMemory(s.ctx, alice, own.ID))
-	for _, when := range []struct {
-		said    store.Source
-		at      time.Time
-		younger bool
+func documentLists(s *suite[store.Knowledge]) {
+	putTexts(s, alice, "one", "two", "three")
+	for _, row := range []struct {
+		page store.Page
+		want string
 	}{
-		{store.Source{}, m.Created.Add(time.Hour), true}, {store.Source{}, m.Created.Add(-time.Hour), false},
-		{store.Source{Unconfirmed: true}, m.Created.Add(2 * time.Hour), false},
+		{store.Page{}, "a b c"},
+		{store.Page{Limit: 2}, "a b"},
+		{store.Page{After: "a"}, "b c"},
+		{store.Page{After: "a", Limit: 1}, "b"},
 	} {
-		before := must(s.db.Memory(s.ctx, alice, m.ID)).Created
-		old, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "likes tea", Source: when.said, Created: when.at})
-		s.ok(err)
-		if old.Created.After(before) != when.younger {
-			s.Errorf("stored again at %v it is of %v, before of %v", when.at, old.Created, before)
+		got := must(wordsOf(func(d store.Document) string { return d.ID })(s.db.Documents(s.ctx, alice, row.page)))
+		if is := strings.Join(got, " "); is != row.want {
+			s.Errorf("%+v: %q, want %q", row.page, is, row.want)
 		}
-		s.same(old, must(s.db.Memory(s.ctx, alice, m.ID)))
-	}
-	for i := range 5 {
-		_, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: fmt.Sprint("fact ", i)})
-		s.ok(err)
-	}
-	list := must(s.db.Memories(s.ctx, alice, store.Page{Limit: 3}))
-	rest := must(s.db.Memories(s.ctx, alice, store.Page{After: list[2].ID}))
-	if len(list) != 3 || len(rest) != 3 || list[1].Text != "fact 0" || rest[2].Text != "fact 4" {
-		s.Errorf("%+v and %+v are not the six in their order", list, rest)
-	}
-	if hits := must(s.db.SearchMemories(s.ctx, alice, store.Query{Text: "tea"})); len(hits) != 1 ||
-		hits[0].ID != m.ID || hits[0].Score != 1 {
-		s.Errorf("tea finds %+v", hits)
-	}
-	s.is(s.db.ForgetMemory(s.ctx, bob, m.ID), store.ErrNotFound, "Bob forgets for Alice")
-	s.ok(s.db.ForgetMemory(s.ctx, alice, m.ID))
-	if hits := must(s.db.SearchMemories(s.ctx, alice,
-		store.Query{Text: "tea", Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})); len(hits) > 0 {
-		s.Errorf("found what was forgotten: %+v", hits)
-	}
-	if again, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea."}); err != nil || again.ID == m.ID {
-		s.Errorf("learnt again it is %+v, %v; an ID is not used twice", again, err)
 	}
 }
 
-// summaries of conversations: one each, which goes with its thread.
-func (s *suite) summaries() {
-	about := func(thread, text, agent string) store.Memory {
-		m, _, err := s.db.AddMemory(s.ctx, alice,
-			store.Memory{Text: text, Source: store.Source{Thread: thread, Agent: agent}})
-		s.ok(err)
-		return m
+// documentShared tests that a search with Query.Shared finds the documents of the scope and the
+// documents that its tenant shares, and that each hit says whether it belongs to another scope.
+func documentShared(s *suite[store.Knowledge]) {
+	all := similarScopes()
+	i := documentItems(s.db)
+	for _, sc := range all {
+		s.ok(i.put(s.ctx, sc, "d", where(sc)))
 	}
-	for _, id := range []string{"t1", "t2"} {
-		must(s.db.PutThread(s.ctx, alice, store.Thread{ID: id}))
-		about(id, "About apples.", "")
-	}
-	fact, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "About apples."})
-	s.ok(err)
-	if !added {
-		s.Errorf("a fact with the text of a summary is %+v", fact)
-	}
-	old, _, err := s.db.AddMemory(s.ctx, bob, store.Memory{Text: "About plums.", Source: store.Source{Thread: "t1"}})
-	s.ok(err)
-	first := about("t1", "About pears.", "")
-	next, added, err := s.db.AddMemory(s.ctx, alice,
-		store.Memory{Text: "About pears.", Source: store.Source{Thread: "t1", Agent: "clerk"}})
-	s.ok(err)
-	if added || next.Text != "About pears." || next.ID == first.ID {
-		s.Errorf("the next summary is %+v, added %v", next, added)
-	}
-	list := must(s.db.Memories(s.ctx, alice, store.Page{}))
-	if len(list) != 3 || list[0].Source.Thread != "t2" || list[1].ID != fact.ID {
-		s.Errorf("after four summaries of two threads there are %+v", list)
-	}
-	s.same(next, list[2])
-	for text, n := range map[string]int{"apples": 2, "pears": 1, "plums": 0} {
-		if hits := must(s.db.SearchMemories(s.ctx, alice, store.Query{Text: text})); len(hits) != n {
-			s.Errorf("%s finds %+v", text, hits)
+	for _, sc := range all {
+		want := held(sc, all)
+		others := !sc.Holds(sc.Shared())
+		for _, o := range all {
+			if others && o == sc.Shared() {
+				want = append(want, where(o))
+			}
 		}
-	}
-	s.ok(s.db.DeleteThread(s.ctx, alice, "t1"))
-	list = must(s.db.Memories(s.ctx, alice, store.Page{}))
-	if len(list) != 2 || list[0].Source.Thread != "t2" || list[1].ID != fact.ID {
-		s.Errorf("without the thread t1 there are %+v", list)
-	}
-	s.same(old, must(s.db.Memory(s.ctx, bob, old.ID)))
-}
-
-// confirmed is what a person has seen: a memory that was forgotten or replaced in between stays
-// gone, also if both happen at once.
-func (s *suite) confirmed() {
-	for i := range 40 {
-		m, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: fmt.Sprint("claim ", i),
-			Source: store.Source{Unconfirmed: true, Thread: strings.Repeat("t", i%2)}})
-		s.ok(err)
-		yes := m
-		done := make(chan error)
-		yes.Source.Unconfirmed = false
-		go func() { done <- s.db.ForgetMemory(s.ctx, alice, m.ID) }()
-		_, added, err := s.db.AddMemory(s.ctx, alice, yes)
-		s.ok(<-done)
-		if _, again, gone := s.db.AddMemory(s.ctx, alice, yes); added || again || !errors.Is(gone, store.ErrNotFound) ||
-			err != nil && !errors.Is(err, store.ErrNotFound) {
-			s.Errorf("confirmed while it is forgotten: %v; afterwards: %v; added %v, %v", err, gone, added, again)
+		for _, q := range i.queries() {
+			q.Shared = true
+			s.finds(i, sc, q, want)
+			for _, h := range must(s.db.SearchChunks(s.ctx, sc, q)) {
+				if other := others && h.Title == where(sc.Shared()); h.Shared != other {
+					s.Errorf("from %s the document of %s is shared: %v, want %v", where(sc), h.Title, h.Shared, other)
+				}
+			}
 		}
-		s.is(second(s.db.AddMemory(s.ctx, bob, m)), store.ErrNotFound, "Bob confirms for Alice")
-	}
-	if list := must(s.db.Memories(s.ctx, alice, store.Page{})); len(list) > 0 {
-		s.Errorf("%d forgotten memories are stored again: %+v", len(list), list[0])
-	}
-	// The control: without the ID, the same text is a new memory.
-	if _, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "claim 0"}); err != nil || !added {
-		s.Errorf("a text without an ID is not stored: %v", err)
 	}
 }
 
-func (s *suite) skills() {
-	k := must(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "brew", Description: "Makes coffee.",
-		Text: "Grind, pour, wait.", Tags: []string{"kitchen"}, Tools: []string{"kettle"}, Model: "m", References: []string{"tea"}, By: "alice"}))
-	if k.Version != 1 {
-		s.Errorf("a new skill has version %d", k.Version)
+// documentEnded tests that a context that has ended changes nothing.
+func documentEnded(s *suite[store.Knowledge]) {
+	ctx := s.ended()
+	err := only(s.db.PutDocument(ctx, alice, store.Document{ID: "d"}, []store.Chunk{{Text: "x"}}))
+	if !errors.Is(err, context.Canceled) {
+		s.Errorf("put: %v", err)
 	}
-	_, err := s.db.PutSkill(s.ctx, alice, store.Skill{Name: "brew", Text: "x"})
-	s.is(err, store.ErrConflict, "a second one of that name")
-	k.Text = "Grind finely, pour, wait."
-	k2 := must(s.db.PutSkill(s.ctx, alice, k))
-	if k2.Version != 2 || !k2.Created.Equal(k.Created) {
-		s.Errorf("changed it is %+v", k2)
+	if _, err := s.db.SearchChunks(ctx, alice, store.Query{Text: "x"}); !errors.Is(err, context.Canceled) {
+		s.Errorf("search: %v", err)
 	}
-	_, err = s.db.PutSkill(s.ctx, alice, k)
-	s.is(err, store.ErrConflict, "a change to an old version")
-	_, err = s.db.PutSkill(s.ctx, alice, store.Skill{Name: "none", Text: "x", Version: 3})
-	s.is(err, store.ErrNotFound, "a change to none")
-	if first := must(s.db.Skill(s.ctx, alice, "brew", 1)); first.Text != "Grind, pour, wait." {
-		s.Errorf("version 1 is %+v", first)
+	_, err = s.db.Document(s.ctx, alice, "d")
+	s.is(err, store.ErrNotFound, "an item that was not stored")
+}
+
+func documentBad(s *suite[store.Knowledge]) {
+	put := func(d store.Document, chunks ...store.Chunk) error {
+		return only(s.db.PutDocument(s.ctx, alice, d, chunks))
 	}
-	s.same(k2, must(s.db.Skill(s.ctx, alice, "brew", 0)))
-	must(s.db.PutSkill(s.ctx, bob, store.Skill{Name: "brew", Text: "Bob's way"}))
-	if list := must(s.db.Skills(s.ctx, alice, store.Page{})); len(list) != 1 || list[0].Version != 2 ||
-		list[0].Text != "" {
-		s.Errorf("listed as %+v", list)
-	}
-	for _, q := range []string{"finely", "kitchen", "coffee", "brew"} {
-		if hits := must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: q})); len(hits) != 1 ||
-			hits[0].Version != 2 || hits[0].Text != "" {
-			s.Errorf("%s finds %+v", q, hits)
-		}
-	}
-	must(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "tea", Text: "Steep."}))
-	s.is(s.db.RenameSkill(s.ctx, alice, "brew", "tea"), store.ErrConflict, "a name that another has")
-	s.is(s.db.RenameSkill(s.ctx, alice, "none", "some"), store.ErrNotFound, "renaming none")
-	s.ok(s.db.RenameSkill(s.ctx, alice, "brew", "espresso"))
-	if k := must(s.db.Skill(s.ctx, alice, "espresso", 1)); k.Text != "Grind, pour, wait." || k.By != "alice" {
-		s.Errorf("after the renaming version 1 is %+v", k)
-	}
-	if a, b := must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: "espresso"})),
-		must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: "brew"})); len(a) != 1 || len(b) != 0 {
-		s.Errorf("its new name finds %v, its old one %v", a, b)
-	}
-	s.ok(s.db.RenameSkill(s.ctx, alice, "espresso", "brew"))
-	s.ok(s.db.DeleteSkill(s.ctx, alice, "brew"))
-	_, err = s.db.Skill(s.ctx, alice, "brew", 1)
-	s.is(err, store.ErrNotFound, "an old version of a deleted skill")
-	if must(s.db.Skill(s.ctx, bob, "brew", 0)).Text != "Bob's way" {
-		s.Error("Bob's skill went with Alice's")
-	}
+	s.refused(put(store.Document{}), "a document without an ID")
+	s.refused(put(store.Document{ID: "a\x00b"}), "an ID with a NUL")
+	s.refused(put(store.Document{ID: "d", Meta: []byte("{")}), "a meta that is not JSON")
+	s.refused(put(store.Document{ID: "d"}, store.Chunk{Vector: store.Vector{Values: []float32{1}}}),
+		"a vector without a model")
+	list := func(sc store.Scope) error { return only(s.db.Documents(s.ctx, sc, store.Page{})) }
+	s.refused(list(store.Scope{Tenant: strings.Repeat("t", 257)}), "a long tenant")
+	s.refused(list(store.Scope{User: "\xff"}), "a user that is no UTF-8")
+	search := func(v store.Vector) error { return only(s.db.SearchChunks(s.ctx, alice, store.Query{Vector: v})) }
+	s.refused(search(store.Vector{Model: "m", Values: []float32{0, 0}}), "a vector without a direction")
+	s.refused(search(store.Vector{Model: "m"}), "a vector without values")
 }

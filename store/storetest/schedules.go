@@ -7,18 +7,62 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
 )
 
-func (s *suite) schedule(sc store.Scope, id string, next time.Time) store.Schedule {
-	return must(s.db.PutSchedule(s.ctx, sc, store.Schedule{ID: id, Name: "n", When: "0 12 * * *", Zone: "Europe/Oslo",
-		Task: []byte(`{"prompt":"p"}`), Enabled: true, Next: next}))
+func scheduleParts() []part[store.Schedules] {
+	return []part[store.Schedules]{
+		{"life", scheduleLife},
+		{"occurrences", scheduleOccurrences},
+		{"race", scheduleRace},
+		{"due", scheduleDue},
+		{"scopes", func(s *suite[store.Schedules]) { s.scopes(scheduleItems(s.db)) }},
+		{"property", func(s *suite[store.Schedules]) { s.property(scheduleItems(s.db)) }},
+		{"bad input", scheduleBad},
+	}
 }
 
-func (s *suite) schedules() {
-	v := s.schedule(alice, "", noon)
-	if v.ID == "" || v.Version != 1 {
+func scheduleItems(db store.Schedules) items {
+	return items{
+		kind: "schedule",
+		put: func(ctx context.Context, sc store.Scope, name, words string) error {
+			old, err := db.Schedule(ctx, sc, name)
+			if err != nil && !isAbsent(err) {
+				return err
+			}
+			return only(db.PutSchedule(ctx, sc, store.Schedule{ID: name, When: "daily", Name: words,
+				Version: old.Version}))
+		},
+		remove: db.DeleteSchedule,
+		get: func(ctx context.Context, sc store.Scope, name string) (string, error) {
+			v, err := db.Schedule(ctx, sc, name)
+			return v.Name, err
+		},
+		list: func(ctx context.Context, sc store.Scope) ([]string, error) {
+			return wordsOf(func(v store.Schedule) string { return v.Name })(db.Schedules(ctx, sc, store.Page{}))
+		},
+	}
+}
+
+// putSchedule stores a schedule that is due at next.
+func putSchedule(s *suite[store.Schedules], sc store.Scope, id string, next time.Time) store.Schedule {
+	return must(s.db.PutSchedule(s.ctx, sc, store.Schedule{
+		ID:      id,
+		Name:    "n",
+		When:    "0 12 * * *",
+		Zone:    "Europe/Oslo",
+		Task:    []byte(`{"prompt":"p"}`),
+		Enabled: true,
+		Next:    next,
+	}))
+}
+
+func scheduleLife(s *suite[store.Schedules]) {
+	v := putSchedule(s, alice, "", noon)
+	if v.ID == "" || v.Version != 1 || v.Created.IsZero() || v.Updated.IsZero() {
+		s.Errorf("stored as %+v", v)
+	}
+	if v.Zone != "Europe/Oslo" || v.When != "0 12 * * *" || string(v.Task) != `{"prompt":"p"}` {
 		s.Errorf("stored as %+v", v)
 	}
 	s.same(v, must(s.db.Schedule(s.ctx, alice, v.ID)))
@@ -34,9 +78,9 @@ func (s *suite) schedules() {
 	_, err = s.db.PutSchedule(s.ctx, alice, store.Schedule{ID: v.ID, When: "x"})
 	s.is(err, store.ErrConflict, "a second one with that ID")
 
-	s.schedule(alice, "late", noon.Add(time.Hour))
-	s.schedule(bob, "early", noon.Add(-time.Hour))
-	s.schedule(bob, "now", noon)
+	putSchedule(s, alice, "late", noon.Add(time.Hour))
+	putSchedule(s, bob, "early", noon.Add(-time.Hour))
+	putSchedule(s, bob, "now", noon)
 	var due []string
 	for _, d := range must(s.db.DueSchedules(s.ctx, noon, 0)) {
 		due = append(due, d.Scope.User+"/"+d.Schedule.ID)
@@ -49,8 +93,8 @@ func (s *suite) schedules() {
 	s.ok(s.db.DeleteSchedule(s.ctx, bob, "now"))
 }
 
-func (s *suite) occurrences() {
-	s.schedule(alice, "v", noon)
+func scheduleOccurrences(s *suite[store.Schedules]) {
+	putSchedule(s, alice, "v", noon)
 	next := noon.Add(24 * time.Hour)
 	minute := time.Minute
 	claim := func(owner string, now time.Time) (store.Claim, error) {
@@ -67,11 +111,16 @@ func (s *suite) occurrences() {
 	s.is(s.db.BeginOccurrence(s.ctx, first, noon), store.ErrConflict, "beginning with a claim that was lost")
 	_, err = s.db.RenewClaim(s.ctx, first, noon.Add(time.Hour))
 	s.is(err, store.ErrConflict, "renewing it")
-	second = must(s.db.RenewClaim(s.ctx, second, noon.Add(2*minute)))
+	second = must(s.db.RenewClaim(s.ctx, second, noon.Add(4*minute)))
+	_, err = claim("three", noon.Add(3*minute))
+	s.is(err, store.ErrConflict, "a claim to what was renewed")
 	s.ok(s.db.BeginOccurrence(s.ctx, second, noon))
 	s.is(s.db.BeginOccurrence(s.ctx, second, noon), store.ErrConflict, "beginning twice")
-	done := store.Occurrence{State: store.OccurrenceDone, Run: "r1", Text: "fine", Began: noon, Ended: noon.Add(minute)}
-	s.is(s.db.FinishOccurrence(s.ctx, first, done, next, true), store.ErrConflict, "finishing with a claim that was lost")
+	done := store.Occurrence{State: store.OccurrenceDone, Run: "r1", Text: "fine", Began: noon,
+		Ended: noon.Add(minute)}
+	s.is(s.db.FinishOccurrence(s.ctx, first, done, next, true), store.ErrConflict,
+		"finishing with a claim that was lost")
+	s.refused(s.db.FinishOccurrence(s.ctx, second, store.Occurrence{State: "happy"}, next, true), "an unknown state")
 	s.ok(s.db.FinishOccurrence(s.ctx, second, done, next, true))
 	_, err = claim("three", noon.Add(time.Hour))
 	s.is(err, store.ErrOver, "a claim to what is done")
@@ -101,20 +150,17 @@ func (s *suite) occurrences() {
 	later := noon.Add(48 * time.Hour)
 	s.ok(s.db.MoveSchedule(s.ctx, alice, "v", noon, later, true))
 	if v := must(s.db.Schedule(s.ctx, alice, "v")); v.Next.Equal(later) {
-		s.Error("a schedule was moved that is not due")
+		s.Errorf("a schedule was moved that is not due")
 	}
 	s.ok(s.db.MoveSchedule(s.ctx, alice, "v", next.Add(time.Hour), time.Time{}, false))
 	if v := must(s.db.Schedule(s.ctx, alice, "v")); !v.Next.IsZero() || v.Enabled {
 		s.Errorf("moved to never and off, it is %+v", v)
 	}
-	if err := s.db.FinishOccurrence(s.ctx, gone, store.Occurrence{State: "happy"}, next, true); err == nil {
-		s.Error("an occurrence ended as happy")
-	}
 }
 
-// race tests that one of many concurrent claims of an occurrence succeeds.
-func (s *suite) race() {
-	s.schedule(alice, "v", noon)
+// scheduleRace tests that one of many concurrent claims of an occurrence succeeds.
+func scheduleRace(s *suite[store.Schedules]) {
+	putSchedule(s, alice, "v", noon)
 	var wg sync.WaitGroup
 	got := make(chan string, 16)
 	for i := range 16 {
@@ -125,7 +171,7 @@ func (s *suite) race() {
 			case err == nil:
 				got <- owner
 			case !errors.Is(err, store.ErrConflict):
-				s.Error(err)
+				s.Errorf("%v", err)
 			}
 		})
 	}
@@ -136,86 +182,37 @@ func (s *suite) race() {
 	}
 }
 
-func (s *suite) traces() {
-	for i, id := range []string{"r1", "r2", "r3"} {
-		s.ok(s.db.PutRun(s.ctx, alice, store.Run{ID: id, Agent: "a", Started: noon.Add(time.Duration(i/2) * time.Minute)}))
+// scheduleDue tests that the schedules of all scopes are due, and none that is turned off.
+func scheduleDue(s *suite[store.Schedules]) {
+	all := similarScopes()
+	for _, sc := range all {
+		putSchedule(s, sc, "v", noon)
 	}
-	s.ok(s.db.PutRun(s.ctx, alice, store.Run{ID: "r1", Agent: "a", Started: noon, Ended: noon.Add(time.Second),
-		Stop: pawl.StopAnswer, Spent: pawl.Spent{Calls: 2}}))
-	if r := must(s.db.Run(s.ctx, alice, "r1")); r.Stop != pawl.StopAnswer || r.Spent.Calls != 2 {
-		s.Errorf("the run is %+v", r)
-	}
-	var order []string
-	for after := ""; ; {
-		list := must(s.db.Runs(s.ctx, alice, store.Page{After: after, Limit: 1}))
-		if len(list) == 0 {
-			break
-		}
-		after = list[0].ID
-		order = append(order, after)
-	}
-	s.same([]string{"r3", "r1", "r2"}, order)
-	events := []pawl.Event{{Kind: pawl.EventRunStarted, Seq: 1, Agent: "a"},
-		{Kind: pawl.EventText, Seq: 2, Text: "héllo"}, {Kind: pawl.EventText, Seq: 3, Text: "<b>"}}
-	s.ok(s.db.AppendEvents(s.ctx, alice, "r1", events[:2]...))
-	s.ok(s.db.AppendEvents(s.ctx, alice, "r1", events...))
-	got := must(s.db.Events(s.ctx, alice, "r1", 0, 0))
-	if a, b := asJSON(s, events), asJSON(s, got); a != b {
-		s.Errorf("the events came back as %s", b)
-	}
-	got = must(s.db.Events(s.ctx, alice, "r1", 1, 1))
-	if len(got) != 1 || got[0].Seq != 2 {
-		s.Errorf("the event after 1 is %+v", got)
-	}
-	s.is(s.db.AppendEvents(s.ctx, bob, "r1", events...), store.ErrNotFound, "Bob adds to Alice's run")
-	_, err := s.db.Events(s.ctx, bob, "r1", 0, 0)
-	s.is(err, store.ErrNotFound, "Bob reads it")
-	s.ok(s.db.DeleteRun(s.ctx, alice, "r1"))
-	_, err = s.db.Events(s.ctx, alice, "r1", 0, 0)
-	s.is(err, store.ErrNotFound, "the events of a deleted run")
-}
+	off := must(s.db.Schedule(s.ctx, all[0], "v"))
+	off.Enabled = false
+	must(s.db.PutSchedule(s.ctx, all[0], off))
+	never := must(s.db.Schedule(s.ctx, all[1], "v"))
+	never.Next = time.Time{}
+	must(s.db.PutSchedule(s.ctx, all[1], never))
 
-// ended tests that a context that has ended changes nothing.
-func (s *suite) ended() {
-	ctx, cancel := context.WithCancel(s.ctx)
-	cancel()
-	if _, err := s.db.PutDocument(ctx, alice, store.Document{ID: "d"}, []store.Chunk{{Text: "x"}}); !errors.Is(err,
-		context.Canceled) {
-		s.Errorf("put: %v", err)
+	if due := must(s.db.DueSchedules(s.ctx, noon, 0)); len(due) != len(all)-2 {
+		s.Errorf("%d schedules are due, want %d", len(due), len(all)-2)
 	}
-	if _, err := s.db.SearchChunks(ctx, alice, store.Query{Text: "x"}); !errors.Is(err, context.Canceled) {
-		s.Errorf("search: %v", err)
+	if due := must(s.db.DueSchedules(s.ctx, noon, 1)); len(due) != 1 {
+		s.Errorf("%d schedules are due, want one", len(due))
 	}
-	_, err := s.db.Document(s.ctx, alice, "d")
-	s.is(err, store.ErrNotFound, "an item that was not stored")
-}
-
-// bad tests that bad input is refused with a text that says what is wrong.
-func (s *suite) bad() {
-	long := string(make([]byte, 257))
-	for what, err := range map[string]error{
-		"no id":         only(s.db.PutDocument(s.ctx, alice, store.Document{}, nil)),
-		"a NUL":         only(s.db.PutDocument(s.ctx, alice, store.Document{ID: "a\x00b"}, nil)),
-		"a long tenant": only(s.db.Documents(s.ctx, store.Scope{Tenant: long}, store.Page{})),
-		"no UTF-8":      only(s.db.Documents(s.ctx, store.Scope{User: "\xff"}, store.Page{})),
-		"meta no JSON":  only(s.db.PutDocument(s.ctx, alice, store.Document{ID: "d", Meta: []byte("{")}, nil)),
-		"no model": only(s.db.PutDocument(s.ctx, alice, store.Document{ID: "d"},
-			[]store.Chunk{{Vector: store.Vector{Values: []float32{1}}}})),
-		"no direction": only(s.db.SearchChunks(s.ctx, alice,
-			store.Query{Vector: store.Vector{Model: "m", Values: []float32{0, 0}}})),
-		"no values":        only(s.db.SearchChunks(s.ctx, alice, store.Query{Vector: store.Vector{Model: "m"}})),
-		"an empty memory":  second(s.db.AddMemory(s.ctx, alice, store.Memory{Text: " "})),
-		"an empty skill":   only(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "k"})),
-		"a page of no one": only(s.db.Memories(s.ctx, alice, store.Page{After: "x"})),
-		"a scoped thread":  only(s.db.PutThread(s.ctx, store.Scope{Thread: "t"}, store.Thread{ID: "t"})),
-		"task no JSON":     only(s.db.PutSchedule(s.ctx, alice, store.Schedule{When: "x", Task: []byte("x")})),
-		"no owner":         only(s.db.ClaimOccurrence(s.ctx, alice, "v", noon, "", noon, noon)),
-	} {
-		if err == nil {
-			s.Errorf("%s was taken", what)
-		}
+	if due := must(s.db.DueSchedules(s.ctx, noon.Add(-time.Second), 0)); len(due) > 0 {
+		s.Errorf("%d schedules are due before their time", len(due))
 	}
 }
 
-func only[T any](_ T, err error) error           { return err }
-func second[T, U any](_ T, _ U, err error) error { return err }
+func scheduleBad(s *suite[store.Schedules]) {
+	s.refused(only(s.db.PutSchedule(s.ctx, alice, store.Schedule{When: "x", Task: []byte("x")})),
+		"a task that is not JSON")
+	putSchedule(s, alice, "v", noon)
+	s.refused(only(s.db.ClaimOccurrence(s.ctx, alice, "v", noon, "", noon, noon)), "a claim without an owner")
+	s.refused(only(s.db.Schedules(s.ctx, store.Scope{User: "\xff"}, store.Page{})), "a user that is no UTF-8")
+	if _, err := s.db.PutSchedule(s.ended(), alice, store.Schedule{When: "x"}); err == nil {
+		s.Errorf("a schedule was taken under a context that has ended")
+	}
+}

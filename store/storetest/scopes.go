@@ -1,141 +1,147 @@
 package storetest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
-// scopes stores the same items under many scopes with similar names and looks for all of them from
-// each scope. A scope finds exactly the items that it holds and, for documents with Query.Shared,
-// the items that the tenant shares.
-func (s *suite) scopes() {
-	names := []string{"", "a", "b", "A", "a ", "ab", "%", "_", "'", "a'b", "*", "a/b"}
-	rng := rand.New(rand.NewPCG(3, 4))
+// items is how the items of one interface are stored and seen: each has a name and words.
+type items struct {
+	kind string
+	flat bool // a scope with a Thread has no such items
+	// put stores an item, in place of an existing one with that name.
+	put func(ctx context.Context, sc store.Scope, name, words string) error
+	// remove deletes an item. It returns ErrNotFound if the scope has none with that name.
+	remove func(ctx context.Context, sc store.Scope, name string) error
+	// get returns the words of an item.
+	get func(ctx context.Context, sc store.Scope, name string) (string, error)
+	// list returns the words of all items of a scope; nil means that there are no lists.
+	list func(ctx context.Context, sc store.Scope) ([]string, error)
+	// find returns the words of the items that a search finds; nil means that there is none.
+	find func(ctx context.Context, sc store.Scope, q store.Query) ([]string, error)
+	// vectors means that find uses the vector of a query.
+	vectors bool
+}
+
+func isAbsent(err error) bool { return errors.Is(err, store.ErrNotFound) }
+
+// vector is the vector of items that have one.
+var vector = store.Vector{Model: "m", Values: []float32{1, 2}}
+
+// queries finds the items whose words begin with "mark".
+func (i items) queries() []store.Query {
+	if i.find == nil {
+		return nil
+	}
+	queries := []store.Query{{Text: "mark", Limit: 200}}
+	if i.vectors {
+		queries = append(queries, store.Query{Vector: vector, Limit: 200}, store.Query{Text: "mark",
+			Vector: vector, Limit: 200})
+	}
+	return queries
+}
+
+// similarScopes returns scopes with similar names.
+func similarScopes() []store.Scope {
 	var all []store.Scope
 	for _, tenant := range []string{"", "a", "ab", "%"} { // documents that these tenants share
 		all = append(all, store.Scope{Tenant: tenant})
 	}
+	names := []string{"", "a", "b", "A", "a ", "ab", "%", "_", "'", "a'b", "*", "a/b"}
+	rng := rand.New(rand.NewPCG(3, 4))
 	for len(all) < 28 {
-		sc := store.Scope{Tenant: names[rng.IntN(len(names))], User: names[rng.IntN(len(names))],
-			Thread: names[rng.IntN(3)]}
+		sc := store.Scope{
+			Tenant: names[rng.IntN(len(names))],
+			User:   names[rng.IntN(len(names))],
+			Thread: names[rng.IntN(3)],
+		}
 		if !slices.Contains(all, sc) {
 			all = append(all, sc)
 		}
 	}
-	where := func(sc store.Scope) string { return fmt.Sprintf("%q %q %q", sc.Tenant, sc.User, sc.Thread) }
-	v := store.Vector{Model: "m", Values: []float32{1, 2}}
-	for _, sc := range all {
-		mark := "mark " + where(sc)
-		must(s.db.PutDocument(s.ctx, sc, store.Document{ID: "d", Title: where(sc)},
-			[]store.Chunk{{Text: mark, Vector: v}}))
-		_, _, err := s.db.AddMemory(s.ctx, sc, store.Memory{Text: mark, Source: store.Source{By: where(sc)}, Vector: v})
-		s.ok(err)
-		must(s.db.PutSkill(s.ctx, sc, store.Skill{Name: "k", Text: mark, Description: where(sc)}))
-		s.schedule(sc, "v", noon)
-		s.ok(s.db.PutRun(s.ctx, sc, store.Run{ID: "r", Task: where(sc)}))
-		s.ok(s.db.AppendEvents(s.ctx, sc, "r", pawl.Event{Kind: pawl.EventText, Seq: 1, Text: where(sc)}))
-		s.ok(s.db.PutArtifact(s.ctx, sc, "r", pawl.Artifact{Key: "k", Text: where(sc)}))
-		user := sc
-		id := sc.Thread
-		user.Thread = ""
-		if id == "" {
-			id = "none"
+	return all
+}
+
+func where(sc store.Scope) string { return fmt.Sprintf("mark %q %q %q", sc.Tenant, sc.User, sc.Thread) }
+
+// scopes stores the same items under many scopes with similar names, and looks for all of them from
+// each scope. A scope finds exactly the items that it holds.
+func (s *suite[S]) scopes(i items) {
+	var all []store.Scope
+	for _, sc := range similarScopes() {
+		if i.flat && sc.Thread != "" {
+			continue
 		}
-		must(s.db.PutThread(s.ctx, user, store.Thread{ID: id}))
-		s.ok(s.db.AppendMessages(s.ctx, user, id, 0, llm.User(mark)))
+		all = append(all, sc)
+		s.ok(i.put(s.ctx, sc, "d", where(sc)))
 	}
+
 	for _, sc := range all {
-		var want []string
-		for _, o := range all {
-			if sc.Holds(o) {
-				want = append(want, where(o))
+		if got := must(i.get(s.ctx, sc, "d")); got != where(sc) {
+			s.Errorf("the %s of %s is the one of %s", i.kind, where(sc), got)
+		}
+		if i.list != nil {
+			if got := must(i.list(s.ctx, sc)); len(got) != 1 || got[0] != where(sc) {
+				s.Errorf("%s lists %q", where(sc), got)
 			}
 		}
-		slices.Sort(want)
-		same := func(what string, got []string) {
-			slices.Sort(got)
-			if !slices.Equal(got, want) {
-				s.Errorf("%s from %s: found %v, want %v", what, where(sc), got, want)
-			}
-		}
-		shared := slices.Clone(want)
-		if !sc.Holds(sc.Shared()) && slices.Contains(all, sc.Shared()) {
-			shared = append(shared, where(sc.Shared()))
-		}
-		for _, q := range []store.Query{{Text: "mark", Limit: 200}, {Vector: v, Limit: 200},
-			{Text: "mark", Vector: v, Limit: 200}} {
-			var got []string
-			for _, h := range must(s.db.SearchChunks(s.ctx, sc, q)) {
-				got = append(got, h.Title)
-			}
-			same("chunks", got)
-			q.Shared = true // from here on
-			s.seesShared(sc, q, where, shared)
-			got = nil
-			for _, h := range must(s.db.SearchMemories(s.ctx, sc, q)) {
-				got = append(got, h.Source.By)
-			}
-			same("memories", got)
-			if q.Text == "" {
-				continue
-			}
-			got = nil
-			for _, h := range must(s.db.SearchSkills(s.ctx, sc, q)) {
-				got = append(got, h.Description)
-			}
-			same("skills", got)
-			if hits := must(s.db.SearchMessages(s.ctx, sc, q)); len(hits) != len(want) {
-				s.Errorf("messages from %s: found %d, want %d", where(sc), len(hits), len(want))
-			}
-		}
-		// By name, a scope gets its own document and no other scope's, shared or not.
-		if d := must(s.db.Document(s.ctx, sc, "d")); d.Title != where(sc) {
-			s.Errorf("the document of %s is the document of %s", where(sc), d.Title)
-		}
-		if k := must(s.db.Skill(s.ctx, sc, "k", 0)); k.Description != where(sc) {
-			s.Errorf("the skill of %s is the skill of %s", where(sc), k.Description)
-		}
-		if r := must(s.db.Run(s.ctx, sc, "r")); r.Task != where(sc) {
-			s.Errorf("the run of %s is the run of %s", where(sc), r.Task)
-		}
-		if e := must(s.db.Events(s.ctx, sc, "r", 0, 0)); len(e) != 1 || e[0].Text != where(sc) {
-			s.Errorf("the events of %s are %+v", where(sc), e)
-		}
-		if a := must(s.db.Artifact(s.ctx, sc, "r", "k")); a.Text != where(sc) {
-			s.Errorf("the artifact of %s is the artifact of %s", where(sc), a.Text)
-		}
-		for what, n := range map[string]int{"documents": len(must(s.db.Documents(s.ctx, sc, store.Page{}))),
-			"memories":  len(must(s.db.Memories(s.ctx, sc, store.Page{}))),
-			"skills":    len(must(s.db.Skills(s.ctx, sc, store.Page{}))),
-			"schedules": len(must(s.db.Schedules(s.ctx, sc, store.Page{}))), "runs": len(must(s.db.Runs(s.ctx, sc, store.Page{})))} {
-			if n != 1 {
-				s.Errorf("%s lists %d %s", where(sc), n, what)
+		for _, q := range i.queries() {
+			s.finds(i, sc, q, held(sc, all))
+			q.Shared = true // it applies to documents only, which have a part of their own
+			if i.kind != "document" {
+				s.finds(i, sc, q, held(sc, all))
 			}
 		}
 	}
-	if due := must(s.db.DueSchedules(s.ctx, noon, 0)); len(due) != len(all) {
-		s.Errorf("%d schedules are due, want %d", len(due), len(all))
+
+	// What one scope deletes stays in all others.
+	gone := all[len(all)/2]
+	s.ok(i.remove(s.ctx, gone, "d"))
+	s.is(i.remove(s.ctx, gone, "d"), store.ErrNotFound, "deleting twice")
+	for _, sc := range all {
+		if _, err := i.get(s.ctx, sc, "d"); isAbsent(err) != (sc == gone) {
+			s.Errorf("after %s deleted its %s, the one of %s: %v", where(gone), i.kind, where(sc), err)
+		}
 	}
 }
 
-// seesShared checks that a search with Query.Shared finds want, and that each hit says whether it
-// belongs to another scope.
-func (s *suite) seesShared(sc store.Scope, q store.Query, where func(store.Scope) string, want []string) {
-	var got []string
-	for _, h := range must(s.db.SearchChunks(s.ctx, sc, q)) {
-		got = append(got, h.Title)
-		if other := !sc.Holds(sc.Shared()) && h.Title == where(sc.Shared()); h.Shared != other {
-			s.Errorf("from %s the document of %s is shared: %v, want %v", where(sc), h.Title, h.Shared, other)
+// held returns the words of the scopes that sc holds.
+func held(sc store.Scope, all []store.Scope) []string {
+	var out []string
+	for _, o := range all {
+		if sc.Holds(o) {
+			out = append(out, where(o))
 		}
 	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		s.Errorf("chunks, with what is shared, from %s: found %v, want %v", where(sc), got, want)
+	return out
+}
+
+func (s *suite[S]) finds(i items, sc store.Scope, q store.Query, want []string) {
+	s.Helper()
+	got := must(i.find(s.ctx, sc, q))
+	if !sameWords(got, want) {
+		s.Errorf("%ss from %s: found %q, want %q", i.kind, where(sc), got, want)
+	}
+}
+
+func sameWords(a, b []string) bool {
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}
+
+// wordsOf returns the words of the items of a list.
+func wordsOf[T any](words func(T) string) func([]T, error) ([]string, error) {
+	return func(all []T, err error) ([]string, error) {
+		var out []string
+		for _, v := range all {
+			out = append(out, words(v))
+		}
+		return out, err
 	}
 }

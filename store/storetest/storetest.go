@@ -1,101 +1,150 @@
-// Package storetest tests implementations of store.Store: one suite for all of them, including
-// those outside this module.
+// Package storetest tests implementations of the interfaces of package store, also those outside
+// this module. Each interface has a suite of its own, and a Store has the suite of all of them.
 //
-//	func TestStore(t *testing.T) {
-//		storetest.Run(t, func(t *testing.T) store.Store { … a new, empty one … })
+//	func TestThreads(t *testing.T) {
+//		storetest.TestThreads(t, func(t *testing.T) store.Threads { … a new, empty one … })
 //	}
+//
+// A suite has a list of faults (package store/storetest/fault), and its Score function plants them
+// in an implementation: it shows what the suite finds.
 package storetest
 
 import (
-	"context"
-	"errors"
-	"testing"
-	"time"
-
+	"github.com/pawl-go/pawl/pawltest/mutant"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/storetest/fault"
 )
 
-// Run runs the suite. open returns a new, empty store each time, which the suite closes.
-func Run(t *testing.T, open func(t *testing.T) store.Store) {
-	for _, part := range []struct {
-		name string
-		test func(*suite)
-	}{
-		{"threads", (*suite).threads}, {"documents", (*suite).documents}, {"search", (*suite).search}, {"vectors", (*suite).vectors}, {"hybrid", (*suite).hybrid},
-		{"memories", (*suite).memories},
-		{"summaries", (*suite).summaries}, {"confirmed", (*suite).confirmed},
-		{"skills", (*suite).skills}, {"schedules", (*suite).schedules}, {"occurrences", (*suite).occurrences},
-		{"race for an occurrence", (*suite).race}, {"traces", (*suite).traces}, {"artifacts", (*suite).artifacts},
-		{"too many artifacts", (*suite).full}, {"scopes", (*suite).scopes}, {"what scopes see, as a property", (*suite).property}, {"bad input", (*suite).bad}, {"a context that ended", (*suite).ended},
-	} {
-		t.Run(part.name, func(t *testing.T) {
-			db := open(t)
-			t.Cleanup(func() {
-				if err := db.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			s := &suite{T: t, db: db, ctx: t.Context()}
-			defer s.caught()
-			part.test(s)
+// T is the part of a test that the suites need. *testing.T implements it.
+type T[Self any] interface{ mutant.T[Self] }
+
+// TestStore runs the suites of all interfaces, and tests what concerns several of them. open
+// returns a new, empty Store each time, which the suite closes.
+func TestStore[TT T[TT]](t TT, open func(t TT) store.Store) {
+	t.Helper()
+	closed := func(t TT) store.Store {
+		db := open(t)
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
 		})
+		return db
 	}
+	runParts(t, closed, storeParts())
 }
 
-type suite struct {
-	*testing.T
-	db  store.Store
-	ctx context.Context
+// TestThreads runs the suite of store.Threads. open returns a new, empty implementation each time
+// and cleans it up itself, as for the suites below.
+func TestThreads[TT T[TT]](t TT, open func(t TT) store.Threads) {
+	t.Helper()
+	runParts(t, open, threadParts())
 }
 
-var (
-	alice = store.Scope{Tenant: "acme", User: "alice"}
-	bob   = store.Scope{Tenant: "acme", User: "bob"}
-	noon  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-)
-
-// ok ends the test if err is not nil.
-func (s *suite) ok(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
+// TestKnowledge runs the suite of store.Knowledge.
+func TestKnowledge[TT T[TT]](t TT, open func(t TT) store.Knowledge) {
+	t.Helper()
+	runParts(t, open, knowledgeParts())
 }
 
-// is checks that err wraps kind.
-func (s *suite) is(err, kind error, what string) {
-	s.Helper()
-	if !errors.Is(err, kind) {
-		s.Errorf("%s: %v, want %v", what, err, kind)
-	}
+// TestMemories runs the suite of store.Memories.
+func TestMemories[TT T[TT]](t TT, open func(t TT) store.Memories) {
+	t.Helper()
+	runParts(t, open, memoryParts())
 }
 
-// same checks that two values have the same JSON.
-func (s *suite) same(want, got any) {
-	s.Helper()
-	if a, b := asJSON(s, want), asJSON(s, got); a != b {
-		s.Errorf("got %s\nwant %s", b, a)
-	}
+// TestSkills runs the suite of store.Skills.
+func TestSkills[TT T[TT]](t TT, open func(t TT) store.Skills) {
+	t.Helper()
+	runParts(t, open, skillParts())
 }
 
-// failed is the value with which must panics.
-type failed struct{ err error }
-
-// must returns the value of a call that should succeed. If the call fails, the test ends.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(failed{err})
-	}
-	return v
+// TestSchedules runs the suite of store.Schedules.
+func TestSchedules[TT T[TT]](t TT, open func(t TT) store.Schedules) {
+	t.Helper()
+	runParts(t, open, scheduleParts())
 }
 
-// caught converts the panic of must to the end of the test.
-func (s *suite) caught() {
-	switch v := recover().(type) {
-	case nil:
-	case failed:
-		s.Fatal(v.err)
-	default:
-		panic(v)
+// TestTraces runs the suite of store.Traces.
+func TestTraces[TT T[TT]](t TT, open func(t TT) store.Traces) {
+	t.Helper()
+	runParts(t, open, traceParts())
+}
+
+// TestArtifacts runs the suite of store.Artifacts.
+func TestArtifacts[TT T[TT]](t TT, open func(t TT) store.Artifacts) {
+	t.Helper()
+	runParts(t, open, artifactParts())
+}
+
+// TestJournal runs the suite of store.Journal.
+func TestJournal[TT T[TT]](t TT, open func(t TT) store.Journal) {
+	t.Helper()
+	runParts(t, open, journalParts())
+}
+
+// ScoreStore plants the faults of fault.Stores, one at a time, in the Store that open returns. They
+// concern several interfaces; each interface has a Score function of its own. A fault that the
+// suite does not find is an error. So is a fault that it finds without a planted one. open cleans
+// its Stores up itself.
+func ScoreStore[TT T[TT]](t TT, open func(t TT) store.Store) mutant.Score {
+	t.Helper()
+	return score(t, fault.Stores(), open, togetherParts())
+}
+
+// ScoreThreads is ScoreStore for TestThreads, with the faults of fault.Threads.
+func ScoreThreads[TT T[TT]](t TT, open func(t TT) store.Threads) mutant.Score {
+	t.Helper()
+	return score(t, fault.Threads(), open, threadParts())
+}
+
+// ScoreKnowledge is ScoreStore for TestKnowledge, with the faults of fault.Knowledge.
+func ScoreKnowledge[TT T[TT]](t TT, open func(t TT) store.Knowledge) mutant.Score {
+	t.Helper()
+	return score(t, fault.Knowledge(), open, knowledgeParts())
+}
+
+// ScoreMemories is ScoreStore for TestMemories, with the faults of fault.Memories.
+func ScoreMemories[TT T[TT]](t TT, open func(t TT) store.Memories) mutant.Score {
+	t.Helper()
+	return score(t, fault.Memories(), open, memoryParts())
+}
+
+// ScoreSkills is ScoreStore for TestSkills, with the faults of fault.Skills.
+func ScoreSkills[TT T[TT]](t TT, open func(t TT) store.Skills) mutant.Score {
+	t.Helper()
+	return score(t, fault.Skills(), open, skillParts())
+}
+
+// ScoreSchedules is ScoreStore for TestSchedules, with the faults of fault.Schedules.
+func ScoreSchedules[TT T[TT]](t TT, open func(t TT) store.Schedules) mutant.Score {
+	t.Helper()
+	return score(t, fault.Schedules(), open, scheduleParts())
+}
+
+// ScoreTraces is ScoreStore for TestTraces, with the faults of fault.Traces.
+func ScoreTraces[TT T[TT]](t TT, open func(t TT) store.Traces) mutant.Score {
+	t.Helper()
+	return score(t, fault.Traces(), open, traceParts())
+}
+
+// ScoreArtifacts is ScoreStore for TestArtifacts, with the faults of fault.Artifacts.
+func ScoreArtifacts[TT T[TT]](t TT, open func(t TT) store.Artifacts) mutant.Score {
+	t.Helper()
+	return score(t, fault.Artifacts(), open, artifactParts())
+}
+
+// ScoreJournal is ScoreStore for TestJournal, with the faults of fault.Journals.
+func ScoreJournal[TT T[TT]](t TT, open func(t TT) store.Journal) mutant.Score {
+	t.Helper()
+	return score(t, fault.Journals(), open, journalParts())
+}
+
+// score runs the parts over an implementation with each of the faults.
+func score[TT T[TT], S any](t TT, faults []mutant.Mutant[S], open func(t TT) S, parts []part[S]) mutant.Score {
+	t.Helper()
+	suite := func(t TT, r *mutant.Recorder, plant func(S) S) {
+		runParts(r, func(*mutant.Recorder) S { return plant(open(t)) }, parts)
 	}
+	return mutant.Try(t, faults, nil, suite)
 }

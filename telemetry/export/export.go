@@ -64,6 +64,7 @@ func Open(o *Options) (*Pipeline, error) {
 	}
 
 	p := &Pipeline{idle: func() {}}
+	// A transport of its own, so that Close can close its connections and no others.
 	if o.HTTP == nil {
 		own := *o
 		from := http.DefaultTransport
@@ -98,6 +99,8 @@ func Open(o *Options) (*Pipeline, error) {
 	}
 	traces := []trace.TracerProviderOption{trace.WithResource(res)}
 	meters := []metric.Option{metric.WithResource(res)}
+	// The readers of the program stay: the variable turns off what is sent, and a page of metrics
+	// sends nothing.
 	if !strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") {
 		traces = append(traces, trace.WithBatcher(spans))
 		meters = append(meters, metric.WithReader(metric.NewPeriodicReader(metrics)))

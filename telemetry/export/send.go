@@ -57,6 +57,8 @@ func newSignal(o *Options, getenv func(string) string, name, path string) (*sign
 	s := &signal{transport: o.HTTP, timeout: defaultTimeout}
 	base := cmp.Or(o.Endpoint, getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultEndpoint)
 	s.url = strings.TrimRight(base, "/") + path
+	// The specification says that the signal's own variable is the whole address, and the common
+	// one a base.
 	if own := getenv("OTEL_EXPORTER_OTLP_" + name + "_ENDPOINT"); own != "" && o.Endpoint == "" {
 		s.url = own // used unchanged
 	}

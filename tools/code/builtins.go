@@ -172,6 +172,8 @@ func (r *embeddedRun) inPlace(op syntax.Token, x, y starlark.Value) (starlark.Va
 	switch l := x.(type) {
 	case *starlark.List:
 		it, ok := y.(starlark.Iterable)
+		// Python extends a list with the characters of a text, and Starlark does not iterate over
+		// texts.
 		if s, text := y.(starlark.String); text {
 			v, err := r.characters(string(s))
 			if err != nil {
@@ -362,6 +364,7 @@ func str(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.T
 		return v, nil
 	case *toolError:
 		return starlark.String(v.Error), nil
+	// Models write programs for Python, and Starlark writes some floats in another form.
 	case starlark.Float:
 		return starlark.String(pythonFloat(float64(v))), nil
 	}
@@ -398,6 +401,7 @@ func isInstance(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []sta
 		if want == "str" {
 			want = "string"
 		}
+		// In Python, a bool is an int.
 		if got := args[0].Type(); got == want || got == "bool" && want == "int" {
 			return starlark.True, nil
 		}
@@ -444,6 +448,7 @@ func (r *embeddedRun) each(t *starlark.Thread, name string, args starlark.Tuple,
 			}
 		}
 
+		// Before the element is stored: the program may have no more memory for it.
 		if err := r.takes(32); err != nil {
 			return nil, err
 		}

@@ -131,6 +131,7 @@ func callTools(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []star
 		return nil, err
 	}
 
+	// All are checked before the first is executed: a fault in the list has no effect.
 	calls := make([]request, len(items))
 	for i, item := range items {
 		name, given := nameAndArgs(item)

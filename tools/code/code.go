@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -165,6 +166,7 @@ func (t *executor) execute(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 	switch {
 	case v == nil:
 		return llm.ErrorResult("execute_code calls tools, so it can only be called in a run."), nil
+	// A program that runs programs would multiply all limits.
 	case ctx.Value(insideKey{}) != nil: // called through a plan or an agent
 		return llm.ErrorResult(refusedInside), nil
 	case len(a.Code) > maxCode:
@@ -176,6 +178,7 @@ func (t *executor) execute(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 	}
 	h := &host{inv: v, most: t.opts.Calls}
 	e := t.in.run(context.WithValue(ctx, insideKey{}, true), p, h)
+	// The host knows why it ended the program. The interpreter only sees that it was ended.
 	if own, ok := h.ended(); ok {
 		own.logs, own.result = e.logs, e.result
 		e = own
@@ -185,7 +188,11 @@ func (t *executor) execute(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 	if e.outcome == cancelled {
 		return llm.ToolResult{}, context.Cause(ctx)
 	}
-	return e.forModel(h, p), nil
+	res := e.forModel(h, p)
+	if e.cause != nil {
+		return llm.ToolResult{}, &delivery.Error{Result: res, Err: e.cause}
+	}
+	return res, nil
 }
 
 // seed returns the same value each time the call is executed again.

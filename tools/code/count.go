@@ -56,6 +56,8 @@ func weigh(v starlark.Value, depth int, left *int64) error {
 		n += intBytes(v)
 	}
 
+	// Checked before the elements are visited: on each level, a small value may contain another one
+	// a thousand times.
 	*left -= n
 	if *left < 0 {
 		return errWork
@@ -144,6 +146,7 @@ func (r *embeddedRun) binary(op syntax.Token, x, y starlark.Value) (starlark.Val
 		}
 	}
 	copies := op == syntax.PLUS || op == syntax.PERCENT
+	// Small results are not counted: counting would cost more than they do.
 	if copies && size > 64 {
 		if err := r.takes(size); err != nil {
 			return nil, err
@@ -204,6 +207,7 @@ func product(x, y starlark.Value) int64 {
 	size := flat(x)
 	switch {
 	case !ok && n.Sign() > 0 && size > 0:
+		// A negative number of bytes is more than any budget has.
 		return -1
 	case times <= 0 || size == 0:
 		return 0

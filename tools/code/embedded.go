@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -62,10 +63,12 @@ type embeddedRun struct {
 	host *host
 	prog program
 	// reason why the program was ended; empty if the program itself failed or is running
-	why    outcome
-	left   int64 // bytes that it may still allocate
-	result []byte
-	print  text.Ends
+	why outcome
+	// reason of the first who ended the program from outside; nil means that none did
+	stopped atomic.Pointer[outcome]
+	left    int64 // bytes that it may still allocate
+	result  []byte
+	print   text.Ends
 }
 
 const runKey = "run"
@@ -75,6 +78,7 @@ func runOf(t *starlark.Thread) *embeddedRun { return t.Local(runKey).(*embeddedR
 func (e *EmbeddedInterpreter) run(ctx context.Context, p program, h *host) (out ended) {
 	r := &embeddedRun{ctx: ctx, host: h, prog: p, left: e.opts.Memory, print: text.Ends{Half: max(1, p.output/2)}}
 	defer func() {
+		// A fault of the interpreter must not end the host.
 		if v := recover(); v != nil {
 			out = ended{outcome: failed, message: "The interpreter failed on this program. Write it another way."}
 		}
@@ -87,10 +91,14 @@ func (e *EmbeddedInterpreter) run(ctx context.Context, p program, h *host) (out 
 	thread := &starlark.Thread{Name: "program", Print: func(_ *starlark.Thread, msg string) { fmt.Fprintln(&r.print, msg) }}
 	thread.SetLocal(runKey, r)
 	thread.SetMaxExecutionSteps(uint64(e.opts.Steps))
-	stopped := func(why outcome) { // the first caller wins
-		thread.Cancel(string(why))
+	stopped := func(why outcome) {
+		if r.stopped.CompareAndSwap(nil, &why) {
+			thread.Cancel(string(why))
+		}
 	}
 	thread.OnMaxSteps = func(*starlark.Thread) { stopped(steps) }
+	// The interpreter does not look at the context. It checks between two steps whether its thread
+	// was cancelled.
 	defer context.AfterFunc(ctx, func() { stopped(cancelled) })()
 	h.watch = newStopwatch(p.time, func() { stopped(timeout) })
 	defer h.watch.stop()
@@ -119,8 +127,8 @@ func (r *embeddedRun) concluded(err error, opts EmbeddedOptions) ended {
 		what = ev.Msg
 	}
 	why := r.why
-	if reason, ok := strings.CutPrefix(what, "Starlark computation cancelled: "); ok && why == "" {
-		why = outcome(reason)
+	if from := r.stopped.Load(); from != nil && why == "" {
+		why = *from
 	}
 
 	e := ended{outcome: why, line: line}
@@ -153,6 +161,7 @@ func where(err error) (line int, trace string) {
 	}
 	var lines []starlark.CallFrame
 	for _, f := range ev.CallStack {
+		// Frames of our own functions mean nothing to the author of the program.
 		if f.Pos.Filename() == programFile {
 			lines = append(lines, f)
 		}
@@ -178,7 +187,8 @@ var foreign = []struct {
 	hint string
 }{
 	{regexp.MustCompile(`^\s*(import|from)\s`), "There is no import here; json and math are there without it."},
-	{regexp.MustCompile(`^\s*(try|except|finally)\b`), "There is no try here; try_call(name, args) calls a tool that may fail."},
+	{regexp.MustCompile(`^\s*(try|except|finally)\b`), "There is no try here; try_call(name, " +
+		"args) calls a tool that may fail."},
 	{regexp.MustCompile(`^\s*raise\b`), "There is no raise here; fail(text) ends the program."},
 	{
 		regexp.MustCompile(`^\s*(class|with|async|global|nonlocal|del|assert|yield)\b`),
@@ -215,6 +225,7 @@ func notAProgram(p program, err error) ended {
 
 	text := inLine(p.code, line, "cannot be run: there is a fault", what)
 	if lines := strings.Split(p.code, "\n"); line > 0 && line <= len(lines) {
+		// Models write Python. A hint names what this dialect has in place of the construct.
 		for _, f := range foreign {
 			if f.form.MatchString(lines[line-1]) {
 				text += "\n" + f.hint

@@ -110,6 +110,7 @@ func (w *jsonWriter) dict(d *starlark.Dict, depth int) error {
 		switch k := kv[0].(type) {
 		case starlark.String:
 			keys[i] = string(k)
+		// As json.dumps of Python does: {1: 2} becomes {"1": 2}.
 		case starlark.NoneType, starlark.Bool, starlark.Int, starlark.Float:
 			one := jsonWriter{out: new(bytes.Buffer)}
 			if err := one.write(k, 0); err != nil {
@@ -155,6 +156,7 @@ func jsonDumps(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 		w.comma = ","
 	}
 
+	// Counted before the text is built.
 	n, err := weight(v)
 	if err != nil {
 		return nil, err

@@ -111,6 +111,7 @@ func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starl
 		return nil, err
 	}
 
+	// Starlark's own extend copies the values without a count.
 	if l, ok := x.(*starlark.List); ok && name == "extend" && len(args) == 1 {
 		if it, ok := args[0].(starlark.Iterable); ok {
 			return starlark.None, r.extend(l, it)
@@ -128,6 +129,7 @@ func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starl
 	if f := more[x.Type()+"."+name]; f != nil {
 		return f(t, x, kwargs)
 	}
+	// Python counts characters, and Starlark bytes.
 	if s, ok := x.(starlark.String); ok && !ascii(string(s)) {
 		return inCharacters(t, b, string(s), args, kwargs)
 	}
@@ -141,6 +143,7 @@ func (r *embeddedRun) methodArguments(name string, args starlark.Tuple) (starlar
 	args = slices.Clone(args)
 	for i, a := range args {
 		_, text := a.(starlark.String)
+		// through returns the characters of a text, which only a few methods take one by one.
 		v, _, err := r.through(a)
 		if text && !iteratesArgument(name) {
 			continue

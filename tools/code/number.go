@@ -59,6 +59,7 @@ func round(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark
 		return roundInt(x, digits), nil
 	case starlark.Float:
 		if whole {
+			// Half to even, as Python rounds.
 			return starlark.NumberToInt(starlark.Float(math.RoundToEven(float64(x))))
 		}
 		if digits < 0 {
@@ -91,6 +92,7 @@ func pow(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starlark.T
 	}
 	x, ok1 := args[0].(starlark.Int)
 	y, ok2 := args[1].(starlark.Int)
+	// A negative exponent gives a float in Python too.
 	if !ok1 || !ok2 || y.Sign() < 0 {
 		if len(args) == 3 {
 			return nil, fmt.Errorf("pow with three numbers takes whole ones")

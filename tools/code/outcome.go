@@ -39,6 +39,7 @@ type ended struct {
 	line    int             // line of the failure; 0 means unknown
 	result  json.RawMessage // nil means that no result was set
 	logs    logs
+	cause   error // why no program was run, for errors.Is; nil means that one was
 }
 
 // logs holds the output of print: all of it, or its head and tail.
@@ -70,6 +71,7 @@ func (e ended) forModel(h *host, p program) llm.ToolResult {
 	if e.message != "" {
 		parts = append(parts, clip(e.message, 4<<10))
 	}
+	// The model must know which calls have been made before it writes the program again.
 	if bad && len(h.made) > 0 {
 		parts = append(parts, h.done())
 	}

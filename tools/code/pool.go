@@ -45,6 +45,7 @@ func (p *pool) acquire() (c *child, err error) {
 		}
 
 		select {
+		// A waiting child may have been killed, by the system for its memory, for example.
 		case <-c.gone: // it has been ended from outside
 			c.stop()
 			c = nil

@@ -99,6 +99,7 @@ func (p *PythonInterpreter) startChild() (*child, error) {
 			Env: []string{"PYTHONHASHSEED=0", "PYTHONUTF8=1"}, Files: theirs,
 			Limits: sandbox.Limits{Time: 24 * time.Hour, CPU: mostTime + 30*time.Second, Memory: p.opts.Memory,
 				Processes: 32, FileSize: 64 << 20, Output: defaultOutput}})
+	// The child has its own copies. An open end here would hide that the child has ended.
 	for _, f := range theirs {
 		f.Close()
 	}
@@ -136,6 +137,7 @@ func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ende
 		}
 		return ended{
 			outcome: refused,
+			cause:   err,
 			message: "The program was not run, because Python is not available here: " + why +
 				". Calling again will not help.",
 		}
@@ -221,6 +223,7 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 			if c.wire.send(map[string]any{"replies": replies, "took": h.took.Nanoseconds()}) != nil {
 				return c.vanished()
 			}
+		// The program may set its result several times; the last one counts.
 		case f.Result != nil:
 			if len(f.Result) > p.output {
 				return ended{outcome: tooLarge, message: resultTooLarge(len(f.Result), p.output)}
@@ -278,6 +281,7 @@ var systemPaths = regexp.MustCompile(` ?\(?/usr/(lib|local|share)[^\s)']*\)?`)
 // ended parses the child's report about the end of the program.
 func (f *childFrame) ended(p program) ended {
 	e := ended{outcome: failed}
+	// Paths of this machine are no help to the model, and say where the interpreter is.
 	what := systemPaths.ReplaceAllString(clip(f.Message, 2000), "")
 	if f.Type != "" {
 		what = ": " + what
@@ -301,6 +305,7 @@ func (f *childFrame) ended(p program) ended {
 	switch f.End {
 	case "ok":
 		return ended{outcome: ok}
+	// sys.exit(0) is how many scripts end.
 	case "exit":
 		if f.Status == 0 {
 			return ended{outcome: ok}
@@ -319,7 +324,8 @@ func (f *childFrame) ended(p program) ended {
 	case "error":
 		e.message = inLine(p.code, e.line, "failed", what) + trace
 	default:
-		return ended{outcome: forged, message: "The program wrote to the descriptors of the tool itself, and was ended."}
+		return ended{outcome: forged, message: "The program wrote to the descriptors of the tool itself, " +
+			"and was ended."}
 	}
 	return e
 }

@@ -49,8 +49,10 @@ func (t *tally) add(op string, d decimal, written string) {
 		t.sum.add(d, written)
 	case "min", "max":
 		order := d.cmp(t.best)
-		better := op == "min" && order < 0 || op == "max" && order > 0
-		if t.count == 0 || better {
+		if op == "min" {
+			order = -order
+		}
+		if t.count == 0 || order > 0 {
 			t.best = d
 			t.written = written
 		}
@@ -86,6 +88,7 @@ func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	groups, err := groupsOf(ctx, t, by, metrics)
 	if err != nil {
 		return nil, err
@@ -94,9 +97,11 @@ func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 		// one group of no records: their count is 0
 		groups = append(groups, &group{of: make([]tally, len(metrics))})
 	}
+	// In the order of their values: the order of a Go map differs from call to call.
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return slices.CompareFunc(a.by, b.by, func(x, y sortKey) int { return x.order(&y, false) })
 	})
+
 	out, err := a.table(groups, metrics, s.tables.limit)
 	if err != nil {
 		return nil, err
@@ -105,8 +110,11 @@ func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 	if err := s.save(ctx, a.SaveAs, out); err != nil {
 		return nil, err
 	}
+
 	ans := out.answer(a.SaveAs)
 	ans.groups = true
+	// Values that are no numbers are left out of a sum. The model must not take it for the sum of
+	// all rows.
 	ans.Skipped = map[string]int{}
 	for _, m := range metrics {
 		if m.skipped > 0 {
@@ -126,6 +134,7 @@ func (a *aggregateArgs) table(groups []*group, metrics []*metric, most int) (*ta
 		out.column(m.name)
 	}
 	out.headed = true
+
 	var packed, written []byte
 	for _, g := range groups {
 		packed = packed[:0]
@@ -135,6 +144,7 @@ func (a *aggregateArgs) table(groups []*group, metrics []*metric, most int) (*ta
 		for i, m := range metrics {
 			v := value{}
 			written = g.of[i].append(written[:0], m.op, g.rows)
+			// A metric of no values, as avg of an empty column, has no number.
 			if string(written) != "null" {
 				v = value{number, string(written)}
 			}
@@ -150,42 +160,43 @@ func (a *aggregateArgs) table(groups []*group, metrics []*metric, most int) (*ta
 
 // resolve finds the columns and checks that no two results have the same name.
 func (a *aggregateArgs) resolve(t *table) (by []int, metrics []*metric, err error) {
-	names := map[string]string{}
-	take := func(name, where string) error {
-		if other, taken := names[name]; taken {
-			return toolrun.Refuse("%s: the result has a field %s already, from %s", where, clip(name), other)
+	fields := map[string]string{} // of the result, and the argument that each comes from
+	column := func(name, field, where string) (int, error) {
+		i, err := t.need(name, where)
+		if err != nil {
+			return 0, err
 		}
-		names[name] = where
-		return nil
+		if other, taken := fields[field]; taken {
+			return 0, toolrun.Refuse("%s: the result has a field %s already, from %s", where, clip(field), other)
+		}
+		fields[field] = where
+		return i, nil
 	}
+
 	for i, name := range a.GroupBy {
-		where := fmt.Sprintf("group_by[%d]", i)
-		column, err := t.need(name, where)
-		if err == nil {
-			err = take(name, where)
-		}
+		c, err := column(name, name, fmt.Sprintf("group_by[%d]", i))
 		if err != nil {
 			return nil, nil, err
 		}
-		by = append(by, column)
+		by = append(by, c)
 	}
+
 	for i, m := range a.Metrics {
 		where := fmt.Sprintf("metrics[%d]", i)
 		if !slices.Contains(metricOps, m.Op) {
 			return nil, nil, toolrun.Refuse("%s: unknown op %s; the ops are %s", where, clip(m.Op), strings.Join(metricOps, " "))
 		}
-		column, err := t.need(m.Column, where)
-		if err == nil {
-			err = take(m.Op+"_"+m.Column, where)
-		}
+		field := m.Op + "_" + m.Column
+		c, err := column(m.Column, field, where)
 		if err != nil {
 			return nil, nil, err
 		}
-		metrics = append(metrics, &metric{column: column, op: m.Op, name: m.Op + "_" + m.Column})
+		metrics = append(metrics, &metric{column: c, op: m.Op, name: field})
 	}
 	return by, metrics, nil
 }
 
+// groupsOf returns the groups in the order of their first records.
 func groupsOf(ctx context.Context, t *table, by []int, metrics []*metric) ([]*group, error) {
 	var groups []*group
 	found := map[string]*group{}
@@ -195,6 +206,7 @@ func groupsOf(ctx context.Context, t *table, by []int, metrics []*metric) ([]*gr
 		if n%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+
 		c.load(r)
 		key = key[:0]
 		for _, column := range by {
@@ -202,29 +214,41 @@ func groupsOf(ctx context.Context, t *table, by []int, metrics []*metric) ([]*gr
 			v, _ := c.get(column)
 			key = append(v.group(key), ',')
 		}
+
 		g := found[string(key)]
 		if g == nil {
-			g = &group{of: make([]tally, len(metrics))}
-			for _, column := range by {
-				v, _ := c.get(column)
-				g.values = append(g.values, v)
-				g.by = append(g.by, v.sortKey(0))
-			}
+			g = newGroup(c, by, metrics)
 			found[string(key)] = g
 			groups = append(groups, g)
 		}
-		g.rows++
-		for i, m := range metrics {
-			if m.op == "count" {
-				continue
-			}
-			v, _ := c.get(m.column)
-			if d, ok := v.decimal(); ok {
-				g.of[i].add(m.op, d, v.s)
-			} else if !v.empty() {
-				m.skipped++
-			}
-		}
+		g.add(c, metrics)
 	}
 	return groups, nil
+}
+
+// newGroup returns the group of the current row of c, without records.
+func newGroup(c *cursor, by []int, metrics []*metric) *group {
+	g := &group{of: make([]tally, len(metrics))}
+	for _, column := range by {
+		v, _ := c.get(column)
+		g.values = append(g.values, v)
+		g.by = append(g.by, v.sortKey(0))
+	}
+	return g
+}
+
+// add adds the current row of c.
+func (g *group) add(c *cursor, metrics []*metric) {
+	g.rows++
+	for i, m := range metrics {
+		if m.op == "count" {
+			continue
+		}
+		v, _ := c.get(m.column)
+		if d, ok := v.decimal(); ok {
+			g.of[i].add(m.op, d, v.s)
+		} else if !v.empty() {
+			m.skipped++
+		}
+	}
 }

@@ -27,38 +27,46 @@ type csvReader struct {
 // delimiter returns the separator of the text whose first line is line: a comma if the line
 // contains one, otherwise the most frequent of the other usual separators.
 func delimiter(line string) byte {
+	if outsideQuotes(line, ',') > 0 {
+		return ','
+	}
+
 	best := byte(',')
 	most := 0
-	for _, c := range []byte{',', '\t', ';', '|'} {
-		n := 0
-		quoted := false
-		for i := range len(line) {
-			if line[i] == '"' {
-				quoted = !quoted
-			}
-			if line[i] == c && !quoted {
-				n++
-			}
-		}
-		if n > most {
+	for _, c := range []byte{'\t', ';', '|'} {
+		if n := outsideQuotes(line, c); n > most {
 			best = c
 			most = n
 		}
-		if c == ',' && n > 0 {
-			break
-		}
 	}
 	return best
+}
+
+// outsideQuotes counts c in the line, except within quotes.
+func outsideQuotes(line string, c byte) int {
+	n := 0
+	quoted := false
+	for i := range len(line) {
+		if line[i] == '"' {
+			quoted = !quoted
+		}
+		if line[i] == c && !quoted {
+			n++
+		}
+	}
+	return n
 }
 
 // row reads the next row and returns the number of its first line. It returns io.EOF at the end. An
 // empty line is not a row.
 func (r *csvReader) row() (line int, err error) {
 	for {
-		r.text, r.ends = r.text[:0], r.ends[:0]
+		r.text = r.text[:0]
+		r.ends = r.ends[:0]
 		if r.in.peek() < 0 {
 			return r.in.line, io.EOF
 		}
+
 		line = r.in.line
 		for last := false; !last; {
 			last, err = r.field()
@@ -67,6 +75,8 @@ func (r *csvReader) row() (line int, err error) {
 			}
 			r.ends = append(r.ends, len(r.text))
 		}
+
+		// An empty field in quotes is a row: that is how a program writes an empty text.
 		if len(r.ends) > 1 || len(r.text) > 0 || !r.plain {
 			return line, nil
 		}
@@ -91,6 +101,7 @@ func (r *csvReader) field() (last bool, err error) {
 	if !r.plain {
 		return r.quoted()
 	}
+
 	start := len(r.text)
 	for {
 		c := r.in.next()
@@ -109,49 +120,66 @@ func (r *csvReader) quoted() (last bool, err error) {
 	r.in.next()
 	for {
 		c := r.in.next()
-		if c == '"' && r.in.peek() != '"' {
-			after := len(r.text)
+		switch {
+		case c < 0 && r.in.err != nil:
+			return false, r.in.err
+		case c < 0:
+			return false, toolrun.Refuse("csv parse error: line %d: a quoted field begins here and is never "+
+				"closed", opened)
+
+		case c == '"' && r.in.peek() == '"':
+			r.in.next()
 			r.text = append(r.text, '"')
-			for _, blank := range []int{' ', '\r'} {
-				for r.in.peek() == blank {
-					r.text = append(r.text, byte(r.in.next()))
-				}
+
+		case c == '"':
+			ended, last := r.closes()
+			if ended {
+				return last, r.in.err
 			}
-			if c := r.in.peek(); c < 0 || c == '\n' || byte(c) == r.comma {
-				r.text = r.text[:after]
-				r.in.next()
-				return c < 0 || c == '\n', r.in.err
-			}
-			continue
+		default:
+			r.text = append(r.text, byte(c))
 		}
-		if c < 0 {
-			if err := r.in.err; err != nil {
-				return false, err
-			}
-			return false, toolrun.Refuse("csv parse error: line %d: a quoted field begins here and is never closed", opened)
-		}
-		if c == '"' {
-			r.in.next() // the second of two
-		}
-		r.text = append(r.text, byte(c))
 	}
+}
+
+// closes reports whether the quote just read ends its field, and whether that is the last of its
+// row. If it does not, the quote and the blanks after it are text.
+func (r *csvReader) closes() (ended, last bool) {
+	content := len(r.text)
+	r.text = append(r.text, '"')
+	for _, blank := range []int{' ', '\r'} {
+		for r.in.peek() == blank {
+			r.text = append(r.text, byte(r.in.next()))
+		}
+	}
+
+	c := r.in.peek()
+	if c >= 0 && c != '\n' && byte(c) != r.comma {
+		return false, false
+	}
+	r.text = r.text[:content]
+	r.in.next()
+	return true, c < 0 || c == '\n'
 }
 
 // parseCSV reads a table whose first row names the columns. No row and no field is dropped: missing
 // fields of a short row are null, and additional fields of a long row go to columns extra_1,
 // extra_2 and so on.
 func parseCSV(ctx context.Context, in *input, t *table) error {
+	// The delimiter is found in the header, whose names rarely have one in them.
 	first, _, _ := strings.Cut(strings.TrimLeft(in.ahead(), " \n\r"), "\n")
 	r := &csvReader{in: in, comma: delimiter(first)}
 	if _, err := r.row(); err != nil && err != io.EOF {
 		return err
 	}
+
 	var header []string
 	for i := range r.ends {
 		header = append(header, strings.ToValidUTF8(string(r.cell(i)), "\uFFFD"))
 	}
 	t.headed = true
 	t.header(header)
+
 	var short, long, odd faulty
 	for {
 		if err := ctx.Err(); err != nil {
@@ -164,25 +192,30 @@ func parseCSV(ctx context.Context, in *input, t *table) error {
 		if err != nil {
 			return err
 		}
-		if n := len(r.ends); n != len(header) {
-			fault := &short
-			if n > len(header) {
-				fault = &long
-			}
-			fault.at(line)
+
+		if len(r.ends) < len(header) {
+			short.count(line)
+		}
+		if len(r.ends) > len(header) {
+			long.count(line)
 		}
 		if !utf8.Valid(r.text) {
-			odd.at(line)
+			odd.count(line)
 		}
+		// Faulty rows are counted and kept: one note at the end says what a model must know, and no
+		// row is lost.
 		if err := t.push(r.pack(t, len(header))); err != nil {
 			return err
 		}
 	}
+
 	if short.n > 0 {
-		t.note("%s shorter than the header, first in line %d: the columns they lack are null", rows(short.n), short.line)
+		t.note("%s shorter than the header, first in line %d: the columns they lack are "+
+			"null", rows(short.n), short.line)
 	}
 	if long.n > 0 {
-		t.note("%s longer than the header, first in line %d: what they have more is in %s", rows(long.n), long.line, listed(t.names[len(header):], 10))
+		t.note("%s longer than the header, first in line %d: what they have more is in %s",
+			rows(long.n), long.line, listed(t.names[len(header):], 10))
 	}
 	t.noteOdd(odd)
 	return nil
@@ -202,6 +235,7 @@ func (r *csvReader) pack(t *table, width int) []byte {
 		}
 		b = appendTextCell(b, column, f)
 	}
+
 	for i := len(r.ends); i < width; i++ {
 		b = appendCell(b, i, value{})
 	}
@@ -210,9 +244,12 @@ func (r *csvReader) pack(t *table, width int) []byte {
 }
 
 // faulty counts rows with a certain fault.
-type faulty struct{ n, line int }
+type faulty struct {
+	n    int
+	line int // of the first such row
+}
 
-func (f *faulty) at(line int) {
+func (f *faulty) count(line int) {
 	f.n++
 	if f.n == 1 {
 		f.line = line
@@ -233,27 +270,34 @@ func (t *table) header(names []string) {
 	for _, n := range names {
 		given[n] = true
 	}
+	taken := func(name string) bool {
+		_, made := t.index[name]
+		return made || given[name]
+	}
+
 	var twice, unnamed []string
 	// how often a name occurred; counting continues from there, so that a thousand equal names do
 	// not take a million attempts
 	times := map[string]int{}
 	for i, n := range names {
+		times[n]++
 		name := n
-		if n == "" {
+		switch {
+		case n == "":
 			name = t.free(fmt.Sprintf("column_%d", i+1), given)
 			unnamed = append(unnamed, name)
-		} else if times[n]++; times[n] > 1 {
-			for {
-				name = fmt.Sprintf("%s_%d", n, times[n])
-				if _, taken := t.index[name]; !taken && !given[name] {
-					break
-				}
+
+		case times[n] > 1:
+			name = fmt.Sprintf("%s_%d", n, times[n])
+			for taken(name) {
 				times[n]++
+				name = fmt.Sprintf("%s_%d", n, times[n])
 			}
 			twice = append(twice, name)
 		}
 		t.column(name)
 	}
+
 	if len(twice) > 0 {
 		t.note("duplicate headers were made distinct: %s", listed(twice, 10))
 	}
@@ -299,6 +343,7 @@ func newInput(r io.Reader) *input {
 	if bytes.HasPrefix(head, []byte("\uFEFF")) {
 		in.Discard(len("\uFEFF"))
 	}
+
 	// Old Macs and some current spreadsheets write such files.
 	in.mac = bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0
 	return in
@@ -322,7 +367,7 @@ func (in *input) peek() int {
 		return -1
 	case len(b) == 0:
 		return -1
-	case b[0] == '\r' && (in.mac || len(b) > 1 && b[1] == '\n'):
+	case string(b) == "\r\n", in.mac && b[0] == '\r':
 		return '\n'
 	}
 	return int(b[0])

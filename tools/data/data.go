@@ -128,14 +128,26 @@ func New(opts *Options) *Set {
 			s.tables.limit = opts.Limit
 		}
 	}
+
 	s.Parse = s.parseTool()
-	// MaxResult is -1 because answers have a size limit.
-	s.Filter = toolrun.Define(definitions, "filter", &pawl.Tool{Name: "data_filter", Effect: pawl.EffectRead,
-		MaxResult: -1, Run: run(s.filter)})
-	s.Aggregate = toolrun.Define(definitions, "aggregate", &pawl.Tool{Name: "data_aggregate", Effect: pawl.EffectRead,
-		MaxResult: -1, Run: run(s.aggregate)})
-	s.Transform = toolrun.Define(definitions, "transform", &pawl.Tool{Name: "data_transform", Effect: pawl.EffectRead,
-		MaxResult: -1, Run: run(s.transform)})
+	s.Filter = toolrun.Define(definitions, "filter", &pawl.Tool{
+		Name:      "data_filter",
+		Effect:    pawl.EffectRead,
+		MaxResult: -1, // answers have a size limit
+		Run:       run(s.filter),
+	})
+	s.Aggregate = toolrun.Define(definitions, "aggregate", &pawl.Tool{
+		Name:      "data_aggregate",
+		Effect:    pawl.EffectRead,
+		MaxResult: -1, // answers have a size limit
+		Run:       run(s.aggregate),
+	})
+	s.Transform = toolrun.Define(definitions, "transform", &pawl.Tool{
+		Name:      "data_transform",
+		Effect:    pawl.EffectRead,
+		MaxResult: -1, // answers have a size limit
+		Run:       run(s.transform),
+	})
 	if s.create != nil {
 		s.Export = s.exportTool()
 	}
@@ -166,15 +178,17 @@ func run[Args any](fn func(context.Context, Args) ([]byte, error)) pawl.ToolFunc
 	})
 }
 
-// given reads the records argument of a call.
-func (s *Set) given(ctx context.Context, records json.RawMessage) (*table, error) {
-	switch records = bytes.TrimSpace(records); records[0] {
+// records reads the records argument of a call.
+func (s *Set) records(ctx context.Context, records json.RawMessage) (*table, error) {
+	records = bytes.TrimSpace(records)
+	switch records[0] {
 	case '"':
 		var content string
 		if err := json.Unmarshal(records, &content); err != nil {
 			return nil, err
 		}
 		return s.read(ctx, strings.NewReader(content), "", s.tables.limit)
+
 	case '[':
 		t := newTable(s.tables.limit)
 		err := t.addAll(ctx, records, "record")
@@ -182,7 +196,8 @@ func (s *Set) given(ctx context.Context, records json.RawMessage) (*table, error
 		t.packed = nil
 		return t, err
 	}
-	return nil, toolrun.Refuse("records must be an array of objects, or the text of a CSV, JSON or JSONL file; got %s", valueOf(records).kind)
+	return nil, toolrun.Refuse("records must be an array of objects, or the text of a CSV, JSON or JSONL file; got %s",
+		valueOf(records).kind)
 }
 
 // done stores t if requested and returns its records.
@@ -196,8 +211,13 @@ func (s *Set) done(ctx context.Context, t *table, saveAs string) ([]byte, error)
 // answer returns the answer with the records of t, or only the first ones if t is stored.
 func (t *table) answer(saved string) *answer {
 	c := t.cursor()
-	a := &answer{Count: len(t.rows), most: -1, Table: saved, Notes: t.notes,
-		record: func(b []byte, i int) []byte { return t.appendRow(b, c, t.rows[i]) }}
+	a := &answer{
+		Count:  len(t.rows),
+		Table:  saved,
+		Notes:  t.notes,
+		record: func(b []byte, i int) []byte { return t.appendRow(b, c, t.rows[i]) },
+		most:   -1,
+	}
 	if saved != "" {
 		a.most = preview
 	}

@@ -49,6 +49,7 @@ func (s *Set) export(ctx context.Context, a exportArgs) (llm.ToolResult, error) 
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
+
 	a.Format = cmp.Or(a.Format, formats[strings.ToLower(path.Ext(a.Path))])
 	write := t.writeCSV
 	switch a.Format {
@@ -60,7 +61,10 @@ func (s *Set) export(ctx context.Context, a exportArgs) (llm.ToolResult, error) 
 	default:
 		return llm.ToolResult{}, toolrun.Refuse("unknown format: %s (use csv, json, or jsonl)", clip(a.Format))
 	}
+
 	data := exportData{Path: a.Path, Count: len(t.rows)}
+	// The writer of the caller decides whether the path may be written, and replaces a file as a
+	// whole.
 	err = s.create(ctx, a.Path, func(to io.Writer) error {
 		counted := &counter{ctx: ctx, w: to}
 		w := bufio.NewWriterSize(counted, inputSize)
@@ -113,6 +117,7 @@ func (t *table) writeJSON(w *bufio.Writer, begin, between, end string) error {
 
 func (t *table) writeCSV(w *bufio.Writer) error {
 	columns := t.shown()
+	// The records of JSON have no order of columns. Sorted, the same data gives the same file.
 	if t.picked == nil && !t.headed {
 		slices.SortFunc(columns, func(a, b int) int { return strings.Compare(t.names[a], t.names[b]) })
 	}
@@ -123,6 +128,7 @@ func (t *table) writeCSV(w *bufio.Writer) error {
 		writeCell(w, t.names[column], len(columns) == 1)
 	}
 	w.WriteByte('\n')
+
 	c := t.cursor()
 	for _, r := range t.rows {
 		c.load(r)
@@ -143,10 +149,16 @@ func (t *table) writeCSV(w *bufio.Writer) error {
 // writeCell writes a cell. It adds quotes if the cell would otherwise be read differently; a single
 // empty cell would otherwise not be a row.
 func writeCell(w *bufio.Writer, s string, alone bool) {
-	if !strings.ContainsAny(s, ",;|\t\"\r\n") && strings.Trim(s, " ") == s && (s != "" || !alone) {
+	// Semicolon, bar and tab are quoted too, because data_parse and spreadsheets guess the
+	// separator.
+	special := strings.ContainsAny(s, ",;|\t\"\r\n")
+	padded := strings.Trim(s, " ") != s
+	noRow := s == "" && alone
+	if !special && !padded && !noRow {
 		w.WriteString(s)
 		return
 	}
+
 	w.WriteByte('"')
 	w.WriteString(strings.ReplaceAll(s, `"`, `""`))
 	w.WriteByte('"')

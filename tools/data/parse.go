@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -31,14 +32,19 @@ func (s *Set) parseTool() *pawl.Tool {
 	})
 	if s.open != nil {
 		tool.Description += "\n\n" + pathText
-		in := strings.Replace(string(tool.Input), `"format":`, `"path":{"type":"string","description":"Instead of content: a file, relative to the root. Its ending may say the format."},"format":`, 1)
+		in := strings.Replace(string(tool.Input), `"format":`, `"path":`+pathSchema+`,"format":`, 1)
 		tool.Input = json.RawMessage(strings.Replace(in, `"required":["content"],`, "", 1))
 	}
 	return tool
 }
 
-// pathText is part of the description if files are available.
-const pathText = "With path in place of content a file is read where it is, of any number of rows: give save_as with it, so that the records need not pass through you."
+// pathText and pathSchema are part of the description and of the schema if files are available.
+const (
+	pathText = "With path in place of content a file is read where it is, of any number of rows: " +
+		"give save_as with it, so that the records need not pass through you."
+	pathSchema = `{"type":"string","description":"Instead of content: a file, relative to the root. ` +
+		`Its ending may say the format."}`
+)
 
 type parseArgs struct {
 	Content string        `json:"content"`
@@ -57,11 +63,11 @@ func (s *Set) parse(ctx context.Context, a parseArgs) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	offset := int(a.Offset)
-	limit := int(a.Limit)
-	if offset < 0 || offset > 0 && offset >= len(t.rows) {
-		return nil, toolrun.Refuse("offset %d is out of range: there are %d records", offset, len(t.rows))
+	if err := t.checkOffset(int(a.Offset)); err != nil {
+		return nil, err
 	}
+
+	limit := int(a.Limit)
 	switch {
 	case limit > 0:
 	case a.SaveAs != "":
@@ -72,11 +78,12 @@ func (s *Set) parse(ctx context.Context, a parseArgs) ([]byte, error) {
 	if err := s.save(ctx, a.SaveAs, t); err != nil {
 		return nil, err
 	}
+
 	shown := t.with(t.rows) // a copy, because notes may be added
 	columns := append([]string{}, shown.shownColumns()...)
 	ans := shown.answer(a.SaveAs)
 	ans.Columns = columns
-	ans.from = offset
+	ans.from = int(a.Offset)
 	ans.most = limit
 	ans.next = true
 	return ans.json()
@@ -129,13 +136,16 @@ func (s *Set) read(ctx context.Context, r io.Reader, format string, most int) (*
 	if in.err != nil {
 		return nil, in.err
 	}
+
 	head := in.ahead()
+	// Only the whole text can be empty: a large file may begin with blanks.
 	if _, err := in.Peek(in.Buffered() + 1); err == io.EOF && strings.TrimSpace(head) == "" {
 		return nil, toolrun.Refuse("content is required: it is empty")
 	}
 	if format == "" {
 		format = guess(head)
 	}
+
 	t := newTable(most)
 	defer func() {
 		t.last = nil
@@ -170,13 +180,17 @@ func guess(content string) string {
 
 // parseJSON reads an array of objects, or one object.
 func parseJSON(ctx context.Context, in *input, t *table) error {
+	// One value of JSON must be in memory as a whole, unlike the rows of the other forms.
 	b, err := io.ReadAll(io.LimitReader(in, jsonBytes+1))
 	if err != nil {
 		return err
 	}
 	if len(b) > jsonBytes {
-		return toolrun.Refuse("json parse error: the text is larger than %d MiB; as JSONL, an object a line, or as CSV it can be", jsonBytes>>20)
+		return toolrun.Refuse("json parse error: the text is larger than %d MiB; as JSONL, an object a line, "+
+			"or as CSV it can be",
+			jsonBytes>>20)
 	}
+
 	var raw json.RawMessage
 	if err := json.Unmarshal(b, &raw); err != nil {
 		return syntax(string(b), err)
@@ -184,23 +198,33 @@ func parseJSON(ctx context.Context, in *input, t *table) error {
 	if !utf8.Valid(raw) {
 		t.note("the text is not UTF-8 throughout: such bytes stand here as \uFFFD")
 	}
-	switch raw = json.RawMessage(strings.TrimSpace(string(raw))); raw[0] {
+
+	raw = bytes.TrimSpace(raw)
+	switch raw[0] {
 	case '[':
 		return t.addAll(ctx, raw, "json parse error: element")
 	case '{':
 		if err := t.add(raw); err != nil {
 			return toolrun.Refuse("json parse error: %s", err)
 		}
-		for r := t.rows[0]; len(r) > 0; {
-			var c cell
-			c, r = r.next()
-			if c.value.kind == list && strings.HasPrefix(c.value.s, "[{") {
-				t.note("the content is one object, so it is one record; its %s is an array of objects: give that array to work with them", clip(t.names[c.column]))
-			}
-		}
+		t.noteNested()
 		return nil
 	}
 	return toolrun.Refuse("json parse error: expected an array of objects, or one object; got %s", valueOf(raw).kind)
+}
+
+// noteNested notes the arrays of objects in the only record. An API's answer is often one object
+// that holds the records in a field.
+func (t *table) noteNested() {
+	for r := t.rows[0]; len(r) > 0; {
+		var c cell
+		c, r = r.next()
+		if c.value.kind == list && strings.HasPrefix(c.value.s, "[{") {
+			t.note("the content is one object, so it is one record; its %s is an array of objects: give that "+
+				"array to work with them",
+				clip(t.names[c.column]))
+		}
+	}
 }
 
 // syntax rewrites an error of encoding/json with its line and column.
@@ -230,8 +254,9 @@ func parseJSONL(ctx context.Context, in *input, t *table) error {
 			continue
 		}
 		if !utf8.Valid(raw) {
-			odd.at(n)
+			odd.count(n)
 		}
+
 		var v json.RawMessage
 		err := json.Unmarshal(raw, &v)
 		if err == nil {
@@ -241,6 +266,7 @@ func parseJSONL(ctx context.Context, in *input, t *table) error {
 			return toolrun.Refuse("jsonl parse error: line %d: %s", n, err)
 		}
 	}
+
 	t.noteOdd(odd)
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		return toolrun.Refuse("jsonl parse error: a line is longer than %d MiB; is it JSONL?", lineBytes>>20)

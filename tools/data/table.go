@@ -34,7 +34,8 @@ func newTable(most int) *table { return &table{index: map[string]int{}, most: mo
 // with returns a copy of t with other rows.
 func (t *table) with(rows []row) *table {
 	u := *t
-	u.rows, u.notes = rows, slices.Clone(t.notes)
+	u.rows = rows
+	u.notes = slices.Clone(t.notes)
 	// approximate: the bytes of rows are shared and counted for each table
 	u.size = t.size - rowSize*(len(t.rows)-len(rows))
 	return &u
@@ -90,7 +91,9 @@ func (t *table) need(name, where string) (int, error) {
 func (t *table) push(packed []byte) error {
 	t.size += len(packed) + rowSize
 	if t.most > 0 && t.size > t.most {
-		return toolrun.Refuse("this is too large: %d MiB are the most, and %d records take more; store less of it, or split the file", t.most>>20, len(t.rows))
+		return toolrun.Refuse("this is too large: %d MiB are the most, and %d records take more; store less "+
+			"of it, or split the file",
+			t.most>>20, len(t.rows))
 	}
 	t.rows = append(t.rows, row(packed))
 	return nil
@@ -102,6 +105,9 @@ func (t *table) add(raw json.RawMessage) error {
 	if raw[0] != '{' {
 		return toolrun.Refuse("expected an object, got %s", valueOf(raw).kind)
 	}
+
+	// A decoder, and not a map: the columns of a table stand in the order in which records name
+	// them.
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.Token()
 	t.packed = t.packed[:0]
@@ -114,6 +120,7 @@ func (t *table) add(raw json.RawMessage) error {
 		if err := d.Decode(&v); err != nil {
 			return err
 		}
+
 		i := t.column(key.(string))
 		if t.last[i] == len(t.rows)+1 {
 			return toolrun.Refuse("the name %s occurs twice in one object", clip(key.(string)))
@@ -174,45 +181,63 @@ type answer struct {
 
 // json writes as many records as fit.
 func (a *answer) json() ([]byte, error) {
+	// The size without records is measured first, so that the records fill what is left and the
+	// answer stays valid JSON.
 	head, err := jsonform.Marshal(a)
 	if err != nil {
 		return nil, err
 	}
 	const frame = 188 // upper limit for the names and counts that follow
-	room := maxAnswer - frame - len(head)
+	list, err := a.fit(maxAnswer - frame - len(head))
+	if err != nil {
+		return nil, err
+	}
+	if a.groups {
+		a.Groups = list
+	} else {
+		a.Records = list
+	}
+
+	end := a.from + len(list)
+	if end < a.Count {
+		a.Truncated = true
+		a.Total = a.Count
+		a.Returned = len(list)
+		if a.next {
+			a.Next = end
+		}
+	}
+	return jsonform.Marshal(a)
+}
+
+// fit returns the requested records, as many as fit in room bytes.
+func (a *answer) fit(room int) ([]json.RawMessage, error) {
 	until := a.Count
 	if a.most >= 0 {
 		until = min(until, a.from+a.most)
 	}
-	list := &a.Records
-	what := "record"
-	if a.groups {
-		list = &a.Groups
-		what = "group"
-	}
-	*list = []json.RawMessage{}
-	i := a.from
-	for ; i < until; i++ {
+
+	list := []json.RawMessage{}
+	for i := a.from; i < until; i++ {
 		record := a.record(nil, i)
 		room -= len(record) + len(",")
-		if room < 0 {
-			if i == a.from {
-				return nil, toolrun.Refuse("%s %d alone is %d bytes of JSON, and an answer has room for %d; leave out columns that are not needed",
-					what, i+1, len(record), max(room+len(record), 0))
+		switch {
+		case room >= 0:
+			list = append(list, record)
+		case len(list) > 0:
+			return list, nil
+		default:
+			// With no record at all, the model would ask for the same again.
+			what := "record"
+			if a.groups {
+				what = "group"
 			}
-			break
-		}
-		*list = append(*list, record)
-	}
-	if i < a.Count {
-		a.Truncated = true
-		a.Total = a.Count
-		a.Returned = i - a.from
-		if a.next {
-			a.Next = i
+			return nil, toolrun.Refuse("%s %d alone is %d bytes of JSON, and an answer has room for %d; "+
+				"leave out columns that are not needed",
+				what, i+1, len(record), max(room+len(record), 0))
 		}
 	}
-	return jsonform.Marshal(a)
+	return list, nil
 }
 
 // appendRow appends a record as JSON.
@@ -224,6 +249,7 @@ func (t *table) appendRow(b []byte, c *cursor, r row) []byte {
 		}
 		b = v.append(append(jsonscan.AppendString(b, t.names[column]), ':'))
 	}
+
 	if t.picked == nil {
 		for len(r) > 0 {
 			var x cell
@@ -232,6 +258,7 @@ func (t *table) appendRow(b []byte, c *cursor, r row) []byte {
 		}
 		return append(b, '}')
 	}
+
 	c.load(r)
 	for _, column := range t.picked {
 		if v, ok := c.get(column); ok {
@@ -314,7 +341,8 @@ func (c *cursor) load(r row) {
 	for len(r) > 0 {
 		var one cell
 		one, r = r.next()
-		c.values[one.column], c.seen[one.column] = one.value, c.turn
+		c.values[one.column] = one.value
+		c.seen[one.column] = c.turn
 	}
 }
 

@@ -27,15 +27,20 @@ type tableStore struct {
 	size  int
 }
 
-func (k *tableStore) put(t *table) (key string) {
+// add stores a table and returns its key. The newest table is stored even if it is over the limit.
+func (k *tableStore) add(t *table) (key string) {
 	key = rand.Text()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+
 	k.byKey[key] = t
 	k.order = append(k.order, key)
-	for k.size += t.size; k.size > k.limit && len(k.order) > 1; k.order = k.order[1:] {
-		k.size -= k.byKey[k.order[0]].size
-		delete(k.byKey, k.order[0])
+	k.size += t.size
+	for k.size > k.limit && len(k.order) > 1 {
+		oldest := k.order[0]
+		k.order = k.order[1:]
+		k.size -= k.byKey[oldest].size
+		delete(k.byKey, oldest)
 	}
 	return key
 }
@@ -58,7 +63,8 @@ var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`)
 
 func checkName(where, name string) error {
 	if name != "" && !goodName.MatchString(name) {
-		return toolrun.Refuse("%s: %s is not a name of a table: use up to 40 letters, digits, - and _, a letter first", where, clip(name))
+		return toolrun.Refuse("%s: %s is not a name of a table: use up to 40 letters, digits, - and _, a letter first",
+			where, clip(name))
 	}
 	return nil
 }
@@ -73,9 +79,11 @@ func (s *Set) save(ctx context.Context, name string, t *table) error {
 		return toolrun.Refuse("save_as: no table can be stored outside a run; leave it out")
 	}
 	if t.size > s.tables.limit {
-		return toolrun.Refuse("save_as: the table takes %d MiB, and %d MiB are the most that can be stored; store less of it", t.size>>20, s.tables.limit>>20)
+		return toolrun.Refuse("save_as: the table takes %d MiB, and %d MiB are the most that can be stored; "+
+			"store less of it",
+			t.size>>20, s.tables.limit>>20)
 	}
-	return v.Set(valueName(name), s.tables.put(t))
+	return v.Set(valueName(name), s.tables.add(t))
 }
 
 // source holds the arguments for the input of a call, and the name for its result.
@@ -96,25 +104,39 @@ func (s *Set) input(ctx context.Context, from source) (*table, error) {
 	case name != "" && len(records) > 0:
 		return nil, toolrun.Refuse("give records or table, not both")
 	case name == "" && len(records) == 0:
-		return nil, toolrun.Refuse("give records (an array of objects, or the text of a CSV, JSON or JSONL file), or table, the name of a table that an earlier call stored with save_as")
+		return nil, toolrun.Refuse("give records (an array of objects, or the text of a CSV, JSON or JSONL file), " +
+			"or table, the name of a table that an earlier call stored with save_as")
 	case name == "":
-		return s.given(ctx, records)
+		return s.records(ctx, records)
 	}
 	if err := checkName("table", name); err != nil {
 		return nil, err
 	}
+	return s.stored(ctx, name)
+}
+
+// stored returns a table that an earlier call of the run stored.
+func (s *Set) stored(ctx context.Context, name string) (*table, error) {
 	var key string
+	found := false
 	if v := pawl.InvocationFrom(ctx); v != nil {
-		found, err := v.Get(valueName(name), &key)
+		var err error
+		found, err = v.Get(valueName(name), &key)
 		if err != nil {
 			return nil, err
 		}
-		if found {
-			if t := s.tables.get(key); t != nil {
-				return t, nil
-			}
-			return nil, toolrun.Refuse("table: %s is no longer stored; store it again with the same call", clip(name))
-		}
 	}
-	return nil, toolrun.Refuse("table: no table %s is stored in this run; a call with save_as stores a table, for the calls of later steps", clip(name))
+	if !found {
+		return nil, toolrun.Refuse("table: no table %s is stored in this run; a call with save_as stores a "+
+			"table, for the calls of later steps",
+			clip(name))
+	}
+
+	// The run's values outlive the tables: those are dropped at the limit, and end with the
+	// process.
+	t := s.tables.get(key)
+	if t == nil {
+		return nil, toolrun.Refuse("table: %s is no longer stored; store it again with the same call", clip(name))
+	}
+	return t, nil
 }

@@ -35,6 +35,7 @@ func (s *Set) transform(ctx context.Context, a transformArgs) ([]byte, error) {
 	if err := t.rename(a.Rename); err != nil {
 		return nil, err
 	}
+
 	switch {
 	case a.SortBy != "":
 		if err := t.sort(ctx, a); err != nil {
@@ -43,10 +44,12 @@ func (s *Set) transform(ctx context.Context, a transformArgs) ([]byte, error) {
 	case a.SortDesc:
 		return nil, toolrun.Refuse("sort_desc needs sort_by: the column to sort by")
 	}
-	if offset := int(a.Offset); offset < 0 || offset > 0 && offset >= len(t.rows) {
-		return nil, toolrun.Refuse("offset %d is out of range: there are %d records", offset, len(t.rows))
-	} else if offset > 0 {
-		t = t.with(t.rows[offset:])
+
+	if err := t.checkOffset(int(a.Offset)); err != nil {
+		return nil, err
+	}
+	if a.Offset > 0 {
+		t = t.with(t.rows[a.Offset:])
 	}
 	if limit := int(a.Limit); limit > 0 && limit < len(t.rows) {
 		t = t.with(t.rows[:limit])
@@ -54,8 +57,17 @@ func (s *Set) transform(ctx context.Context, a transformArgs) ([]byte, error) {
 	return s.done(ctx, t, a.SaveAs)
 }
 
+// checkOffset checks the number of records to skip. 0 is always allowed, also of no records.
+func (t *table) checkOffset(offset int) error {
+	if offset < 0 || offset > 0 && offset >= len(t.rows) {
+		return toolrun.Refuse("offset %d is out of range: there are %d records", offset, len(t.rows))
+	}
+	return nil
+}
+
 // pick selects the named columns, in this order. No names select all.
 func (t *table) pick(names []string) error {
+	// An empty table has no columns, and any selection of it is empty.
 	if len(names) == 0 || len(t.names) == 0 {
 		return nil
 	}
@@ -72,7 +84,8 @@ func (t *table) pick(names []string) error {
 		index[name] = i
 		picked = append(picked, i)
 	}
-	t.picked, t.index = picked, index
+	t.picked = picked
+	t.index = index
 	return nil
 }
 
@@ -92,6 +105,8 @@ func (t *table) rename(names map[string]string) error {
 		}
 		columns[i] = names[from]
 	}
+
+	// Only the columns that are shown must differ: the others can no longer be named.
 	index := map[string]int{}
 	for _, i := range t.shown() {
 		name := columns[i]
@@ -99,12 +114,14 @@ func (t *table) rename(names map[string]string) error {
 			if t.names[i] == name {
 				i, j = j, i // report the renamed column
 			}
-			return toolrun.Refuse("rename: %s cannot become %s, since there is another column of that name; the columns are %s",
+			return toolrun.Refuse("rename: %s cannot become %s, since there is another column of that name; "+
+				"the columns are %s",
 				clip(t.names[i]), clip(name), listed(t.columns(), 100))
 		}
 		index[name] = i
 	}
-	t.names, t.index = columns, index
+	t.names = columns
+	t.index = index
 	return nil
 }
 
@@ -117,6 +134,9 @@ func (t *table) sort(ctx context.Context, a transformArgs) error {
 		}
 		return err
 	}
+
+	// The keys are made once for each row, because parsing the number in a text costs more than
+	// comparing two.
 	all := make([]sortKey, len(t.rows))
 	c := t.cursor()
 	for i, r := range t.rows {
@@ -127,7 +147,10 @@ func (t *table) sort(ctx context.Context, a transformArgs) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	slices.SortFunc(all, func(x, y sortKey) int { return cmp.Or(x.order(&y, a.SortDesc), cmp.Compare(x.row, y.row)) })
+	slices.SortFunc(all, func(x, y sortKey) int {
+		return cmp.Or(x.order(&y, a.SortDesc), cmp.Compare(x.row, y.row))
+	})
+
 	rows := make([]row, len(all))
 	for i := range all {
 		rows[i] = t.rows[all[i].row]
@@ -163,6 +186,9 @@ func (s *Set) filter(ctx context.Context, a filterArgs) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// All conditions are checked before the first row, so that a fault is not hidden by an empty
+	// table.
 	conds := make([]condition, len(a.Where))
 	for i, w := range a.Where {
 		where := fmt.Sprintf("where[%d]", i)
@@ -171,6 +197,7 @@ func (s *Set) filter(ctx context.Context, a filterArgs) ([]byte, error) {
 			return nil, err
 		}
 	}
+
 	c := t.cursor()
 	var matching []row
 	for i, r := range t.rows {
@@ -196,20 +223,24 @@ func newCondition(t *table, where, column, op string, raw json.RawMessage) (cond
 	if len(raw) == 0 {
 		return condition{}, toolrun.Refuse("%s: value is required", where)
 	}
+
 	c := condition{column: i, op: op, value: valueOf(raw)}
 	kind := c.value.kind
+
 	switch op {
 	case "in":
 		var all []json.RawMessage
 		if json.Unmarshal(raw, &all) != nil || kind != list {
-			return condition{}, toolrun.Refuse("%s: op in needs an array as its value, such as [\"a\",\"b\"]; got %s", where, kind)
+			return condition{}, toolrun.Refuse("%s: op in needs an array as its value, such as "+
+				"[\"a\",\"b\"]; got %s", where, kind)
 		}
 		for _, v := range all {
 			c.among = append(c.among, valueOf(v))
 		}
 	case "<", ">", "<=", ">=":
 		if kind != number && kind != text {
-			return condition{}, toolrun.Refuse("%s: op %s needs a number or a text as its value; got %s", where, op, kind)
+			return condition{}, toolrun.Refuse("%s: op %s needs a number or a text as its value; got "+
+				"%s", where, op, kind)
 		}
 	case "contains":
 		if kind == null || kind == list || kind == object {
@@ -237,6 +268,7 @@ func (w *condition) met(c *cursor) bool {
 	case "contains":
 		return v.kind != null && strings.Contains(strings.ToLower(v.s), w.value.s)
 	}
+
 	n, ok := compare(v, w.value)
 	switch w.op {
 	case "<":

@@ -131,6 +131,7 @@ func (v value) sortKey(row int) sortKey {
 		k.rank = rankEmpty
 		return k
 	}
+	// Numbers in CSV are text. They are sorted as numbers, since 9 before 10 is what is meant.
 	if d, ok := v.decimal(); ok {
 		k.number = d
 		k.text = ""
@@ -208,6 +209,8 @@ func parseDecimal(s string) (d decimal, ok bool) {
 	mantissa, power, _ := strings.Cut(strings.ToLower(s), "e")
 	mantissa, d.neg = strings.CutPrefix(mantissa, "-")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
+	// Digits without zeros at their ends, and an exponent: equal numbers are equal in this form,
+	// however they were written.
 	digits := strings.TrimLeft(whole+fraction, "0")
 	d.digits = strings.TrimRight(digits, "0")
 	if d.digits == "" {

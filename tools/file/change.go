@@ -92,6 +92,7 @@ func (e *editor) near(one edit, index int) string {
 		return fmt.Sprintf("Line %s only in white space; there it is: %s", differs(at+1, len(wanted)), quoted(there))
 	}
 
+	// The longest line is the least likely to occur by chance.
 	anchor := 0
 	best := 0
 	for i, w := range wanted {
@@ -141,6 +142,7 @@ func spaced(lines [][]byte, wanted []string) int {
 		for i < len(plain) && strings.Join(strings.Fields(string(lines[at+i])), " ") == plain[i] {
 			i++
 		}
+		// Empty lines alone would fit at the first empty line of any file.
 		if i == len(plain) && strings.Join(plain, "") != "" {
 			return at
 		}
@@ -161,6 +163,7 @@ func likest(lines [][]byte, wanted string) int {
 	pairs := pairsOf(wanted)
 	for i, l := range lines[:min(len(lines), comparedLines)] {
 		l = bytes.TrimSpace(l)
+		// A line so much longer cannot share half of its pairs.
 		if len(l) > 3*len(wanted)+20 || len(pairs) == 0 {
 			continue
 		}

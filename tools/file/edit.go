@@ -66,7 +66,8 @@ func (s *Set) edit(ctx context.Context, a editArgs) (llm.ToolResult, error) {
 		return llm.ToolResult{}, err
 	}
 	if bytes.Equal(e.text, old) {
-		return llm.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would not change", shown(name))
+		return llm.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would not change",
+			shown(name))
 	}
 
 	// Another program may write between the read and the rename. The content is then not the
@@ -109,8 +110,11 @@ func (s *Set) whole(ctx context.Context, name string) ([]byte, error) {
 	if kind := binary(text[:min(len(text), headBytes)]); kind != "" {
 		return nil, toolrun.Refuse("%s is not text: it is %s, %d bytes", shown(name), kind, len(text))
 	}
+	// The head decides about most files. A NUL further down is found only here, and an edit would
+	// be shown without it.
 	if i := bytes.IndexByte(text, 0); i >= 0 {
-		return nil, toolrun.Refuse("%s is not text: line %d has NUL bytes; %d bytes in all", shown(name), lineOf(text, i), len(text))
+		return nil, toolrun.Refuse("%s is not text: line %d has NUL bytes; %d bytes in all",
+			shown(name), lineOf(text, i), len(text))
 	}
 	return text, nil
 }
@@ -151,6 +155,7 @@ func (e *editor) apply(index int, one edit) error {
 	}
 
 	where := fmt.Sprintf("edits[%d]", index)
+	// The size is known before the text is built: one edit can multiply a file.
 	n := bytes.Count(e.text, old)
 	size := len(e.text) + n*(len(fresh)-len(old))
 	switch {
@@ -159,7 +164,8 @@ func (e *editor) apply(index int, one edit) error {
 	case one.Old == one.New:
 		return toolrun.Refuse("%s: old and new are the same, so nothing would change; nothing was changed", where)
 	case n == 0:
-		return toolrun.Refuse("%s: %s has no text like old; nothing was changed. %s", where, shown(e.name), e.near(one, index))
+		return toolrun.Refuse("%s: %s has no text like old; nothing was changed. %s",
+			where, shown(e.name), e.near(one, index))
 	case n > 1 && !one.All:
 		return toolrun.Refuse("%s: old stands in %s %d times (lines %s); nothing was changed. Take in lines around it "+
 			"until it is the only one, or set all to change every place", where, shown(e.name), n, e.lines(old, 10))
@@ -195,6 +201,7 @@ func (e *editor) replace(old, fresh []byte) {
 		e.note(line, i, i+len(old), fresh)
 		out.Write(fresh)
 		line += bytes.Count(fresh, []byte("\n"))
+		// Behind the new text: it may contain the old one.
 		at = i + len(old)
 		e.replaced++
 	}
@@ -296,6 +303,14 @@ func (s *Set) before(ctx context.Context, asked string) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
+	target, err := s.real(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.guarded(name, target); err != nil {
+		return nil, err
+	}
+
 	p := &Preview{Path: name}
 	if _, err := s.root.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		return p, nil

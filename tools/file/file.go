@@ -26,7 +26,8 @@
 // path the nearest existing one. No text names a path outside the root or the root itself.
 //
 // Places that start programs or decide what the agent may do, such as .git, .vscode or the files of
-// the agent, are only for reading, also through links (Options.Protect; docs/security.md).
+// the agent, are only for reading, also through links (Options.Protect; docs/security.md). Files
+// with secrets and the state of the program cannot be read either (Options.Hide).
 //
 // A large file needs no more memory than a small one: files are read in pages, and file_edit
 // refuses a file that exceeds its size limit.
@@ -86,6 +87,11 @@ type Options struct {
 	// -NAME removes a place, and -* removes all places. docs/security.md lists the default.
 	Protect []string
 
+	// Hide lists files and folders that the tools neither read nor change, create, list or search,
+	// at any path and by any link, such as the database of the program. Files named .env are
+	// hidden by default; Protect can remove that with -.env, and nothing removes an entry of Hide.
+	Hide []string
+
 	// Undo is a folder that stores files before the tools change them, for Set.Undo: the last 100
 	// changes, of files of at most 8 MiB; a larger file is not changed. It must not be below the
 	// root, and nothing else may write to it. Empty means that changes are not stored.
@@ -105,7 +111,7 @@ func New(dir string, opts *Options) (*Set, error) {
 		return nil, fmt.Errorf("file tools: %w", err)
 	}
 	s := &Set{root: root, undo: o.Undo, readOnly: o.ReadOnly}
-	s.places, err = protect.New(dir, o.Protect)
+	s.places, err = protect.New(dir, o.Protect, protect.NewOwn(o.Hide...))
 	if err != nil {
 		root.Close()
 		return nil, fmt.Errorf("file tools: %w", err)

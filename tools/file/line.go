@@ -108,6 +108,7 @@ func (s *longLine) ReadRune() (r rune, size int, err error) {
 		s.err = &binaryError{"binary data"}
 	case r == '\n':
 		s.err = io.EOF
+	// A carriage return within a line is text. At the end of the line it belongs to the line break.
 	case r == '\r':
 		if next, _ := s.buffer.Peek(1); len(next) == 0 || next[0] == '\n' {
 			s.buffer.Discard(len(next))

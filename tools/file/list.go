@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -43,6 +44,9 @@ func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
+	if err := s.reachable(name, s.places.Sight()); err != nil {
+		return llm.ToolResult{}, err
+	}
 	info, err := s.root.Stat(name)
 	if err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
@@ -55,7 +59,7 @@ func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 		return llm.ToolResult{}, toolrun.Refuse("%s is not a directory but a %s", shown(name), what)
 	}
 
-	all, err := s.entries(name)
+	all, err := s.entries(name, s.places.Sight())
 	if err = cmp.Or(ctx.Err(), err); err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
@@ -84,6 +88,8 @@ func (s *Set) listPage(name string, all, rest []fs.DirEntry) (llm.ToolResult, er
 			line += "\t" + e.Note
 		}
 
+		// The name of the last entry is the place to continue. A number would shift when files
+		// appear or vanish.
 		if len(data.Entries) == listEntries || text.Len()+len(line) >= listBytes {
 			last := data.Entries[len(data.Entries)-1].Name
 			data.Next = &listArgs{Path: name, After: last}
@@ -97,16 +103,36 @@ func (s *Set) listPage(name string, all, rest []fs.DirEntry) (llm.ToolResult, er
 	return toolrun.Result(strings.TrimSuffix(text.String(), "\n"), data)
 }
 
-// entries returns the entries of a directory, in the order of their names.
-func (s *Set) entries(name string) ([]fs.DirEntry, error) {
+// entries returns the entries of a directory that are not hidden, in the order of their names.
+func (s *Set) entries(name string, sight *protect.Sight) ([]fs.DirEntry, error) {
 	f, err := s.openDir(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	all, err := f.ReadDir(-1)
+	all = slices.DeleteFunc(all, func(d fs.DirEntry) bool { return s.hides(name, d, sight) })
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return all, err
+}
+
+// hides reports whether an entry of the directory dir is hidden, or is a link to a hidden place.
+func (s *Set) hides(dir string, d fs.DirEntry, sight *protect.Sight) bool {
+	name := path.Join(dir, d.Name())
+	if sight.Named(name) != "" {
+		return true
+	}
+	if d.Type()&fs.ModeSymlink != 0 {
+		target, err := s.real(name)
+		return err == nil && sight.Find(target, s.root.Lstat) != ""
+	}
+	return !sight.Empty() && isHidden(d, sight)
+}
+
+// isHidden reports whether an entry is another name of a hidden file or folder.
+func isHidden(d fs.DirEntry, sight *protect.Sight) bool {
+	info, err := d.Info()
+	return err == nil && sight.Is(info) != ""
 }
 
 // entry describes d. A link is described by its target and marked as a link. A target outside the
@@ -156,6 +182,9 @@ type statData struct {
 func (s *Set) stat(ctx context.Context, a statArgs) (llm.ToolResult, error) {
 	name, err := clean(a.Path)
 	if err != nil {
+		return llm.ToolResult{}, err
+	}
+	if err := s.reachable(name, s.places.Sight()); err != nil {
 		return llm.ToolResult{}, err
 	}
 	link, err := s.root.Lstat(name)

@@ -23,6 +23,7 @@ const (
 
 // newMatcher compiles the pattern to find in a line.
 func newMatcher(pattern string, literal, ignoreCase bool) (*regexp.Regexp, error) {
+	// Models copy a line with its end.
 	pattern = strings.TrimRight(pattern, "\n")
 	if literal && strings.Contains(pattern, "\n") {
 		return nil, toolrun.Refuse("pattern: it has more than one line, and is looked for within one line; " +
@@ -37,7 +38,8 @@ func newMatcher(pattern string, literal, ignoreCase bool) (*regexp.Regexp, error
 	re, err := regexp.Compile(pattern)
 	if bad, ok := errors.AsType[*syntax.Error](err); ok {
 		return nil, toolrun.Refuse("pattern: %s in %q; it is a regular expression of RE2, without look-around and "+
-			"back-references. Write \\ before a literal character, as in \\( or \\., or set literal", bad.Code, bad.Expr)
+			"back-references. Write \\ before a literal character, as in \\( or \\., or set literal",
+			bad.Code, bad.Expr)
 	}
 	return re, err
 }
@@ -75,6 +77,8 @@ func (q *searching) lines(ctx context.Context, name string, f *os.File, from int
 			return err
 		}
 
+		// Earlier lines were in the previous answer. They are read again, as context and to count
+		// lines.
 		matched := at != nil && l.line > from
 		switch {
 		case matched:

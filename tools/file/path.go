@@ -18,6 +18,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -45,8 +46,10 @@ func clean(p string) (string, error) {
 		return "", toolrun.Refuse("the path has %d parts; at most %d can be used", depth, maxDepth)
 	}
 	if name == ".." || strings.HasPrefix(name, "../") {
-		return "", toolrun.Refuse("path traversal not allowed: %q leads out of the root by \"..\"; give a path below the root", p)
+		return "", toolrun.Refuse("path traversal not allowed: %q leads out of the root by \"..\"; "+
+			"give a path below the root", p)
 	}
+	// Names that a system reserves, such as NUL on Windows.
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "", toolrun.Refuse("the path %q cannot be used here; give a path relative to the root", p)
 	}
@@ -88,11 +91,13 @@ func (s *Set) explain(name string, err error) error {
 		return toolrun.Refuse("permission denied: %s", shown(name))
 	case strings.HasSuffix(err.Error(), "path escapes from parent"):
 		// package os exports no value for this error
-		return toolrun.Refuse("%s leads outside the root through a symbolic link; only files below the root can be used", shown(name))
+		return toolrun.Refuse("%s leads outside the root through a symbolic link; "+
+			"only files below the root can be used", shown(name))
 	case errors.Is(err, syscall.ELOOP), strings.HasSuffix(err.Error(), "too many symlinks"):
 		return toolrun.Refuse("%s is part of a cycle of symbolic links", shown(name))
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return toolrun.Refuse("the name is too long: %d bytes, with parts of up to %d; file systems take about 255 a part",
+		return toolrun.Refuse("the name is too long: %d bytes, with parts of up to %d; "+
+			"file systems take about 255 a part",
 			len(name), longest(strings.Split(name, "/")))
 	case errors.Is(err, syscall.ENOSPC):
 		return toolrun.Refuse("no space is left for %s; nothing was changed", shown(name))
@@ -117,6 +122,7 @@ func longest(parts []string) int {
 
 // missing returns an error that says which part of name does not exist and what exists instead.
 func (s *Set) missing(name string) error {
+	// The first part that is missing says more than the path: models often guess a folder.
 	dir := "."
 	rest := strings.Split(name, "/")
 	for len(rest) > 0 {
@@ -192,6 +198,8 @@ func (s *Set) names(dir string) []string {
 	defer f.Close()
 	names, _ := f.Readdirnames(2000)
 	slices.Sort(names)
+	sight := s.places.Sight()
+	names = slices.DeleteFunc(names, func(n string) bool { return sight.Named(path.Join(dir, n)) != "" })
 	for i, n := range names {
 		names[i] = plain(n)
 	}
@@ -254,8 +262,17 @@ func special(m fs.FileMode) string {
 	return "special file"
 }
 
-// open opens the regular file name for reading.
+// open opens the regular file name for reading, unless it is hidden.
 func (s *Set) open(name string) (*os.File, fs.FileInfo, error) {
+	sight := s.places.Sight()
+	if err := s.reachable(name, sight); err != nil {
+		return nil, nil, err
+	}
+	return s.openSeen(name, sight)
+}
+
+// openSeen opens a regular file whose path is not hidden.
+func (s *Set) openSeen(name string, sight *protect.Sight) (*os.File, fs.FileInfo, error) {
 	info, err := s.root.Stat(name)
 	if err == nil {
 		err = regular(name, info)
@@ -273,11 +290,35 @@ func (s *Set) open(name string) (*os.File, fs.FileInfo, error) {
 	if err == nil {
 		err = regular(name, info)
 	}
+	if err == nil {
+		err = hidden(name, sight.Is(info)) // the opened file itself, by any path
+	}
 	if err != nil {
 		f.Close()
 		return nil, nil, s.explain(name, err)
 	}
 	return f, info, nil
+}
+
+// reachable refuses a path that is hidden, or that leads to a hidden place through links.
+func (s *Set) reachable(name string, sight *protect.Sight) error {
+	target, err := s.real(name)
+	if err != nil {
+		return s.explain(name, err)
+	}
+	return hidden(name, sight.Find(target, s.root.Lstat))
+}
+
+// hidden returns the refusal for a path in a hidden place, or nil if place is "".
+func hidden(name, place string) error {
+	switch place {
+	case "":
+		return nil
+	case protect.OwnState:
+		return toolrun.Refuse("%s is out of reach: it is %s, which no tool reads or changes", shown(name), place)
+	}
+	return toolrun.Refuse("%s is out of reach: %q holds secrets, so no tool reads or changes it. "+
+		"A person can allow it in the settings of the agent (protect)", shown(name), place)
 }
 
 // openDir opens the directory name for reading. If another process replaces it by a pipe at this
@@ -341,6 +382,8 @@ func (s *Set) real(name string) (string, error) {
 		case part == "..":
 			return "", s.astray(name)
 		}
+		// Protected places are compared with the path that is meant, so that no link leads around
+		// the comparison.
 		next := path.Join(append(done[:len(done):len(done)], part)...)
 		info, err := s.root.Lstat(next)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -353,6 +396,8 @@ func (s *Set) real(name string) (string, error) {
 		}
 		link = filepath.ToSlash(link)
 		links++
+		// An absolute link leads out of the root, or comes back into it by a way that os.Root
+		// refuses too.
 		if links > mostLinks || path.IsAbs(link) || filepath.IsAbs(link) {
 			return "", s.astray(name)
 		}
@@ -369,8 +414,11 @@ func (s *Set) astray(name string) error {
 	return toolrun.Refuse("%q cannot be followed: its symbolic links have changed", name)
 }
 
-// guarded refuses to change target, a path without symbolic links, if it is protected.
+// guarded refuses to change target, a path without symbolic links, if it is protected or hidden.
 func (s *Set) guarded(name, target string) error {
+	if err := hidden(name, s.places.Sight().Find(target, s.root.Lstat)); err != nil {
+		return err
+	}
 	place := cmp.Or(s.places.Find(target), s.places.InGit(target))
 	if place == "" {
 		if info, err := s.root.Lstat(target); err == nil && info.Mode().IsRegular() {
@@ -418,6 +466,7 @@ func step(at *os.Root, part string, create bool) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Between Lstat and OpenRoot, another program may have put a link in place of the directory.
 	if now, err := next.Stat("."); err != nil || !os.SameFile(info, now) {
 		next.Close()
 		return nil, toolrun.Refuse("%q was replaced while it was used; call again", part)

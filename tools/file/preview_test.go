@@ -22,7 +22,12 @@ func TestPreview(t *testing.T) {
 	}
 	put("a.txt", "one\r\ntwo\r\n")
 	put("b.bin", "\x00\x01")
-	set, err := file.New(dir, nil)
+	put("tokens.json", "secret")
+	put("agent.yaml", "agent: a")
+	set, err := file.New(dir, &file.Options{
+		Protect: []string{filepath.Join(dir, "agent.yaml")},
+		Hide:    []string{filepath.Join(dir, "tokens.json")},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +44,9 @@ func TestPreview(t *testing.T) {
 		{"file_edit", `{"path":"a.txt","edits":[{"old":"three","new":"3"}]}`, nil, true},
 		{"file_write", `{"path":"b.bin","content":""}`, nil, true},
 		{"file_write", `{"path":"../x","content":""}`, nil, true},
+		{"file_write", `{"path":"tokens.json","content":""}`, nil, true},
+		{"file_delete", `{"path":"tokens.json"}`, nil, true},
+		{"file_write", `{"path":"agent.yaml","content":""}`, nil, true},
 		{"file_write", `[]`, nil, true},
 		{"file_read", `{"path":"a.txt"}`, nil, false},
 		{"other", `{}`, nil, false},

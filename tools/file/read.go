@@ -66,6 +66,7 @@ func (s *Set) read(ctx context.Context, a readArgs) (llm.ToolResult, error) {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
 	fromStart := a.Offset <= 1 && a.Column <= 1
+	// Beyond the beginning, an empty page of an empty file is an error of the offset.
 	if p.empty() && p.total == 0 && fromStart {
 		return toolrun.Result(fmt.Sprintf("[%s is empty]", name), readData{Path: name, Offset: 1})
 	}
@@ -113,7 +114,8 @@ func (p *page) result(name string, a readArgs, size int64) (llm.ToolResult, erro
 	var notes []string
 	if !p.end || p.start > 0 {
 		to := p.start + int64(len(p.text))
-		notes = append(notes, fmt.Sprintf("lines %d-%d, bytes %d-%d of %d", p.first, p.last, p.start+1, to, max(size, to)))
+		notes = append(notes, fmt.Sprintf("lines %d-%d, bytes %d-%d of %d",
+			p.first, p.last, p.start+1, to, max(size, to)))
 	}
 	switch {
 	case !p.end:
@@ -178,6 +180,7 @@ func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (
 
 		g.endLine()
 		if p.last-offset+1 >= limit {
+			// A page that ends with the file must not offer another page.
 			_, err := r.Peek(1)
 			p.end = err == io.EOF
 			p.next = g.line

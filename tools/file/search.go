@@ -12,6 +12,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
@@ -60,14 +61,19 @@ func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) 
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
+	if err := s.reachable(q.base, q.sight); err != nil {
+		return llm.ToolResult{}, err
+	}
 	info, err := s.root.Stat(q.base)
 	switch {
 	case err != nil:
 		return llm.ToolResult{}, s.explain(q.base, err)
 	case info.IsDir():
-		err = s.walk(ctx, q.base, q.base, q.from, q.exclude, q.visit)
+		err = q.walk(ctx, q.base)
 	default:
 		if err = regular(q.base, info); err == nil {
+			// A file that the model names is searched although the globs exclude it, and its error
+			// is returned.
 			q.alone = true
 			err = q.visit(ctx, q.base)
 		}
@@ -86,6 +92,7 @@ func (s *Set) newSearch(a searchArgs) (*searching, error) {
 	}
 	q := &searching{
 		set:     s,
+		sight:   s.places.Sight(),
 		args:    a,
 		base:    base,
 		limit:   searchMatches,
@@ -126,7 +133,8 @@ func startAfter(base, after string) (string, error) {
 		return "", err
 	}
 	if base != "." && from != base && !strings.HasPrefix(from, base+"/") {
-		return "", toolrun.Refuse("after: %q is not below path %q; give the path that the last answer ended with", after, base)
+		return "", toolrun.Refuse("after: %q is not below path %q; give the path that the last answer ended with",
+			after, base)
 	}
 	return from, nil
 }
@@ -134,6 +142,7 @@ func startAfter(base, after string) (string, error) {
 // searching is the state of one search.
 type searching struct {
 	set              *Set
+	sight            *protect.Sight
 	args             searchArgs
 	base             string
 	alone            bool // base is a file
@@ -162,6 +171,8 @@ func (q *searching) visit(ctx context.Context, name string) error {
 		return q.found(name)
 	}
 
+	// A search continues at the file where the last answer ended, behind the last line that it
+	// showed.
 	from := 0
 	if name == q.from {
 		from = int(q.args.Line)
@@ -169,7 +180,7 @@ func (q *searching) visit(ctx context.Context, name string) error {
 			return nil // it was the last file of the previous answer, which showed it whole
 		}
 	}
-	f, _, err := q.set.open(name)
+	f, _, err := q.set.openSeen(name, q.sight)
 	if err != nil {
 		if q.alone {
 			return err
@@ -185,6 +196,7 @@ func (q *searching) visit(ctx context.Context, name string) error {
 		if q.alone {
 			return toolrun.Refuse("%s is not text: it is %s", shown(name), isBinary.kind)
 		}
+		// It was counted before it was known to be binary.
 		q.data.Files--
 		q.data.Binary++
 		if len(q.binary) < 3 {
@@ -294,7 +306,8 @@ func newGlobs(where string, patterns []string) (globs, error) {
 			glob = "**/" + glob
 		}
 		if fault != "" {
-			return nil, toolrun.Refuse("%s[%d]: %q is no glob: %s; such are \"*.go\", \"src/**/*_test.go\", \"*.{yml,yaml}\"",
+			return nil, toolrun.Refuse("%s[%d]: %q is no glob: %s; such are \"*.go\", \"src/**/*_test.go\", "+
+				"\"*.{yml,yaml}\"",
 				where, i, p, fault)
 		}
 		all = append(all, glob)
@@ -311,18 +324,17 @@ func (g globs) fit(name string) bool {
 // passed lists directories that are skipped unless path leads into them.
 var passed = map[string]bool{".git": true, ".hg": true, ".svn": true}
 
-// walk calls visit for each regular file below dir, starting at the path from, in name order,
-// directory by directory. It follows no links and skips directories that cannot be read, except
-// base, where it began.
-func (s *Set) walk(ctx context.Context, base, dir, from string, exclude globs,
-	visit func(context.Context, string) error) error {
+// walk visits each regular file below dir, starting at the path q.from, in name order, directory by
+// directory. It follows no links, and skips hidden places and directories that cannot be read,
+// except the base, where it began.
+func (q *searching) walk(ctx context.Context, dir string) error {
 	if strings.Count(dir, "/")+2 > maxDepth {
 		return nil // no tool accepts deeper paths
 	}
 
-	below, ok := strings.CutPrefix(from, dir+"/")
+	below, ok := strings.CutPrefix(q.from, dir+"/")
 	if !ok && dir == "." {
-		below = from
+		below = q.from
 		ok = true
 	}
 	first := "" // the name in dir to begin at
@@ -330,8 +342,8 @@ func (s *Set) walk(ctx context.Context, base, dir, from string, exclude globs,
 		first, _, _ = strings.Cut(below, "/")
 	}
 
-	all, err := s.entries(dir)
-	if err != nil && dir == base {
+	all, err := q.set.entries(dir, q.sight)
+	if err != nil && dir == q.base {
 		return err
 	}
 	for _, d := range all {
@@ -341,10 +353,11 @@ func (s *Set) walk(ctx context.Context, base, dir, from string, exclude globs,
 
 		switch {
 		case err != nil || d.Name() < first:
-		case mode.IsDir() && !passed[d.Name()] && !exclude.fit(strings.TrimPrefix(name, base+"/")):
-			err = s.walk(ctx, base, name, from, exclude, visit)
+		// A link to a directory has neither type, so that no circle of links is followed.
+		case mode.IsDir() && !passed[d.Name()] && !q.exclude.fit(strings.TrimPrefix(name, q.base+"/")):
+			err = q.walk(ctx, name)
 		case mode.IsRegular():
-			err = visit(ctx, name)
+			err = q.visit(ctx, name)
 		}
 		if err != nil {
 			return err

@@ -49,6 +49,8 @@ func (s *Set) undoable(target string, change func() error) error {
 		return toolrun.Refuse("%s was not changed, because the change could not be undone: %v", shown(target), err)
 	}
 
+	// The change is stored before it is made: a process that is killed in between has a record
+	// without an end, which Undo recognizes.
 	failed := change()
 	c.After, err = s.version(target)
 	if err == nil && reflect.DeepEqual(c.Before, c.After) {
@@ -58,6 +60,7 @@ func (s *Set) undoable(target string, change func() error) error {
 		err = c.store(s.undo)
 	}
 
+	// Each change holds a copy of a file, so that only the newest are kept.
 	for all := changes(s.undo); len(all) > mostChanges; all = all[1:] {
 		err = errors.Join(err, os.Remove(all[0]))
 	}
@@ -81,6 +84,7 @@ func (s *Set) Undo(ctx context.Context, dir string, force bool) (*Change, error)
 
 	now, err := s.version(c.Path)
 	switch {
+	// The file is as it was, since the change failed or was undone by other means.
 	case err != nil, reflect.DeepEqual(now, c.Before):
 	case !force && !c.Ended:
 		err = fmt.Errorf("the change of %s was interrupted, and it or a later program has changed the file", c.Path)

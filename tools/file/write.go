@@ -65,6 +65,7 @@ func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 	r := bufio.NewReaderSize(reader{ctx, f}, pageBytes)
 	for {
 		b, err := r.Peek(pageBytes)
+		// A piece may end within a character, which the next piece completes.
 		whole := b[:runeStart(b, len(b))]
 		partOfRune := len(whole) == 0 && len(b) > 0
 		switch {
@@ -94,6 +95,7 @@ func (s *Set) writeFile(ctx context.Context, asked string, expect *string, conte
 	if name == "." || strings.HasSuffix(asked, "/") {
 		return "", false, toolrun.Refuse("%q names a directory; give the path of a file", asked)
 	}
+	// A person could not see what such a name is in a list or a question.
 	if strings.ContainsFunc(name, unseen) {
 		return "", false, toolrun.Refuse("%q has characters in it that are not shown or that control a terminal; "+
 			"choose a name without them", name)
@@ -110,6 +112,8 @@ func (s *Set) writeFile(ctx context.Context, asked string, expect *string, conte
 		return "", false, err
 	}
 
+	// The folder is opened and then used by its descriptor, so that a link put in its place changes
+	// nothing.
 	dir, base := split(target)
 	at, err := s.pinned(dir, true)
 	if err != nil {
@@ -117,6 +121,8 @@ func (s *Set) writeFile(ctx context.Context, asked string, expect *string, conte
 	}
 	defer at.Close()
 
+	// In the same directory, because a rename between file systems is a copy, which others can see
+	// half done.
 	temp := ".pawl-" + rand.Text() + ".tmp"
 	if err := s.create(at, temp, content); err != nil {
 		return "", false, s.explain(name, err)
@@ -214,6 +220,7 @@ func (s *Set) place(ctx context.Context, name string, at *os.Root, temp, base st
 			return false, err
 		}
 	}
+	// A script stays executable, and a private file private.
 	if old != nil {
 		if err := at.Chmod(temp, old.Mode().Perm()); err != nil {
 			return false, err
@@ -230,14 +237,16 @@ func (s *Set) check(ctx context.Context, name string, old fs.FileInfo, expect st
 		return toolrun.Refuse("not written: %q is there already (%d bytes); choose another path, "+
 			"or leave expect out to replace it", name, old.Size())
 	case old == nil:
-		return toolrun.Refuse("not written: expect names a content, but there is no file %q; with expect \"\" it is made", name)
+		return toolrun.Refuse("not written: expect names a content, but there is no file %q; "+
+			"with expect \"\" it is made", name)
 	}
 	sum, err := s.hash(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !strings.EqualFold(sum, expect) {
-		return toolrun.Refuse("not written: %q has changed; its SHA-256 is %s, expect says %s. Read it again before you write",
+		return toolrun.Refuse("not written: %q has changed; its SHA-256 is %s, expect says %s. "+
+			"Read it again before you write",
 			name, sum, strings.ToLower(expect))
 	}
 	return nil
@@ -288,6 +297,8 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 		return llm.ToolResult{}, err
 	}
 
+	// Only the directory is resolved: a link at the end is what the call names, and its target
+	// stays.
 	dir, base := split(name)
 	dir, err = s.real(dir)
 	if err != nil {
@@ -313,8 +324,10 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 			return llm.ToolResult{}, toolrun.Refuse("%q is a directory that is not empty: it has %d entries (%s); "+
 				"delete them first", name, len(names), text.First(names, 5, ", …"))
 		}
+	// A socket or a device belongs to a program that runs.
 	case !mode.IsRegular() && mode&fs.ModeSymlink == 0:
-		return llm.ToolResult{}, toolrun.Refuse("%q is a %s; only regular files, links and empty directories can be deleted",
+		return llm.ToolResult{}, toolrun.Refuse("%q is a %s; only regular files, links and empty directories "+
+			"can be deleted",
 			name, special(mode))
 	}
 

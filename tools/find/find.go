@@ -76,26 +76,31 @@ func (s *searchable) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	if err != nil || len(tools) < s.opts.Least {
 		return tools, err
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The same tools as before are returned as the same pointers, by which caches know them.
 	if s.out != nil && slices.Equal(tools, s.from) {
 		return s.out, nil
 	}
+
 	var out, later []*pawl.Tool
 	for _, t := range tools {
 		if s.opts.Always != nil && s.opts.Always(t) {
 			out = append(out, t)
 			continue
 		}
+		// A copy, because another agent may offer all tools of the set at once.
 		c := t.Clone()
 		c.Deferred = true
 		later = append(later, c)
 	}
-	search := pawl.Func(toolSearch,
-		strings.TrimSpace(description)+fmt.Sprintf("\n\nThere are %d such tools.", len(later)), newToolIndex(later,
-			s.opts.Most).find)
+
+	about := strings.TrimSpace(description) + fmt.Sprintf("\n\nThere are %d such tools.", len(later))
+	search := pawl.Func(toolSearch, about, newToolIndex(later, s.opts.Most).find)
 	search.Effect = pawl.EffectPure
-	s.from, s.out = slices.Clone(tools), append(append(out, search), later...)
+	s.from = slices.Clone(tools)
+	s.out = append(append(out, search), later...)
 	return s.out, nil
 }
 
@@ -124,9 +129,11 @@ func newToolIndex(tools []*pawl.Tool, most int) *toolIndex {
 		for _, w := range searchWords(t.Description) {
 			words[w] = 1
 		}
+		// A name says what a tool does; a description also mentions what it is not for.
 		for _, w := range searchWords(t.Name) {
 			words[w] = 4
 		}
+
 		for w := range words {
 			x.docs[w]++
 		}
@@ -149,6 +156,7 @@ func searchWords(text string) []string {
 		}
 		b.Reset()
 	}
+
 	small := false
 	for _, r := range text {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -166,42 +174,49 @@ func searchWords(text string) []string {
 	return out
 }
 
+// find is the function of tool_search.
 func (x *toolIndex) find(_ context.Context, q lookup) (llm.ToolResult, error) {
-	type hit struct {
-		tool  *pawl.Tool
-		score float64
-	}
-	words := searchWords(q.Query)
-	slices.Sort(words)
-	words = slices.Compact(words)
-	var hits []hit
-	for i, t := range x.tools {
-		score := 0.0
-		for _, w := range words {
-			score += x.words[i][w] * math.Log(1+float64(len(x.tools))/float64(max(1, x.docs[w])))
-		}
-		if strings.EqualFold(t.Name, strings.TrimSpace(q.Query)) {
-			score = math.Inf(1)
-		}
-		if score > 0 {
-			hits = append(hits, hit{t, score})
-		}
-	}
-	if len(hits) == 0 {
+	tools := x.search(q.Query)
+	if len(tools) == 0 {
 		return llm.TextResult("No tool fits these words. Try others: what it does, or what it does it to."), nil
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
-	hits = hits[:min(len(hits), x.most)]
+
 	var b strings.Builder
 	b.WriteString("These can be called from now on:")
 	f := found{}
-	for _, h := range hits {
-		about, _, _ := strings.Cut(h.tool.Description, "\n")
-		fmt.Fprintf(&b, "\n%s: %s", h.tool.Name, text.Clip(about, 200))
-		f.Found = append(f.Found, h.tool.Name)
+	for _, t := range tools {
+		about, _, _ := strings.Cut(t.Description, "\n")
+		fmt.Fprintf(&b, "\n%s: %s", t.Name, text.Clip(about, 200))
+		f.Found = append(f.Found, t.Name)
 	}
 	res := llm.TextResult(b.String())
 	var err error
 	res.Data, err = json.Marshal(f)
 	return res, err
+}
+
+// search returns the tools that fit a query best, the best first. A rare word counts more than a
+// common word, and the name of a tool counts most.
+func (x *toolIndex) search(query string) []*pawl.Tool {
+	words := searchWords(query)
+	slices.Sort(words)
+	words = slices.Compact(words)
+
+	scores := map[*pawl.Tool]float64{}
+	var hits []*pawl.Tool
+	for i, t := range x.tools {
+		score := 0.0
+		for _, w := range words {
+			score += x.words[i][w] * math.Log(1+float64(len(x.tools))/float64(max(1, x.docs[w])))
+		}
+		if strings.EqualFold(t.Name, strings.TrimSpace(query)) {
+			score = math.Inf(1)
+		}
+		if score > 0 {
+			scores[t] = score
+			hits = append(hits, t)
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b *pawl.Tool) int { return cmp.Compare(scores[b], scores[a]) })
+	return hits[:min(len(hits), x.most)]
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	nethttp "net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -46,12 +47,15 @@ func (f *fetcher) input() json.RawMessage {
 		method = `"method":{"type":"string","enum":` + string(list) + `,"description":"Default ` + f.opts.Methods[0] + `."},`
 	}
 	if f.writes() {
-		body = `"body":{"type":"string","description":"What to send. Set the header Content-Type to say what it is; else application/json is meant if it is JSON."},`
+		body = `"body":{"type":"string","description":"What to send. Set the header Content-Type to say what it is; ` +
+			`else application/json is meant if it is JSON."},`
 	}
 	return json.RawMessage(`{"type":"object","properties":{` +
 		`"url":{"type":"string","description":"The whole address, with https:// or http://."},` + method +
-		`"headers":{"type":"object","additionalProperties":{"type":"string"},"description":"Headers to send, such as Accept. They are not sent on to another host by a redirect."},` + body +
-		`"max_chars":{"type":"integer","minimum":1,"description":"How many characters of text to return. Default 8000, at most 100000."},` +
+		`"headers":{"type":"object","additionalProperties":{"type":"string"},` +
+		`"description":"Headers to send, such as Accept. They are not sent on to another host by a redirect."},` + body +
+		`"max_chars":{"type":"integer","minimum":1,` +
+		`"description":"How many characters of text to return. Default 8000, at most 100000."},` +
 		`"offset":{"type":"integer","minimum":0,"description":"The character to start at. Default 0."},` +
 		`"raw":{"type":"boolean","description":"Return the source of a page instead of its main content."}` +
 		`},"required":["url"],"additionalProperties":false}`)
@@ -106,13 +110,49 @@ func (f *fetcher) run(ctx context.Context, a fetchArgs) (llm.ToolResult, error) 
 	case err != nil:
 		return llm.ToolResult{}, err
 	}
-	return sending.Stated(answer(res, a), res.Status, len(res.Body) == 0)
+	out := answer(res, a)
+	out.Label = f.label(a.URL, res.URL, header)
+	return sending.Stated(out, res.Status, len(res.Body) == 0)
 }
 
-// forbidden lists headers that belong to the connection, and headers by which a proxy or a server
-// identifies the sender.
-var forbidden = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding",
-	"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Metadata", "Metadata-Flavor", "Idempotency-Key"}
+// label returns the label of a page: a stranger wrote it, and everybody may read it, unless it was
+// fetched with credentials or from a host that only the operator's list makes reachable.
+func (f *fetcher) label(asked, reached string, sent nethttp.Header) *llm.Label {
+	l := &llm.Label{From: []llm.Source{{Kind: "url", Name: reached}}}
+	for _, address := range []string{asked, reached} {
+		u, err := url.Parse(address)
+		if err != nil || f.isInside(u) {
+			return l
+		}
+	}
+	if sent.Get("Authorization") != "" || sent.Get("Cookie") != "" {
+		return l
+	}
+	l.Readers = []string{llm.Everybody}
+	return l
+}
+
+// isInside reports whether the host of u may be no public one, or receives the operator's headers.
+func (f *fetcher) isInside(u *url.URL) bool {
+	return f.guard.Named(u) && (!f.opts.Only || len(f.opts.Header) > 0)
+}
+
+// senderHeaders are those by which a proxy or a server identifies the sender, and the key of a
+// write, which is the call's.
+var senderHeaders = []string{
+	"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
+	"Metadata", "Metadata-Flavor", "Idempotency-Key",
+}
+
+// forbidden reports whether a call must not set a header.
+func forbidden(key string) bool {
+	for _, prefix := range []string{"Proxy-", "X-Aws-Ec2-Metadata", "Sec-"} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return slices.Contains(webpage.ConnectionHeaders, key) || slices.Contains(senderHeaders, key)
+}
 
 // header checks the method and the headers of a call and adds the headers that each request has.
 func (f *fetcher) header(ctx context.Context, a *fetchArgs) (nethttp.Header, error) {
@@ -121,18 +161,22 @@ func (f *fetcher) header(ctx context.Context, a *fetchArgs) (nethttp.Header, err
 	if a.Body != "" && !writes {
 		return nil, fmt.Errorf("a %s request has no body; leave body out", a.Method)
 	}
+
 	h := nethttp.Header{}
 	for name, value := range a.Headers {
 		key := nethttp.CanonicalHeaderKey(name)
-		if slices.Contains(forbidden, key) || strings.HasPrefix(key, "Proxy-") ||
-			strings.HasPrefix(key, "X-Aws-Ec2-Metadata") || strings.HasPrefix(key, "Sec-") {
+		// Headers that describe the connection, or that another layer sets, could confuse a proxy
+		// about where a request ends.
+		if forbidden(key) {
 			return nil, fmt.Errorf("the header %s cannot be set; leave it out", key)
 		}
 		if !token(name) || strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("the header %q is not valid: a name has letters, digits and -, a value is one line", name)
+			return nil, fmt.Errorf("the header %q is not valid: a name has letters, digits and -, "+
+				"a value is one line", name)
 		}
 		h.Set(key, value)
 	}
+
 	if h.Get("Accept") == "" {
 		h.Set("Accept", "text/html, application/json;q=0.9, text/*;q=0.8, */*;q=0.5")
 	}
@@ -149,20 +193,25 @@ func (f *fetcher) header(ctx context.Context, a *fetchArgs) (nethttp.Header, err
 }
 
 // token reports whether s is a valid header name (RFC 9110, section 5.6.2).
-func token(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
-	})
-}
+func token(s string) bool { return s != "" && strings.Trim(s, tokenChars) == "" }
+
+const tokenChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~"
 
 // answer converts the response into a tool result.
 func answer(res *webpage.Response, a fetchArgs) llm.ToolResult {
-	data := fetchData{URL: res.URL, Status: res.Status, Type: res.Type, Bytes: len(res.Body), Truncated: res.Truncated}
+	data := fetchData{
+		URL:       res.URL,
+		Status:    res.Status,
+		Type:      res.Type,
+		Bytes:     len(res.Body),
+		Truncated: res.Truncated,
+	}
 	page := webpage.Read(res)
 	if a.Raw {
 		page = webpage.Page{Text: webpage.Source(res), Image: page.Image}
 	}
 	data.Title = page.Title
+
 	var head strings.Builder
 	fmt.Fprintf(&head, "%s %s", status(res.Status), res.Type)
 	if len(res.Redirects) > 0 {
@@ -171,8 +220,10 @@ func answer(res *webpage.Response, a fetchArgs) llm.ToolResult {
 	if page.Title != "" {
 		fmt.Fprintf(&head, "\n%s", page.Title)
 	}
+
 	out := llm.ToolResult{IsError: res.Status >= 400}
 	switch {
+	// An error page is read as text, and its picture says nothing.
 	case page.Image && !out.IsError:
 		m, _ := foreign.Medium(res.Body, res.Type) // its bytes are an image's
 		out.Parts = []llm.Part{llm.Text{Text: head.String()}, m}
@@ -213,16 +264,18 @@ func part(text string, a fetchArgs, data *fetchData) (string, string) {
 	if a.MaxChars >= 1 {
 		limit = int(min(a.MaxChars, mostChars))
 	}
+	// The smaller one is found before the conversion: a huge float is no int.
 	from := int(min(a.Offset, float64(data.Chars)))
 	to := min(from+limit, data.Chars)
-	if from == 0 && to == data.Chars {
+	switch {
+	case from == 0 && to == data.Chars:
 		return text, ""
-	}
-	begin := byteAt(text, from)
-	piece := text[begin : begin+byteAt(text[begin:], to-from)]
-	if from == data.Chars {
+	case from == data.Chars:
 		return "", fmt.Sprintf("[offset %d is past the end: the text has %d characters]", from, data.Chars)
 	}
+
+	begin := byteAt(text, from)
+	piece := text[begin : begin+byteAt(text[begin:], to-from)]
 	note := fmt.Sprintf("[characters %d-%d of %d", from, to, data.Chars)
 	if to < data.Chars {
 		data.Next = to

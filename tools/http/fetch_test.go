@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -349,4 +350,28 @@ func TestRebinding(t *testing.T) {
 	}
 	o.Allow = []string{"rebind.example.com"}
 	want(t, fetch(t, o, `{"url":"http://rebind.example.com:`+port+`/"}`), pawl.OutcomeOK, "inside")
+}
+
+// TestWhoMayReadAPage: everybody may read a public page, and the user alone what was fetched with
+// credentials or from a host that only the list of the operator makes reachable.
+func TestWhoMayReadAPage(t *testing.T) {
+	host := serve(t, func(w nethttp.ResponseWriter, _ *nethttp.Request) { io.WriteString(w, "words") })
+	url := `{"url":"http://` + host + `/page"`
+	for name, test := range map[string]struct {
+		options http.Options
+		args    string
+		public  bool
+	}{
+		"a host of the network":   {http.Options{}, url + `}`, false},
+		"a host of the list":      {http.Options{Only: true}, url + `}`, true},
+		"the operator's headers":  {http.Options{Only: true, Header: nethttp.Header{"X-Key": {"k"}}}, url + `}`, false},
+		"the model's credentials": {http.Options{Only: true}, url + `,"headers":{"authorization":"Bearer x"}}`, false},
+	} {
+		test.options.Allow = []string{host}
+		l, _ := llm.Results(fetch(t, &test.options, test.args).Result).Label()
+		from := []llm.Source{{Kind: "url", Name: "http://" + host + "/page"}}
+		if l.By != llm.Stranger || slices.Contains(l.Readers, "*") != test.public || !slices.Equal(l.From, from) {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
 }

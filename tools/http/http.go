@@ -41,7 +41,7 @@ type Options struct {
 	// "wiki.example.com", "*.corp.example.com", an address, or a network such as "10.1.0.0/16".
 	// With Only, no other host may be reached. Deny takes precedence over both.
 	Allow, Deny []string
-	Only        bool
+	Only        bool // see Allow
 
 	Methods    []string // nil means GET and HEAD
 	Idempotent bool     // the servers honour Idempotency-Key, so calls that write may be repeated

@@ -55,13 +55,8 @@ const form = "1"
 // The error says what is wrong with the document, or comes from the Embedder or the store. After an
 // error nothing has changed.
 func (s *Set) Add(ctx context.Context, sc store.Scope, src Source) (Added, error) {
-	d := store.Document{ID: cmp.Or(src.ID, src.Name), Source: src.Name, Meta: src.Meta, Digest: s.digest(src)}
-	if d.ID == "" {
-		d.ID = "text-" + d.Digest[:16]
-	} else if store.CheckID(d.ID) != nil {
-		sum := sha256.Sum256([]byte(d.ID))
-		d.ID = "document-" + hex.EncodeToString(sum[:8])
-	}
+	d := store.Document{Source: src.Name, Meta: src.Meta, Digest: s.digest(src)}
+	d.ID = documentID(cmp.Or(src.ID, src.Name), d.Digest)
 	old, err := s.db.Document(ctx, sc, d.ID)
 	switch {
 	case err == nil && old.Digest == d.Digest:
@@ -69,20 +64,37 @@ func (s *Set) Add(ctx context.Context, sc store.Scope, src Source) (Added, error
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return Added{}, err
 	}
+
 	read, err := document.Read(ctx, src.Name, src.Data)
 	if err != nil {
 		return Added{}, err
 	}
-	d.Title, d.Kind = cmp.Or(src.Title, read.Title, document.BaseTitle(src.Name)), read.Kind
+	d.Title = cmp.Or(src.Title, read.Title, document.BaseTitle(src.Name))
+	d.Kind = read.Kind
 	chunks := make([]store.Chunk, 0, len(read.Blocks))
 	for _, c := range document.Chunks(read.Blocks, 0, 0) {
 		chunks = append(chunks, store.Chunk{Heading: c.Heading, Text: c.Text})
 	}
+
+	// The vectors come first: a document whose words alone can be found would look complete.
 	if err := s.embed(ctx, d.Title, chunks, src.Progress); err != nil {
 		return Added{}, err
 	}
 	d, err = s.db.PutDocument(ctx, sc, d, chunks)
 	return Added{Document: d, Notes: read.Notes}, err
+}
+
+// documentID returns the ID under which a document is stored: its name, or a digest of it if the
+// store does not accept the name, or of the content if there is no name.
+func documentID(name, digest string) string {
+	switch {
+	case name == "":
+		return "text-" + digest[:16]
+	case store.CheckID(name) != nil:
+		sum := sha256.Sum256([]byte(name))
+		return "document-" + hex.EncodeToString(sum[:8])
+	}
+	return name
 }
 
 func (s *Set) digest(src Source) string {
@@ -104,6 +116,7 @@ func (s *Set) embed(ctx context.Context, title string, chunks []store.Chunk, pro
 	if s.opts.Embedder == nil {
 		return nil
 	}
+
 	for from := 0; from < len(chunks); from += together {
 		part := chunks[from:min(from+together, len(chunks))]
 		texts := make([]string, len(part))
@@ -114,11 +127,12 @@ func (s *Set) embed(ctx context.Context, title string, chunks []store.Chunk, pro
 		if err != nil {
 			return err
 		}
+
 		for i, v := range vectors {
-			if len(v.Values) != len(vectors[0].Values) || from > 0 && len(v.Values) != len(chunks[0].Vector.Values) {
+			part[i].Vector = v
+			if len(v.Values) != len(chunks[0].Vector.Values) {
 				return fmt.Errorf("%s changed the size of its vectors", v.Model)
 			}
-			part[i].Vector = v
 		}
 		if progress != nil {
 			progress(from+len(part), len(chunks))

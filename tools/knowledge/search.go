@@ -91,8 +91,10 @@ func (f *Found) shown(query string) (string, searchData) {
 	for _, n := range f.Notes {
 		fmt.Fprintf(&b, "[%s]\n", n)
 	}
+
+	// An entry is written whole or not at all: half a passage would be quoted as if it were one.
 	left := 0
-	put := func(title, head, text string) bool {
+	write := func(title, head, text string) bool {
 		entry := head + "\n" + quoted(text) + "\n"
 		if b.Len()+len(title)+len(entry) > maxShown {
 			left++
@@ -101,29 +103,36 @@ func (f *Found) shown(query string) (string, searchData) {
 		b.WriteString(title + entry)
 		return true
 	}
+
 	title := "From documents:\n"
 	for _, h := range f.Documents {
-		if put(title, fmt.Sprintf("[%d] %s", len(data.Documents)+1, origin(h)), h.Text) {
+		head := fmt.Sprintf("[%d] %s", len(data.Documents)+1, origin(h))
+		if write(title, head, h.Text) {
 			data.Documents = append(data.Documents,
 				documentData{h.Document, h.Index, h.Title, h.Source, h.Heading, h.Shared})
 			title = ""
 		}
 	}
+
 	title = "From past conversations:\n"
 	for _, h := range f.Messages {
 		m := h.Message
-		if put(title, fmt.Sprintf("[%s, %s, conversation %s]", m.Message.Role, m.Time.Format(time.DateOnly),
-			line(m.Thread, 80)), text.Clip(m.Message.Text(), maxWords)) {
+		head := fmt.Sprintf("[%s, %s, conversation %s]",
+			m.Message.Role, m.Time.Format(time.DateOnly), line(m.Thread, 80))
+		if write(title, head, text.Clip(m.Message.Text(), maxWords)) {
 			data.Conversations = append(data.Conversations,
 				messageData{m.Thread, m.Seq, string(m.Message.Role), m.Time})
 			title = ""
 		}
 	}
+
 	switch {
 	case left > 0:
-		fmt.Fprintf(&b, "[%d more were found; there is no room for them. Ask for less at a time, with other words.]\n", left)
+		fmt.Fprintf(&b, "[%d more were found; there is no room for them. Ask for less at a time, "+
+			"with other words.]\n", left)
 	case len(data.Documents)+len(data.Conversations) == 0:
-		fmt.Fprintf(&b, "Nothing was found for %q. Other words may find something; else it is not in the documents.\n", line(query, 200))
+		fmt.Fprintf(&b, "Nothing was found for %q. Other words may find something; "+
+			"else it is not in the documents.\n", line(query, 200))
 	}
 	return strings.TrimSuffix(b.String(), "\n"), data
 }
@@ -203,7 +212,8 @@ func (s *Set) findDocuments(ctx context.Context, sc store.Scope, query string, l
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		default:
-			f.Notes = append(f.Notes, fmt.Sprintf("Meaning could not be searched (%s): these were found by their words only.",
+			f.Notes = append(f.Notes, fmt.Sprintf("Meaning could not be searched (%s): "+
+				"these were found by their words only.",
 				line(err.Error(), 300)))
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -51,6 +50,8 @@ type remote struct {
 // a2a creates the tool of a remote agent. It has the address, headers and network of a
 // request.
 func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
+	// A request template has all that the two have in common: the checks of name, address and
+	// headers, and the guarded network.
 	t, q, err := m.http(&HTTP{Name: d.Name, Description: d.Description, URL: d.URL, Method: "POST", Headers: d.Headers,
 		Input: JSON(`{"type":"object","properties":{}}`), Effect: d.Effect, Concurrent: d.Concurrent,
 		Timeout: cmp.Or(d.Timeout, a2aTimeout), Allow: d.Allow})
@@ -60,8 +61,13 @@ func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
 	if d.Effect == nil {
 		t.Effect = pawl.EffectUnstated // the protocol's POST says nothing about the task
 	}
+	// A task may stay at work for ever. The call ends when its time is over. The cancellation of
+	// the task may be slow too, and goes on without the call.
+	t.Timeout = time.Duration(cmp.Or(d.Timeout, a2aTimeout))
+
 	r := &remote{base: strings.TrimSuffix(d.URL, "/"), origin: q.origin}
 	r.http = &http.Client{Transport: &sender{q.page.Transport},
+		// A redirect would send the headers, with their credentials, to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Input = json.RawMessage(a2aInput)
 	t.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -71,7 +77,7 @@ func (m *maker) a2a(d *A2A) (*pawl.Tool, error) {
 			return llm.ToolResult{}, delivery.NewError(delivery.NotSent, err.Error(), nil)
 		}
 		res, err := r.run(context.WithValue(ctx, headersKey{}, h), call)
-		return hide(res, secrets), err
+		return hide(res, secrets), hideIn(err, secrets)
 	}
 	return t, nil
 }
@@ -106,25 +112,31 @@ func (r *remote) connect(ctx context.Context) (*a2aclient.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the card of the agent: %w", err)
 	}
+
 	var own []*a2a.AgentInterface
 	for _, i := range card.SupportedInterfaces {
-		if i != nil {
-			u, err := url.Parse(i.URL)
-			if err == nil && u.Scheme == r.origin.Scheme && u.Host == r.origin.Host {
-				own = append(own, i)
-			}
+		if i != nil && r.ownAddress(i.URL) {
+			own = append(own, i)
 		}
 	}
 	if len(own) == 0 {
 		return nil, errors.New("the card of the agent names no address of " + r.origin.Host)
 	}
+
 	card.SupportedInterfaces = own
 	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(r.http),
 		a2aclient.WithRESTTransport(r.http))
+	// Only success is stored: an agent that was not running may be running at the next call.
 	if err == nil {
 		r.client.Store(c)
 	}
 	return c, err
+}
+
+// ownAddress reports whether an address is of the agent's own host.
+func (r *remote) ownAddress(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == r.origin.Scheme && u.Host == r.origin.Host
 }
 
 // run sends a message and waits for the end of its task.
@@ -137,11 +149,14 @@ func (r *remote) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, er
 	if err != nil {
 		return llm.ToolResult{}, unreached(ctx, delivery.NotSent, err)
 	}
+
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(in.Message))
-	m.ContextID, m.TaskID = in.Context, a2a.TaskID(in.Task)
+	m.ContextID = in.Context
+	m.TaskID = a2a.TaskID(in.Task)
 	if i := pawl.InvocationFrom(ctx); i != nil { // a repeated message is the same task
 		m.ID = i.IdempotencyKey()
 	}
+
 	var id a2a.TaskID
 	// An agent without streams says at once which task it has started, so that it can be cancelled.
 	// Of a task that goes on, it would say the state before.
@@ -156,26 +171,35 @@ func (r *remote) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, er
 		}
 		id = cmp.Or(id, e.TaskInfo().TaskID)
 	}
+
+	// A task that the message was for is cancelled with the call, also before the agent answers.
 	if ctx.Err() != nil {
 		id = cmp.Or(id, m.TaskID)
 	}
 	switch {
 	case id != "":
-		return r.end(ctx, c, id)
+		return r.await(ctx, c, id)
 	case err != nil:
 		return unsent(ctx, sent, err)
 	}
-	return llm.ToolResult{}, delivery.NewError(delivery.Unknown, "the agent answered with neither a message nor a task", nil)
+	return llm.ToolResult{}, delivery.NewError(delivery.Unknown,
+		"the agent answered with neither a message nor a task", nil)
 }
 
 // unsent returns the result of a message to which the agent gave no task, and err.
 func unsent(ctx context.Context, sent *sending.Request, err error) (llm.ToolResult, error) {
 	status, empty := sent.Status()
-	broken := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || ctx.Err() != nil
-	if status != 0 && !broken {
-		return stated(llm.ErrorResult(err.Error()), status, empty)
+	_, isOfProtocol := errors.AsType[*a2a.Error](err)
+	accepted := status/100 == 2
+	switch {
+	case status == 0 || ctx.Err() != nil:
+		return llm.ToolResult{}, unreached(ctx, sent.Certainty(), err)
+
+	// The answer broke off, or cannot be read. What the agent did is in the part that is missing.
+	case accepted && !isOfProtocol:
+		return llm.ToolResult{}, unreached(ctx, delivery.Unknown, err)
 	}
-	return llm.ToolResult{}, unreached(ctx, sent.Certainty(), err)
+	return stated(llm.ErrorResult(err.Error()), status, empty)
 }
 
 // unreached returns the error of a message whose connection failed, or which was refused here.
@@ -188,23 +212,29 @@ func unreached(ctx context.Context, c delivery.Certainty, err error) error {
 	return sending.Down(e)
 }
 
-// end returns the end of a task, or its question. If ctx ends before, it cancels the task.
-func (r *remote) end(ctx context.Context, c *a2aclient.Client, id a2a.TaskID) (llm.ToolResult, error) {
-	var t *a2a.Task
-	for lost, pause := 0, a2aPoll/20; ; pause = min(2*pause, a2aPoll) {
-		next, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: id})
-		if err == nil {
-			t = next
+// await returns the result of a task that has ended, or its question. If ctx ends before, it
+// cancels the task.
+func (r *remote) await(ctx context.Context, c *a2aclient.Client, id a2a.TaskID) (llm.ToolResult, error) {
+	lost := 0 // requests in a row that failed
+	for pause := a2aPoll / 20; ; pause = min(2*pause, a2aPoll) {
+		t, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: id})
+		switch {
+		case err == nil && t.Status.State != a2a.TaskStateSubmitted && t.Status.State != a2a.TaskStateWorking:
+			return endOf(t, id)
+		case err == nil:
 			lost = 0
-			if s := t.Status.State; s != a2a.TaskStateSubmitted && s != a2a.TaskStateWorking {
-				break
-			}
-		} else if lost++; ctx.Err() == nil && lost == a2aLosses {
+		default:
+			lost++
+		}
+		// The task may still do its work, so that the call must not be repeated without a question.
+		if lost == a2aLosses && ctx.Err() == nil {
 			text := fmt.Sprintf("the task %s was started, and its end is not known: %v", id, err)
 			return llm.ToolResult{}, delivery.NewError(delivery.Unknown, text, err)
 		}
+
 		select {
 		case <-ctx.Done():
+			// The context of the call has ended. The order to cancel needs one of its own.
 			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
 			_, err := c.CancelTask(stop, &a2a.CancelTaskRequest{ID: id})
@@ -212,6 +242,24 @@ func (r *remote) end(ctx context.Context, c *a2aclient.Client, id a2a.TaskID) (l
 		case <-time.After(pause):
 		}
 	}
+}
+
+// endOf returns the result of a task that has stopped. An answer that does not fit the schema of
+// the agent is a *pawl.OutputError, if the agent says so.
+func endOf(t *a2a.Task, id a2a.TaskID) (llm.ToolResult, error) {
+	res := resultOf(t, id)
+	if !res.IsError || t.Status.Message == nil {
+		return res, nil
+	}
+	if u := foreign.UnfitIn(t.Status.Message.Metadata); u != nil {
+		unfit := &pawl.OutputError{Text: u.Answer, Faults: u.Faults}
+		return llm.ToolResult{}, &delivery.Error{Result: res, Err: unfit}
+	}
+	return res, nil
+}
+
+// resultOf returns what a task has made, or else its last message.
+func resultOf(t *a2a.Task, id a2a.TaskID) llm.ToolResult {
 	var parts a2a.ContentParts
 	for _, a := range t.Artifacts {
 		if a != nil {
@@ -221,7 +269,7 @@ func (r *remote) end(ctx context.Context, c *a2aclient.Client, id a2a.TaskID) (l
 	if len(parts) == 0 && t.Status.Message != nil {
 		parts = t.Status.Message.Parts
 	}
-	return answered(parts, a2a.TaskInfo{TaskID: id, ContextID: t.ContextID}, t.Status.State), nil
+	return answered(parts, a2a.TaskInfo{TaskID: id, ContextID: t.ContextID}, t.Status.State)
 }
 
 // answered returns what an agent said, with the task and its state as data.
@@ -237,6 +285,7 @@ func answered(parts a2a.ContentParts, of a2a.TaskInfo, state a2a.TaskState) llm.
 		failed = true
 		r.Text("The task is " + word + ":")
 	}
+	// The data has what the agent said, without the line about the task, which is for the model.
 	said := len(r.Parts)
 	for _, p := range parts {
 		if p != nil {

@@ -126,10 +126,12 @@ func rewrittenPart(p any) (parts []any, same bool) {
 
 	same = true
 	for _, name := range contentsOfPart {
-		content, ok := of[name]
-		if !ok || content == nil || name == "url" && content == "" {
+		content := of[name]
+		unset := name == "url" && content == "" // written by encoders that leave no member out
+		if content == nil || unset {
 			continue
 		}
+		// A part with several contents becomes one part for each, with what all of them share.
 		part, sound := soundPart(name, content)
 		same = same && sound
 		for name, v := range about {
@@ -162,6 +164,7 @@ func soundPart(name string, content any) (part map[string]any, sound bool) {
 	if err != nil {
 		return map[string]any{"text": "[bytes that are left out: " + err.Error() + "]"}, false
 	}
+	// The SDK reads only the standard alphabet with padding. Agents also send others.
 	strict := base64.StdEncoding.EncodeToString(data)
 	part = map[string]any{"raw": strict}
 	if stated != "" {

@@ -3,6 +3,7 @@ package outside_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -155,5 +156,60 @@ func TestA2ATool(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+// A task that stays at work, also after its cancellation, ends its call at the timeout, and a
+// later call is made as usual.
+func TestA2AStaysWorking(t *testing.T) {
+	done := make(chan struct{})
+	var cancelled atomic.Int32
+	mux := http.NewServeMux()
+	h := httptest.NewServer(mux)
+	mux.HandleFunc(a2asrv.WellKnownAgentCardPath, func(w http.ResponseWriter, _ *http.Request) {
+		card := &a2a.AgentCard{Name: "painter", Version: "1"}
+		card.SupportedInterfaces = []*a2a.AgentInterface{a2a.NewAgentInterface(h.URL+"/rpc", a2a.TransportProtocolJSONRPC)}
+		_ = json.NewEncoder(w).Encode(card)
+	})
+	mux.HandleFunc("/rpc", func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&q)
+		task := `{"id":"t1","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}`
+		switch q.Method {
+		case "SendMessage":
+			task = `{"task":` + task + `}`
+		case "CancelTask": // no answer
+			cancelled.Add(1)
+			<-done
+		}
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, task)
+	})
+	defer h.Close()
+	defer close(done)
+
+	set, err := outside.New([]outside.Definition{{A2A: &outside.A2A{
+		Name:        "painter",
+		Description: "Paints walls.",
+		URL:         h.URL,
+		Timeout:     outside.Duration(200 * time.Millisecond),
+	}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		x := pawl.Toolsets{set}.Execute(t.Context(), llm.ToolCall{
+			ID:   "c",
+			Name: "painter",
+			Args: json.RawMessage(`{"message":"paint"}`),
+		})
+		if x.Outcome != pawl.OutcomeTimeout || !strings.Contains(x.Result.Text(), "within 200ms") {
+			t.Errorf("the call ended with %s: %s", x.Outcome, x.Result.Text())
+		}
+	}
+	if cancelled.Load() == 0 {
+		t.Error("the task was not cancelled")
 	}
 }

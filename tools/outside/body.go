@@ -87,7 +87,9 @@ func (b *builder) body(o map[string]any) error {
 	if len(all) == 0 && o != nil && o["required"] != true {
 		return nil // it describes a body that has no content
 	}
+
 	var c content
+	// The simplest form for a model wins: JSON before forms before text.
 	for _, kind := range slices.Sorted(maps.Keys(all)) {
 		one, ok := contentOf(kind)
 		if ok && (c.form == "" || one.rank < c.rank) {
@@ -95,8 +97,10 @@ func (b *builder) body(o map[string]any) error {
 		}
 	}
 	if c.form == "" {
-		return fmt.Errorf("its content is neither JSON nor a simple form nor text: %s", brief(slices.Sorted(maps.Keys(all))))
+		return fmt.Errorf("its content is neither JSON nor a simple form nor text: %s",
+			brief(slices.Sorted(maps.Keys(all))))
 	}
+
 	media := object(all[c.kind])
 	schema, err := b.schema.of(media["schema"])
 	if err != nil {
@@ -106,6 +110,7 @@ func (b *builder) body(o map[string]any) error {
 	if err != nil {
 		return err
 	}
+
 	arg := b.argument("body", "request")
 	b.props[arg] = withDescription(schema, text(o["description"]))
 	if o["required"] == true {
@@ -163,6 +168,7 @@ func (c content) formWriter(encodings map[string]any) (func(any) (string, error)
 		if !ok {
 			return "", errors.New("the body is a form: give an object with its fields")
 		}
+		// fields has no error, and only a character that the charset lacks can fail here.
 		var failed error
 		escape := func(s string) string {
 			out, err := c.encode(s)

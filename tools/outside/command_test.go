@@ -95,9 +95,9 @@ func TestCommandThatCannotRun(t *testing.T) {
 	if _, err = outside.New(defs, o); err == nil || !strings.Contains(err.Error(), "command a: programs are not run here: set Options.Run") {
 		t.Errorf("without leave: %v", err)
 	}
-	o.Run = func(context.Context, outside.Process) (outside.Exit, error) {
+	o.Run = starts(func(context.Context) (outside.Exit, error) {
 		return outside.Exit{}, errors.New("/etc/secret: broken")
-	}
+	})
 	want(t, call(t, set(t, o, def), "a", `{}`), pawl.OutcomeError, "could not be run: it did not start. Calling it again will not help")
 }
 

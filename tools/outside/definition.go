@@ -9,21 +9,22 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/tools/internal/yamlvalue"
 )
 
 // Definition is one entry of a list of tools. Exactly one of its fields is set.
 type Definition struct {
-	Command *Command `json:"command,omitempty" yaml:"command"`
-	HTTP    *HTTP    `json:"http,omitempty" yaml:"http"`
-	OpenAPI *OpenAPI `json:"openapi,omitempty" yaml:"openapi"`
-	A2A     *A2A     `json:"a2a,omitempty" yaml:"a2a"`
+	Command *Command `json:"command,omitempty" yaml:"command"` // runs a program
+	HTTP    *HTTP    `json:"http,omitempty" yaml:"http"`       // sends a request
+	OpenAPI *OpenAPI `json:"openapi,omitempty" yaml:"openapi"` // has the operations of a document
+	A2A     *A2A     `json:"a2a,omitempty" yaml:"a2a"`         // gives tasks to an agent
 }
 
 // Command defines a tool that runs a program. The program reads the arguments of a call as a JSON
 // object from standard input and writes the result to standard output. A non-zero exit status is an
 // error; the model gets it with the end of standard error.
 type Command struct {
-	Name        string `json:"name" yaml:"name"`
+	Name        string `json:"name" yaml:"name"`               // of the tool
 	Description string `json:"description" yaml:"description"` // for the model
 	// JSON Schema of the arguments; empty means no arguments
 	Input JSON `json:"input,omitempty" yaml:"input"`
@@ -51,7 +52,7 @@ type Command struct {
 // HTTP defines a tool that sends a request built from a template. {name} in url, query, headers and
 // body stands for an argument.
 type HTTP struct {
-	Name        string `json:"name" yaml:"name"`
+	Name        string `json:"name" yaml:"name"`               // of the tool
 	Description string `json:"description" yaml:"description"` // for the model
 	// JSON Schema of the arguments; empty means that each {name} is a required string
 	Input JSON `json:"input,omitempty" yaml:"input"`
@@ -79,7 +80,7 @@ type HTTP struct {
 // A2A defines a tool that gives tasks to an agent of another server by the A2A protocol, version
 // 1.0. A question of that agent is a result, which the model can answer with another call.
 type A2A struct {
-	Name string `json:"name" yaml:"name"`
+	Name string `json:"name" yaml:"name"` // of the tool
 	// Description is for the model, which is not shown the agent's card.
 	Description string `json:"description" yaml:"description"`
 	// URL is the address below which the agent's card is, at /.well-known/agent-card.json.
@@ -142,7 +143,7 @@ func (j *JSON) UnmarshalJSON(b []byte) error { return (*json.RawMessage)(j).Unma
 
 // UnmarshalYAML converts the value to JSON.
 func (j *JSON) UnmarshalYAML(n *yaml.Node) error {
-	v, err := fromYAML(n)
+	v, err := yamlvalue.Of(n)
 	if err != nil {
 		return err
 	}

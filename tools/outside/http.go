@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/tools/internal/yamlvalue"
 )
 
 var httpMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
@@ -32,6 +33,7 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, *request, error) {
 	case len(d.Body) > 0 && reads(r.method):
 		return nil, nil, fmt.Errorf("body: a %s request has none", r.method)
 	}
+
 	known, required, err := properties(d.Input)
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +52,9 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, *request, error) {
 	if err := r.parse(m, d, use, needed); err != nil {
 		return nil, nil, err
 	}
+
 	input := json.RawMessage(d.Input)
+	// A definition without input takes the arguments that its templates name, as texts.
 	if known == nil {
 		input = derived(used)
 	}
@@ -58,10 +62,20 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, *request, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+
+	// The timeout of the request ends first, with an error that says how far it came.
 	address, _, _ := strings.Cut(d.URL, "?")
-	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: input, Effect: effectOf(r.method),
-		Concurrent: d.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run, Address: address,
-		StatesSending: true}
+	t := &pawl.Tool{
+		Name:          d.Name,
+		Description:   d.Description,
+		Input:         input,
+		Effect:        effectOf(r.method),
+		Concurrent:    d.Concurrent,
+		Timeout:       r.page.Timeout + 5*time.Second,
+		Run:           r.run,
+		Address:       address,
+		StatesSending: true,
+	}
 	if d.Effect != nil {
 		t.Effect = *d.Effect
 	}
@@ -74,6 +88,7 @@ func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(s
 	if err != nil {
 		return err
 	}
+
 	_, rest, _ := strings.Cut(d.URL, "://")
 	rest, _, _ = strings.Cut(rest, "#")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -83,6 +98,7 @@ func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(s
 		if err != nil {
 			return fmt.Errorf("url: %w", err)
 		}
+		// A missing argument would leave an empty segment, which is another address.
 		for _, name := range t.args() {
 			if !needed(name) {
 				return fmt.Errorf("url: {%s} occurs in the path, so it must be required by input", name)
@@ -90,6 +106,7 @@ func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(s
 		}
 		r.path = append(r.path, t)
 	}
+
 	if query != "" {
 		for part := range strings.SplitSeq(query, "&") {
 			name, value, _ := strings.Cut(part, "=")
@@ -103,6 +120,7 @@ func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(s
 			return err
 		}
 	}
+
 	r.headers, r.own, err = m.header(d.Headers, use)
 	if err != nil {
 		return err
@@ -183,8 +201,8 @@ func jsonBody(b JSON, use func(string) error) (func(map[string]any) (string, str
 // bodyNode returns a function that builds a value of a body. False means that an argument is not
 // given, and the value is left out of its parent.
 func bodyNode(v any, use func(string) error, depth int) (func(args map[string]any) (any, bool), error) {
-	if depth > mostDepth {
-		return nil, fmt.Errorf("it is nested more than %d deep", mostDepth)
+	if depth > yamlvalue.MaxDepth {
+		return nil, fmt.Errorf("it is nested more than %d deep", yamlvalue.MaxDepth)
 	}
 	switch v := v.(type) {
 	case string:
@@ -192,6 +210,7 @@ func bodyNode(v any, use func(string) error, depth int) (func(args map[string]an
 		if err != nil {
 			return nil, err
 		}
+		// "{n}" alone stands for the value itself, so that numbers and lists keep their type.
 		if name, ok := t.alone(); ok {
 			return func(args map[string]any) (any, bool) { v, ok := args[name]; return v, ok }, nil
 		}
@@ -199,6 +218,7 @@ func bodyNode(v any, use func(string) error, depth int) (func(args map[string]an
 			s, ok, _ := t.fill(args, inText)
 			return s, ok
 		}, nil
+
 	case map[string]any:
 		nodes := map[string]func(map[string]any) (any, bool){}
 		for name, e := range v {
@@ -208,6 +228,7 @@ func bodyNode(v any, use func(string) error, depth int) (func(args map[string]an
 			}
 			nodes[name] = n
 		}
+
 		return func(args map[string]any) (any, bool) {
 			m := map[string]any{}
 			for name, n := range nodes {
@@ -217,6 +238,7 @@ func bodyNode(v any, use func(string) error, depth int) (func(args map[string]an
 			}
 			return m, true
 		}, nil
+
 	case []any:
 		var nodes []func(map[string]any) (any, bool)
 		for _, e := range v {
@@ -226,6 +248,7 @@ func bodyNode(v any, use func(string) error, depth int) (func(args map[string]an
 			}
 			nodes = append(nodes, n)
 		}
+
 		return func(args map[string]any) (any, bool) {
 			list := []any{}
 			for _, n := range nodes {
@@ -267,7 +290,12 @@ func derived(used []string) json.RawMessage {
 	if used == nil {
 		used = []string{}
 	}
-	return mustJSON(map[string]any{"type": "object", "properties": props, "required": used, "additionalProperties": false})
+	return mustJSON(map[string]any{
+		"type":                 "object",
+		"properties":           props,
+		"required":             used,
+		"additionalProperties": false,
+	})
 }
 
 // checked returns the fault of a tool in the terms of its definition.

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/caller"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -23,6 +25,25 @@ var callerPlace = regexp.MustCompile(`\$\{caller\.([^}]*)\}`)
 // callerArgument is the argument that stands for a field of the caller in a template. No argument
 // of a model has such a name.
 func callerArgument(field string) string { return "${caller." + field + "}" }
+
+// namesCaller reports whether a header of d stands for the caller of a run.
+func (d *Definition) namesCaller() bool {
+	var headers map[string]string
+	switch {
+	case d.HTTP != nil:
+		headers = d.HTTP.Headers
+	case d.OpenAPI != nil:
+		headers = d.OpenAPI.Headers
+	case d.A2A != nil:
+		headers = d.A2A.Headers
+	}
+	for _, value := range headers {
+		if callerPlace.MatchString(value) {
+			return true
+		}
+	}
+	return false
+}
 
 // identity adds to requests what belongs to the caller of a run.
 type identity struct {
@@ -70,7 +91,7 @@ func (i identity) apply(ctx context.Context, h http.Header) (secrets []string, e
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		key := http.CanonicalHeaderKey(name)
-		if slices.Contains(connectionHeaders, key) {
+		if !canSet(key) {
 			return nil, fmt.Errorf("the call was refused and nothing was sent: the header %s cannot be set", key)
 		}
 		h[key] = own[name]
@@ -82,10 +103,11 @@ func (i identity) apply(ctx context.Context, h http.Header) (secrets []string, e
 // leastSecret is the shortest value that is hidden. A shorter one would match everywhere.
 const leastSecret = 8
 
-// hide replaces credentials in what a server answered, for a server that repeats its request.
-func hide(res llm.ToolResult, secrets []string) llm.ToolResult {
+// hider returns what replaces credentials in texts. nil means that there are none.
+func hider(secrets []string) *strings.Replacer {
 	var pairs []string
 	for _, s := range secrets {
+		// A server may repeat the token of "Bearer TOKEN" alone.
 		for _, word := range append(strings.Fields(s), s) {
 			if len(word) >= leastSecret {
 				pairs = append(pairs, word, "[redacted]")
@@ -93,9 +115,17 @@ func hide(res llm.ToolResult, secrets []string) llm.ToolResult {
 		}
 	}
 	if len(pairs) == 0 {
+		return nil
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// hide replaces credentials in what a server answered, for a server that repeats its request.
+func hide(res llm.ToolResult, secrets []string) llm.ToolResult {
+	r := hider(secrets)
+	if r == nil {
 		return res
 	}
-	r := strings.NewReplacer(pairs...)
 	res.Parts = slices.Clone(res.Parts)
 	for i, p := range res.Parts {
 		if t, ok := p.(llm.Text); ok {
@@ -108,3 +138,40 @@ func hide(res llm.ToolResult, secrets []string) llm.ToolResult {
 	}
 	return res
 }
+
+// hideIn replaces credentials in what a server answered with the error of a call: its result, its
+// cause, and an answer that does not fit.
+func hideIn(err error, secrets []string) error {
+	r := hider(secrets)
+	failed, ok := errors.AsType[*delivery.Error](err)
+	if r == nil || !ok {
+		return err
+	}
+
+	own := *failed
+	own.Result = hide(own.Result, secrets)
+	unfit, isUnfit := errors.AsType[*pawl.OutputError](own.Err)
+	switch {
+	case isUnfit:
+		hidden := &pawl.OutputError{Text: r.Replace(unfit.Text)}
+		for _, fault := range unfit.Faults {
+			hidden.Faults = append(hidden.Faults, r.Replace(fault))
+		}
+		own.Err = hidden
+	case own.Err != nil:
+		own.Err = &reworded{own.Err, r.Replace(own.Err.Error())}
+	}
+	return &own
+}
+
+// reworded is an error with another text.
+type reworded struct {
+	error
+	text string
+}
+
+// Error returns the other text.
+func (e *reworded) Error() string { return e.text }
+
+// Unwrap returns the error, for errors.Is and errors.As.
+func (e *reworded) Unwrap() error { return e.error }

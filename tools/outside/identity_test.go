@@ -100,6 +100,48 @@ func TestCallerToken(t *testing.T) {
 	}
 }
 
+// An agent that repeats the token of a caller with an answer that does not fit, or in a form that
+// cannot be read, does not bring it to the model, nor into the error of the call.
+func TestCallerTokenInAFailure(t *testing.T) {
+	const token = "token-of-ann"
+	var host string
+	var last *seen
+	readable := true
+	host, last = server(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != "/rpc" {
+			io.WriteString(w, `{"name":"clerk","version":"1","supportedInterfaces":[{"url":"http://`+host+
+				`/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`)
+			return
+		}
+		var q struct{ ID, Method string }
+		_ = json.Unmarshal([]byte(last.body), &q)
+		sent := r.Header.Get("Authorization")
+		task := `{"id":"1","contextId":"1","status":{"state":"TASK_STATE_FAILED","message":{"messageId":"2","role":"ROLE_AGENT",` +
+			`"parts":[{"text":"you sent ` + sent + `"}],"metadata":{"pawl/unfit":{"answer":"` + sent + `","faults":["not ` + sent + `"]}}}}}`
+		if q.Method == "SendMessage" && readable {
+			task = `{"task":` + task + `}`
+		}
+		io.WriteString(w, `{"jsonrpc":"2.0","id":"`+q.ID+`","result":`+task+`}`)
+	})
+	s := set(t, options(), `[{a2a: {name: ask, description: d, url: "http://`+host+`", headers: {Authorization: "Bearer ${caller.token}"}}}]`)
+	ctx := caller.With(t.Context(), caller.Caller{Name: "ann", Tenant: "acme", User: "ann", Token: caller.Token(token)})
+	for _, readable = range []bool{true, false} {
+		x := as(t, ctx, s, "ask", `{"message":"go"}`)
+		want(t, x, pawl.OutcomeError, "[redacted]")
+		stored, err := json.Marshal(x)
+		if err != nil || strings.Contains(string(stored)+x.Err().Error(), token) {
+			t.Errorf("readable %v: the execution has the token: %s, %v, %v", readable, stored, x.Err(), err)
+		}
+
+		var unfit *pawl.OutputError
+		isUnfit := errors.As(x.Err(), &unfit)
+		if isUnfit != readable || isUnfit && strings.Contains(unfit.Text, token) {
+			t.Errorf("readable %v: got the answer %+v", readable, unfit)
+		}
+	}
+}
+
 // Options.Header gives headers from the context of the call; with an error nothing is sent.
 func TestOptionsHeader(t *testing.T) {
 	type user struct{}

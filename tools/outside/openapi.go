@@ -19,6 +19,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
+	"github.com/pawl-go/pawl/tools/internal/yamlvalue"
 )
 
 const (
@@ -38,6 +39,7 @@ func (m *maker) openapi(d *OpenAPI) ([]*pawl.Tool, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
+
 	var tools []*pawl.Tool
 	names := map[string]string{}
 	chosen := 0
@@ -47,8 +49,10 @@ func (m *maker) openapi(d *OpenAPI) ([]*pawl.Tool, error) {
 		}
 		chosen++
 		if chosen > mostTools {
-			continue
+			continue // they are only counted, for the error
 		}
+
+		// One operation that cannot be expressed must not cost all others. LeftOut names it.
 		t, err := s.tool(op)
 		if first := names[op.name]; err == nil && first != "" {
 			err = fmt.Errorf("%s has the same name, %s", first, op.name)
@@ -60,9 +64,11 @@ func (m *maker) openapi(d *OpenAPI) ([]*pawl.Tool, error) {
 		names[op.name] = op.String()
 		tools = append(tools, t)
 	}
+
 	switch {
 	case chosen > mostTools:
-		return nil, fmt.Errorf("%d operations are selected; at most %d are allowed: select with include and exclude, by names or as in \"GET /pets*\"", chosen, mostTools)
+		return nil, fmt.Errorf("%d operations are selected; at most %d are allowed: select with include and exclude, "+
+			"by names or as in \"GET /pets*\"", chosen, mostTools)
 	case chosen == 0:
 		return nil, fmt.Errorf("none of the %d operations is selected", len(s.operations()))
 	}
@@ -75,16 +81,20 @@ func (m *maker) document(path string) (map[string]any, error) {
 		return nil, errors.New("spec is empty: want the document's file")
 	}
 	if strings.Contains(path, "://") {
-		return nil, errors.New("spec is an address: want a file, so that what the tools do does not change behind your back; download it first")
+		return nil, errors.New("spec is an address: want a file, so that what the tools do does not change " +
+			"behind your back; download it first")
 	}
+
 	f, err := os.Open(m.path(path))
 	if err != nil {
+		// The path is in the error of the caller already.
 		if p, ok := errors.AsType[*os.PathError](err); ok {
 			err = p.Err
 		}
 		return nil, err
 	}
 	defer f.Close()
+
 	b, err := io.ReadAll(io.LimitReader(f, mostSpec+1))
 	if err != nil {
 		return nil, errors.New("it cannot be read")
@@ -96,29 +106,30 @@ func (m *maker) document(path string) (map[string]any, error) {
 }
 
 func readDocument(b []byte) (map[string]any, error) {
-	var v any
-	if json.Valid(b) {
-		d := json.NewDecoder(bytes.NewReader(b))
-		d.UseNumber()
-		if err := d.Decode(&v); err != nil {
-			return nil, err
-		}
-	} else {
-		var n yaml.Node
-		if err := yaml.Unmarshal(b, &n); err != nil {
-			return nil, worded(err)
-		}
-		var err error
-		v, err = fromYAML(&n)
-		if err != nil {
-			return nil, err
-		}
+	v, err := readJSONOrYAML(b)
+	if err != nil {
+		return nil, err
 	}
 	doc, ok := v.(map[string]any)
 	if !ok {
 		return nil, errors.New("it is not an OpenAPI document: want an object with openapi, info and paths")
 	}
 	return doc, nil
+}
+
+// readJSONOrYAML decodes b. JSON is not read as YAML, which has other rules for numbers.
+func readJSONOrYAML(b []byte) (v any, err error) {
+	if json.Valid(b) {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		err = d.Decode(&v)
+		return v, err
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal(b, &n); err != nil {
+		return nil, worded(err)
+	}
+	return yamlvalue.Of(&n)
 }
 
 // spec is a document while tools are created from it.
@@ -151,6 +162,7 @@ func (s *spec) shared(own *url.URL) (*webpage.Fetcher, error) {
 	return s.pages[host], nil
 }
 
+// begin checks the version of the document, and reads the headers of the definition.
 func (s *spec) begin() error {
 	version, _ := s.doc["openapi"].(string)
 	switch {
@@ -162,13 +174,21 @@ func (s *spec) begin() error {
 	default:
 		return fmt.Errorf("openapi is %q: want 3.0 or 3.1", version)
 	}
+
 	var err error
+	// The headers belong to all operations, whose arguments differ.
 	s.headers, s.own, err = s.maker.header(s.def.Headers, func(name string) error {
 		return fmt.Errorf("{%s}: there are no arguments for all operations", name)
 	})
 	if err != nil {
 		return err
 	}
+	s.findSecrets()
+	return nil
+}
+
+// findSecrets lists the parameters that carry credentials. A model neither sees nor sets them.
+func (s *spec) findSecrets() {
 	for _, h := range s.headers {
 		s.secret["header "+strings.ToLower(h.name)] = true
 	}
@@ -185,7 +205,6 @@ func (s *spec) begin() error {
 			s.secret[text(o["in"])+" "+name] = true
 		}
 	}
-	return nil
 }
 
 // operation is an operation of a document.
@@ -266,6 +285,7 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if !toolName.MatchString(o.name) {
 		return nil, fmt.Errorf("%q is not a name for a tool: shorten the prefix", o.name)
 	}
+
 	r := &request{method: o.method, headers: slices.Clone(s.headers), own: s.own}
 	base, trusted, err := s.base(o)
 	if err != nil {
@@ -275,7 +295,14 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{spec: s, request: r, schema: newSchemas(s), where: map[string]piece{}, names: map[string]bool{}}
+
+	b := &builder{
+		spec:    s,
+		request: r,
+		schema:  newSchemas(s),
+		where:   map[string]piece{},
+		names:   map[string]bool{},
+	}
 	if err := b.build(o, base); err != nil {
 		return nil, err
 	}
@@ -283,17 +310,28 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	own := r.origin
 	if !trusted { // a server named by the document alone opens no private network
 		own = nil
 	}
+	// Operations of one server share a fetcher, and so its connections.
 	r.page, err = s.shared(own)
 	if err != nil {
 		return nil, err
 	}
-	t := &pawl.Tool{Name: o.name, Description: o.description(), Input: input, Effect: effectOf(o.method),
-		Concurrent: s.def.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run,
-		Address: r.origin.String(), StatesSending: true}
+
+	t := &pawl.Tool{
+		Name:          o.name,
+		Description:   o.description(),
+		Input:         input,
+		Effect:        effectOf(o.method),
+		Concurrent:    s.def.Concurrent,
+		Timeout:       r.page.Timeout + 5*time.Second,
+		Run:           r.run,
+		Address:       r.origin.String(),
+		StatesSending: true,
+	}
 	return t, checked(t)
 }
 
@@ -327,15 +365,24 @@ func (s *spec) base(o *operation) (*url.URL, bool, error) {
 		}
 	}
 	u, err := url.Parse(strings.TrimRight(address, "/"))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, false, fmt.Errorf("its server is %q, which is not a complete address: set base_url", clip(address, 100))
+	if err != nil || !isComplete(u) {
+		return nil, false, fmt.Errorf("its server is %q, which is not a complete address: set base_url",
+			clip(address, 100))
 	}
+	// A document may name a server for one operation. The credentials in the headers are not for
+	// it.
 	if own := s.home(); !trusted && len(s.headers) > 0 && own != u.Host {
-		return nil, false, fmt.Errorf("its server is %s, and headers are for the document's server, %q: set base_url, or define it without headers", u.Host, own)
+		return nil, false, fmt.Errorf("its server is %s, and headers are for the document's server, %q: "+
+			"set base_url, or define it without headers", u.Host, own)
 	}
 	u.RawQuery = ""
 	u.Fragment = ""
 	return u, trusted, nil
+}
+
+// isComplete reports whether an address has what a request needs.
+func isComplete(u *url.URL) bool {
+	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // home returns the host of the document's first server. The headers of the definition are only for
@@ -370,7 +417,7 @@ func (s *spec) resolve(v any) any {
 		if !ok {
 			return v
 		}
-		v = s.at(ref)
+		v = s.target(ref)
 		if v == nil {
 			return nil
 		}
@@ -378,17 +425,16 @@ func (s *spec) resolve(v any) any {
 	return nil
 }
 
-// at returns the target of a reference within the document.
-func (s *spec) at(ref string) any {
+// target returns the target of a reference within the document.
+func (s *spec) target(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
-	if !ok {
+	switch {
+	case !ok:
 		return nil
-	}
-	path, ok = unescaped(path), true
-	if path == "" {
+	case path == "":
 		return s.doc
 	}
-	p, err := parsePointer(path)
+	p, err := parsePointer(unescaped(path))
 	if err != nil {
 		return nil
 	}

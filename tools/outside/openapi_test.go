@@ -388,7 +388,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		o := options()
-		o.Run = func(context.Context, outside.Process) (outside.Exit, error) { return outside.Exit{}, nil }
+		o.Run = starts(func(context.Context) (outside.Exit, error) { return outside.Exit{}, nil })
 		if _, err := outside.New(defs, o); err != nil && strings.Contains(err.Error(), "token-123456") {
 			t.Errorf("the error has a secret in it: %v", err)
 		}

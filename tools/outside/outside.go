@@ -70,9 +70,10 @@ type Options struct {
 
 // Set holds the created tools. It is safe for concurrent use.
 type Set struct {
-	tools   []*pawl.Tool
-	left    []LeftOut
-	secrets []string
+	tools      []*pawl.Tool
+	left       []LeftOut
+	secrets    []string
+	forCallers []string
 }
 
 var _ pawl.Toolset = (*Set)(nil)
@@ -80,7 +81,7 @@ var _ pawl.Toolset = (*Set)(nil)
 // LeftOut is an operation of an OpenAPI document for which no tool could be created.
 type LeftOut struct {
 	Operation string // "POST /pets"
-	Reason    string
+	Reason    string // why, in a sentence
 }
 
 // String returns operation and reason on one line.
@@ -120,6 +121,11 @@ func (s *Set) LeftOut() []LeftOut { return s.left }
 // them: see redact.Redactor.
 func (s *Set) Secrets() []string { return s.secrets }
 
+// ForCallers returns the names of the tools that act in the name of the caller of a run, because a
+// header of their definitions stands for it, as ${caller.token} does. In a run without a caller
+// their calls are refused.
+func (s *Set) ForCallers() []string { return s.forCallers }
+
 // maker creates the tools of one Set.
 type maker struct {
 	opts Options
@@ -136,6 +142,7 @@ func (m *maker) add(d Definition) error {
 	if n != 1 {
 		return fmt.Errorf("want one of command, http, openapi and a2a, got %d of them", n)
 	}
+
 	made := make([]*pawl.Tool, 1)
 	what := ""
 	var err error
@@ -156,6 +163,12 @@ func (m *maker) add(d Definition) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+
 	m.set.tools = append(m.set.tools, made...)
+	if d.namesCaller() {
+		for _, t := range made {
+			m.set.forCallers = append(m.set.forCallers, t.Name)
+		}
+	}
 	return nil
 }

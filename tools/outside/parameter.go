@@ -53,6 +53,7 @@ func (b *builder) parameters(o *operation) []map[string]any {
 		list, _ := list.([]any)
 		for _, v := range list {
 			p := object(b.spec.resolve(v))
+			// A reference that leads nowhere is an error of the operation, which parameter reports.
 			if p == nil {
 				p = map[string]any{"name": text(object(v)["$ref"]), "in": "nowhere"}
 			}
@@ -87,8 +88,10 @@ func (b *builder) argument(name, in string) string {
 
 // parameter adds an argument for a parameter.
 func (b *builder) parameter(p map[string]any) error {
-	name, in := text(p["name"]), text(p["in"])
+	name := text(p["name"])
+	in := text(p["in"])
 	id := in + " " + name
+	// The names of headers have no case.
 	if in == "header" {
 		id = in + " " + strings.ToLower(name)
 	}
@@ -98,25 +101,27 @@ func (b *builder) parameter(p map[string]any) error {
 		return nil // the definition provides credentials
 	case in == "header" && slices.Contains([]string{"accept", "content-type"}, strings.ToLower(name)):
 		return nil // OpenAPI says that such a parameter is ignored
-	case in == "header" && (!headerName.MatchString(name) ||
-		slices.Contains(connectionHeaders, http.CanonicalHeaderKey(name))), in == "cookie":
+	case in == "header" && !canSet(name), in == "cookie":
 		if required {
 			return fmt.Errorf("it belongs to a %s that cannot be set", in)
 		}
 		return nil
-	case in != "path" && in != "query" && in != "header" || name == "":
+	case name == "" || !slices.Contains([]string{"path", "query", "header"}, in):
 		return fmt.Errorf("the parameter does not exist, or it belongs to %q", in)
 	}
+
 	raw := p["schema"]
 	asJSON := false
 	if content := object(p["content"]); len(content) > 0 {
 		for _, kind := range slices.Sorted(maps.Keys(content)) {
-			raw, asJSON = object(content[kind])["schema"], isJSON(kind)
+			raw = object(content[kind])["schema"]
+			asJSON = isJSON(kind)
 		}
 		if !asJSON {
 			return fmt.Errorf("its content is not JSON")
 		}
 	}
+
 	schema, err := b.schema.of(raw)
 	if err != nil {
 		return err
@@ -143,6 +148,7 @@ func (b *builder) write(p map[string]any, arg string, asJSON bool) error {
 			return err
 		}
 		b.where[name] = piece{arg: arg, write: func(v any) (string, error) { return s.segment(name, v, onePart) }}
+
 	case "header":
 		s, err := styleOf(p, nil, "simple")
 		if err != nil {
@@ -152,6 +158,7 @@ func (b *builder) write(p map[string]any, arg string, asJSON bool) error {
 			t[0].write = func(v any) (string, error) { return s.segment(name, v, inHeader) }
 		}
 		b.request.headers = append(b.request.headers, field{name: http.CanonicalHeaderKey(name), value: t})
+
 	default:
 		encode, err := query(p, asJSON)
 		if err != nil {
@@ -180,6 +187,7 @@ func (b *builder) path(base *url.URL, path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("its path does not begin with /")
 	}
+
 	none := func(name string) error { return fmt.Errorf("{%s} stands in the server's address", name) }
 	if p := strings.Trim(base.EscapedPath(), "/"); p != "" {
 		for segment := range strings.SplitSeq(p, "/") {
@@ -190,23 +198,19 @@ func (b *builder) path(base *url.URL, path string) error {
 			b.request.path = append(b.request.path, t)
 		}
 	}
+
 	path, _, _ = strings.Cut(path, "?")
 	for segment := range strings.SplitSeq(path[1:], "/") {
-		var t template
-		at := 0
-		for _, m := range pathPlace.FindAllStringSubmatchIndex(segment, -1) {
-			argument := b.where[segment[m[2]:m[3]]]
-			if argument.arg == "" {
-				return fmt.Errorf("{%s} stands in its path, and no parameter has that name", segment[m[2]:m[3]])
-			}
-			t = append(t, piece{text: segment[at:m[0]]}, argument)
-			at = m[1]
+		t, err := b.segment(segment)
+		if err != nil {
+			return err
 		}
-		t = append(t, piece{text: segment[at:]})
 		for i := range t {
 			if t[i].arg != "" {
 				continue
 			}
+			// The literal text of a path may contain escapes, and may not contain places of its
+			// own.
 			fixed, err := segmentTemplate(t[i].text, none)
 			if err != nil {
 				return err
@@ -216,6 +220,22 @@ func (b *builder) path(base *url.URL, path string) error {
 		b.request.path = append(b.request.path, t)
 	}
 	return nil
+}
+
+// segment splits a segment of the path into its arguments and the text around them.
+func (b *builder) segment(segment string) (template, error) {
+	var t template
+	at := 0
+	for _, m := range pathPlace.FindAllStringSubmatchIndex(segment, -1) {
+		name := segment[m[2]:m[3]]
+		argument := b.where[name]
+		if argument.arg == "" {
+			return nil, fmt.Errorf("{%s} stands in its path, and no parameter has that name", name)
+		}
+		t = append(t, piece{text: segment[at:m[0]]}, argument)
+		at = m[1]
+	}
+	return append(t, piece{text: segment[at:]}), nil
 }
 
 // isJSON reports whether a media type is JSON.

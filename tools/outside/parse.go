@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/tools/internal/yamlvalue"
 )
 
 // mostBytes is the maximum size of a file of definitions.
@@ -26,9 +27,9 @@ const mostValues = 100_000
 func fits(n *yaml.Node, left *int, depth int) bool {
 	*left--
 	if n.Kind == yaml.AliasNode {
-		return depth < mostDepth && fits(n.Alias, left, depth+1)
+		return depth < yamlvalue.MaxDepth && fits(n.Alias, left, depth+1)
 	}
-	return *left >= 0 && depth < mostDepth &&
+	return *left >= 0 && depth < yamlvalue.MaxDepth &&
 		!slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !fits(c, left, depth+1) })
 }
 
@@ -41,21 +42,25 @@ func Parse(b []byte) ([]Definition, error) {
 	if json.Valid(b) {
 		return parseJSON(b)
 	}
+
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	var root yaml.Node
 	if err := d.Decode(&root); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, errors.New("there is nothing in it; want tools: and a list of command, http and openapi definitions")
+			return nil, errors.New("there is nothing in it; want tools: and a list of command, " +
+				"http and openapi definitions")
 		}
 		return nil, worded(err)
 	}
 	// values behind aliases count each time, before anything is made of them
 	if left := mostValues; !fits(&root, &left, 0) {
-		return nil, fmt.Errorf("it is too large: at most %d values, those behind aliases counted each time, %d deep", mostValues, mostDepth)
+		return nil, fmt.Errorf("it is too large: at most %d values, those behind aliases counted each time, %d deep",
+			mostValues, yamlvalue.MaxDepth)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it contains a second document; only one is allowed")
 	}
+
 	var file struct {
 		Tools []Definition `yaml:"tools"`
 	}
@@ -85,15 +90,19 @@ func parseJSON(b []byte) ([]Definition, error) {
 	} else {
 		err = d.Decode(&file)
 	}
+
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
 		line := 1 + bytes.Count(b[:min(int(kind.Offset), len(b))], []byte("\n"))
 		return nil, fmt.Errorf("line %d: %s: want %s, got %s", line, kind.Field, kindText(kind.Type.String()), kind.Value)
+
+	// The decoder names an unknown field without its line.
 	case err != nil:
 		if m := jsonField.FindStringSubmatch(err.Error()); m != nil {
 			at := bytes.Index(b, []byte(`"`+m[1]+`"`))
-			return nil, fmt.Errorf("line %d: there is no field %s%s", 1+bytes.Count(b[:max(at, 0)], []byte("\n")), m[1], meant(m[1], ""))
+			return nil, fmt.Errorf("line %d: there is no field %s%s",
+				1+bytes.Count(b[:max(at, 0)], []byte("\n")), m[1], meant(m[1], ""))
 		}
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
@@ -102,7 +111,8 @@ func parseJSON(b []byte) ([]Definition, error) {
 
 func some(defs []Definition) ([]Definition, error) {
 	if len(defs) == 0 {
-		return nil, errors.New("there are no tools in it; want tools: and a list of command, http and openapi definitions")
+		return nil, errors.New("there are no tools in it; want tools: and a list of command, " +
+			"http and openapi definitions")
 	}
 	return defs, nil
 }

@@ -46,8 +46,10 @@ func (p pointer) find(v any) (any, error) {
 			}
 			v = next
 		case []any:
+			// JSON Pointer has no other form of an index: 01 and +1 are names.
 			n, err := strconv.Atoi(name)
-			if err != nil || n < 0 || n >= len(at) || name != strconv.Itoa(n) {
+			isIndex := err == nil && name == strconv.Itoa(n)
+			if !isIndex || n < 0 || n >= len(at) {
 				return nil, fmt.Errorf("the answer has no %s; %s is a list of %d", p, where(p[:i]), len(at))
 			}
 			v = at[n]

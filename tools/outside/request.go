@@ -75,7 +75,7 @@ func origin(address string) (*url.URL, error) {
 	switch {
 	case strings.ContainsAny(rest, "{}$"):
 		return nil, fmt.Errorf("url %q: no argument can stand in the host", address)
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+	case err != nil || !isComplete(u):
 		return nil, fmt.Errorf("url %q: want a whole address that begins with https:// or http:// and a host", address)
 	case u.User != nil:
 		return nil, fmt.Errorf("url %q: it has a name or a password in it; send them in a header", u.Redacted())
@@ -112,10 +112,12 @@ func (r *request) address(args map[string]any) (string, error) {
 			return "", err
 		}
 		if !ok {
-			return "", fmt.Errorf("an argument that stands in the path of the address is missing: %s", strings.Join(t.args(), ", "))
+			return "", fmt.Errorf("an argument that stands in the path of the address is missing: %s",
+				strings.Join(t.args(), ", "))
 		}
 		b.WriteString("/" + s)
 	}
+
 	var query []string
 	for _, f := range r.query {
 		name, only := f.value.alone()
@@ -134,13 +136,22 @@ func (r *request) address(args map[string]any) (string, error) {
 	if len(query) > 0 {
 		b.WriteString("?" + strings.Join(query, "&"))
 	}
-	u, err := url.Parse(b.String())
-	if err != nil || u.Scheme != r.origin.Scheme || u.Host != r.origin.Host ||
-		strings.Count(u.EscapedPath(), "/") != len(r.path) {
-		// escaped values cannot cause this; it is a second safeguard
+
+	// Escaped values cannot lead elsewhere; this is a second safeguard.
+	if !r.leadsTo(b.String()) {
 		return "", errors.New("the arguments do not fit into the address")
 	}
 	return b.String(), nil
+}
+
+// leadsTo reports whether an address has the host of the definition, and a path of as many
+// segments.
+func (r *request) leadsTo(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != r.origin.Scheme || u.Host != r.origin.Host {
+		return false
+	}
+	return strings.Count(u.EscapedPath(), "/") == len(r.path)
 }
 
 func (t template) args() []string {
@@ -164,6 +175,7 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	if err != nil {
 		return llm.ErrorResult(err.Error()), nil
 	}
+
 	if r.body != nil {
 		text, kind, err := r.body(args)
 		if err != nil {
@@ -174,14 +186,19 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 			q.Header.Set("Content-Type", kind)
 		}
 	}
+
 	q.Header.Set("Accept", "application/json, text/*;q=0.8, */*;q=0.5")
+	// A server that knows the header executes a repeated call once. The key is the same in each
+	// attempt and after a restart.
 	if v := pawl.InvocationFrom(ctx); v != nil && !reads(r.method) {
 		q.Header.Set("Idempotency-Key", v.IdempotencyKey())
 	}
 	secrets, err := r.setHeaders(ctx, q.Header, args)
 	if err != nil {
+		// Without its credential the request is not sent, so that the call can be repeated.
 		return llm.ToolResult{}, delivery.NewError(delivery.NotSent, err.Error(), nil)
 	}
+
 	res, err := r.page.Fetch(ctx, q)
 	var failed *webpage.Error
 	switch {
@@ -218,6 +235,8 @@ func (r *request) setHeaders(ctx context.Context, h http.Header, args map[string
 	for _, v := range values {
 		secrets = append(secrets, plainText(v))
 	}
+	// Values of the caller come last: an argument of the model must not take the place of a
+	// credential.
 	filled := maps.Clone(args)
 	maps.Copy(filled, values)
 	for _, f := range r.headers {
@@ -259,12 +278,16 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 	text := ""
 	value, isJSON := decoded(res)
 	switch {
+	// An error of the server has another form than its answers, so that the pointer does not apply
+	// to it.
 	case isJSON && res.Status < 400:
 		part, err := r.result.find(value)
 		if err != nil {
 			return llm.ErrorResult(status + ", but " + err.Error())
 		}
-		text, out.Data = plainText(part), mustJSON(part)
+		text = plainText(part)
+		out.Data = mustJSON(part)
+
 	default:
 		page := webpage.Read(res)
 		text = page.Text
@@ -272,6 +295,7 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 		case len(res.Body) == 0:
 			text = status
 		case text == "":
+			// Half a file is no file.
 			if m, ok := foreign.Medium(res.Body, res.Type); ok && !res.Truncated {
 				head := llm.Text{Text: status + " " + res.Type}
 				return llm.ToolResult{Parts: []llm.Part{head, m}, IsError: res.Status >= 400}
@@ -280,9 +304,11 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 		case res.Status >= 300:
 			text = status + "\n\n" + text
 		case r.result != nil:
-			return llm.ErrorResult(status + ", but the answer is not JSON, so " + r.result.String() + " cannot be found in it:\n\n" + text + note)
+			return llm.ErrorResult(status + ", but the answer is not JSON, so " + r.result.String() +
+				" cannot be found in it:\n\n" + text + note)
 		}
 	}
+
 	out.IsError = res.Status >= 400
 	out.Parts = []llm.Part{llm.Text{Text: text + note}}
 	return out
@@ -307,10 +333,10 @@ func mustJSON(v any) json.RawMessage {
 	return b
 }
 
-// connectionHeaders belong to the connection and cannot be set.
-var connectionHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding"}
-
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, section 5.6.2
+// canSet reports whether name is the name of a header that does not belong to the connection.
+func canSet(name string) bool {
+	return webpage.IsHeaderName(name) && !slices.Contains(webpage.ConnectionHeaders, http.CanonicalHeaderKey(name))
+}
 
 // headerPlace matches ${NAME}, which is an environment variable, and ${caller.token}.
 var headerPlace = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*|caller\.[^}]*)\}`)
@@ -336,47 +362,71 @@ func (m *maker) fields(headers map[string]string, use func(name string) error) (
 	var out []field
 	for name, value := range headers {
 		key := http.CanonicalHeaderKey(name)
-		if !headerName.MatchString(name) || slices.Contains(connectionHeaders, key) {
+		if !canSet(name) {
 			return nil, fmt.Errorf("headers: %q cannot be set", name)
 		}
-		var t template
-		at := 0
-		for _, v := range headerPlace.FindAllStringSubmatchIndex(value, -1) {
-			before, err := parseTemplate(value[at:v[0]], use)
-			if err != nil {
-				return nil, fmt.Errorf("headers: %s: %w", name, err)
-			}
-			t = append(t, before...)
-			at = v[1]
-			if field := callerPlace.FindStringSubmatch(value[v[0]:v[1]]); field != nil {
-				if _, known := (caller.Caller{}).Field(field[1]); !known {
-					return nil, fmt.Errorf("headers: %s: %s: a caller has name, tenant, user and token", name, field[0])
-				}
-				t = append(t, piece{arg: callerArgument(field[1])})
-				continue
-			}
-			secret := m.opts.Getenv(value[v[2]:v[3]])
-			if strings.TrimSpace(secret) == "" {
-				return nil, fmt.Errorf("headers: %s: the variable %s of the environment is not set", name, value[v[2]:v[3]])
-			}
-			if _, err := inHeader("", secret); err != nil {
-				return nil, fmt.Errorf("headers: %s: the variable %s has a character that is not allowed in a header, such as a line break", name, value[v[2]:v[3]])
-			}
-			t = append(t, piece{text: secret})
-			m.set.secrets = append(m.set.secrets, secret)
-		}
-		rest, err := parseTemplate(value[at:], use)
+		t, err := m.headerValue(value, use)
 		if err != nil {
 			return nil, fmt.Errorf("headers: %s: %w", name, err)
-		}
-		t = append(t, rest...)
-		for _, p := range t {
-			if _, err := inHeader("", p.text); err != nil {
-				return nil, fmt.Errorf("headers: %s: its value is not one line of ASCII characters", name)
-			}
 		}
 		out = append(out, field{name: key, value: t})
 	}
 	slices.SortFunc(out, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	return out, nil
+}
+
+// headerValue parses the value of a header: text with arguments, variables and fields of the
+// caller.
+func (m *maker) headerValue(value string, use func(name string) error) (template, error) {
+	var t template
+	at := 0
+	for _, v := range headerPlace.FindAllStringSubmatchIndex(value, -1) {
+		before, err := parseTemplate(value[at:v[0]], use)
+		if err != nil {
+			return nil, err
+		}
+		t = append(t, before...)
+		at = v[1]
+
+		p, err := m.place(value[v[0]:v[1]], value[v[2]:v[3]])
+		if err != nil {
+			return nil, err
+		}
+		t = append(t, p)
+	}
+	rest, err := parseTemplate(value[at:], use)
+	if err != nil {
+		return nil, err
+	}
+	t = append(t, rest...)
+
+	// A line break would begin another header.
+	for _, p := range t {
+		if _, err := inHeader("", p.text); err != nil {
+			return nil, errors.New("its value is not one line of ASCII characters")
+		}
+	}
+	return t, nil
+}
+
+// place returns what stands for ${NAME} in a header.
+func (m *maker) place(written, name string) (piece, error) {
+	if field := callerPlace.FindStringSubmatch(written); field != nil {
+		if _, known := (caller.Caller{}).Field(field[1]); !known {
+			return piece{}, fmt.Errorf("%s: a caller has name, tenant, user and token", field[0])
+		}
+		return piece{arg: callerArgument(field[1])}, nil
+	}
+
+	secret := m.opts.Getenv(name)
+	if strings.TrimSpace(secret) == "" {
+		return piece{}, fmt.Errorf("the variable %s of the environment is not set", name)
+	}
+	if _, err := inHeader("", secret); err != nil {
+		return piece{}, fmt.Errorf("the variable %s has a character that is not allowed in a header, "+
+			"such as a line break",
+			name)
+	}
+	m.set.secrets = append(m.set.secrets, secret)
+	return piece{text: secret}, nil
 }

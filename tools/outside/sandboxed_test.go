@@ -73,6 +73,38 @@ func TestSandboxed(t *testing.T) {
 	}
 }
 
+// A Runner prepares each program that it can start: by its path, by a path relative to its folder,
+// and by its name, also without a PATH. Control: what it cannot start is refused beforehand.
+func TestPreparedPrograms(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "act"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for runner, prepare := range runners() {
+		for _, c := range []struct {
+			program, dir string
+			starts       bool
+		}{
+			{filepath.Join(dir, "act"), dir, true},
+			{"./act", dir, true},
+			{"sh", dir, true},
+			{"./gone", dir, false},
+			{"gone-program", dir, false},
+			{"act", dir, false},
+			{"sh", filepath.Join(dir, "act"), false},
+		} {
+			p := outside.Process{Args: []string{c.program}, Dir: c.dir}
+			run, err := prepare(t.Context(), p)
+			if err == nil {
+				_, err = run(t.Context())
+			}
+			if prepared := run != nil; prepared != c.starts || (err == nil) != c.starts {
+				t.Errorf("%s: %s in %s: prepared %v, %v; want %v", runner, c.program, c.dir, prepared, err, c.starts)
+			}
+		}
+	}
+}
+
 // A program that needs the network reaches the named hosts and no other. A program that does not
 // need it reaches none.
 func TestSandboxedHosts(t *testing.T) {

@@ -42,7 +42,7 @@ func (c *schemas) defs() (map[string]any, error) {
 	for len(c.queue) > 0 {
 		ref := c.queue[0]
 		c.queue = c.queue[1:]
-		v := c.spec.at(ref)
+		v := c.spec.target(ref)
 		if v == nil {
 			return nil, fmt.Errorf("%s points to nothing in the document", clip(ref, 100))
 		}
@@ -68,7 +68,8 @@ func (c *schemas) reference(ref string) (string, error) {
 	for n := 2; c.taken[name]; n++ {
 		name = fmt.Sprintf("%s_%d", base, n)
 	}
-	c.names[ref], c.taken[name] = name, true
+	c.names[ref] = name
+	c.taken[name] = true
 	c.queue = append(c.queue, ref)
 	return name, nil
 }
@@ -76,11 +77,18 @@ func (c *schemas) reference(ref string) (string, error) {
 // The keywords of a schema, by the kind of their value. Other keywords (example, xml,
 // discriminator, x-…) do not restrict values and are left out.
 var (
-	holdSchema = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
-	holdList   = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
-	holdMap    = []string{"properties", "patternProperties", "dependentSchemas"}
-	holdValue  = []string{"type", "enum", "const", "default", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-		"multipleOf", "minItems", "maxItems", "uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties", "required", "dependentRequired", "writeOnly"}
+	holdSchema = []string{
+		"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
+		"unevaluatedItems", "unevaluatedProperties",
+	}
+	holdList  = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
+	holdMap   = []string{"properties", "patternProperties", "dependentSchemas"}
+	holdValue = []string{
+		"type", "enum", "const", "default", "format", "pattern", "minLength", "maxLength",
+		"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+		"minItems", "maxItems", "uniqueItems", "minContains", "maxContains",
+		"minProperties", "maxProperties", "required", "dependentRequired", "writeOnly",
+	}
 )
 
 func (c *schemas) convert(v any, depth int) (any, error) {
@@ -95,6 +103,7 @@ func (c *schemas) convert(v any, depth int) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("a schema is an object; got %s", clip(plainText(v), 40))
 	}
+
 	out := map[string]any{}
 	if ref, ok := m["$ref"].(string); ok {
 		name, err := c.reference(ref)
@@ -106,9 +115,13 @@ func (c *schemas) convert(v any, depth int) (any, error) {
 			return out, nil // 3.0: keywords next to $ref are ignored
 		}
 	}
+	// Its target depends on the schema that refers to it, which moves here.
 	if m["$dynamicRef"] != nil || m["$recursiveRef"] != nil {
 		return nil, fmt.Errorf("its schema has a reference that is resolved when it is used, which is not supported")
 	}
+
+	// Only known keywords are copied: others, such as examples and vendor extensions, are long and
+	// mean nothing to a model.
 	for _, k := range holdValue {
 		if e, ok := m[k]; ok {
 			out[k] = e
@@ -120,6 +133,7 @@ func (c *schemas) convert(v any, depth int) (any, error) {
 	if err := c.inner(m, out, depth); err != nil {
 		return nil, err
 	}
+
 	if c.spec.old {
 		modern(m, out)
 	}
@@ -137,6 +151,7 @@ func (c *schemas) inner(m, out map[string]any, depth int) (err error) {
 			}
 		}
 	}
+
 	for _, k := range holdList {
 		if list, ok := m[k].([]any); ok {
 			all := make([]any, len(list))
@@ -149,6 +164,7 @@ func (c *schemas) inner(m, out map[string]any, depth int) (err error) {
 			out[k] = all
 		}
 	}
+
 	for _, k := range holdMap {
 		if o, ok := m[k].(map[string]any); ok {
 			all := map[string]any{}
@@ -200,6 +216,7 @@ func withoutReadOnly(m, out map[string]any, s *spec) {
 			required = slices.DeleteFunc(slices.Clone(required), func(v any) bool { return v == name })
 		}
 	}
+	// In older drafts an empty list is not valid.
 	if _, ok := out["required"]; ok {
 		out["required"] = required
 		if len(required) == 0 {

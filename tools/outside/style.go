@@ -121,9 +121,11 @@ func (s style) segment(name string, v any, one func(name string, v any) (string,
 	if err != nil {
 		return "", err
 	}
+	// An empty segment would make another path.
 	if len(parts) == 0 {
 		return "", fmt.Errorf("%s is empty, and it is part of an address or of a header: give a value", name)
 	}
+
 	_, isObject := v.(map[string]any)
 	switch s.name {
 	case "label":
@@ -131,6 +133,7 @@ func (s style) segment(name string, v any, one func(name string, v any) (string,
 			return "." + strings.Join(parts, "."), nil
 		}
 		return "." + strings.Join(parts, ","), nil
+
 	case "matrix":
 		if s.explode && isObject {
 			return ";" + strings.Join(parts, ";"), nil
@@ -151,6 +154,7 @@ func (s style) parts(name string, v any, one func(name string, v any) (string, e
 		out = append(out, prefix+text)
 		return err
 	}
+
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
@@ -158,7 +162,9 @@ func (s style) parts(name string, v any, one func(name string, v any) (string, e
 				return nil, err
 			}
 		}
+
 	case map[string]any:
+		// Sorted, so that equal arguments make equal requests, which caches and recordings compare.
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			key, err := one(name, k)
 			if err != nil {

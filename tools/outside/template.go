@@ -36,6 +36,8 @@ func parseTemplate(s string, use func(name string) error) (template, error) {
 			at = m[1]
 			continue
 		}
+		// Variables hold secrets, and an address or a body may be repeated in errors and in
+		// results.
 		if m[0] > 0 && s[m[0]-1] == '$' {
 			return nil, fmt.Errorf("${%s}: variables of the environment are for headers", name)
 		}
@@ -140,9 +142,12 @@ func safeInPath(name, s string) error {
 			return fmt.Errorf("%s has a control character: leave it out", name)
 		}
 		for segment := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '/' || r == '\\' }) {
+			// Some servers remove path parameters before they evaluate the segments: "..;x" is ".."
+			// there.
 			segment, _, _ = strings.Cut(segment, ";")
 			if segment == "." || segment == ".." {
-				return fmt.Errorf("%s has a segment %q, which leads to another place: give the name of one thing, not a path to it", name, segment)
+				return fmt.Errorf("%s has a segment %q, which leads to another place: "+
+					"give the name of one thing, not a path to it", name, segment)
 			}
 		}
 		next, err := url.PathUnescape(s)

@@ -21,16 +21,22 @@ func (p *flow) read(v *pawl.Invocation) (faults []string) {
 				faults = append(faults, fmt.Sprintf("step %d: %s", n.number, f))
 			}
 		}
+
+		// Args that are no JSON have no references: the call of the step reports what is wrong.
 		if tree, err := jsonform.Value(n.Args); err == nil {
 			refs, bad := refsIn(tree, nil)
 			add(bad...)
 			if len(refs) > 0 {
-				n.tree, n.refs = tree, refs
+				n.tree = tree
+				n.refs = refs
 			}
 		}
 		add(n.Each.read("each")...)
 		add(n.When.read("when")...)
 	}
+
+	// Each check relies on the one before: waves on references that can be read, types on waves
+	// without a cycle.
 	if len(faults) == 0 {
 		faults = p.order()
 	}
@@ -42,26 +48,14 @@ func (p *flow) read(v *pawl.Invocation) (faults []string) {
 
 // order assigns each step to a wave. faults report steps that cannot be ordered.
 func (p *flow) order() (faults []string) {
-	add := func(n *node, format string, args ...any) {
-		faults = append(faults, fmt.Sprintf("step %d: ", n.number)+fmt.Sprintf(format, args...))
-	}
 	for _, n := range p.steps {
 		for _, r := range n.allRefs() {
-			isEach := n.Each != nil && n.Each.ref.text == r.text && n.Each.ref.step == r.step
-			switch {
-			case r.step < 0 && (n.Each == nil || isEach):
-				add(n, `$from %q: there is an item only where the step has "each", and in args and when`, r.text)
-			case r.step < 0:
-			case r.step == n.number:
-				add(n, "$from %q names the step itself; a step can take only from those before it", r.text)
-			case r.step >= len(p.steps):
-				add(n, "$from %q names step %d, and the last one is %d", r.text, r.step, len(p.steps)-1)
-			case r.step > n.number && p.takes(r.step, n.number, nil):
-				add(n, "$from %q: step %d takes from this one in turn, so neither could begin", r.text, r.step)
-			case r.step > n.number:
-				add(n, "$from %q names step %d, which comes later; put that one first", r.text, r.step)
+			if fault := p.misplaced(n, r); fault != "" {
+				faults = append(faults, fmt.Sprintf("step %d: $from %q%s", n.number, r.text, fault))
 			}
 		}
+
+		// After a fault, a source may be a later step, which has no wave yet.
 		if len(faults) > 0 {
 			continue
 		}
@@ -70,6 +64,26 @@ func (p *flow) order() (faults []string) {
 		}
 	}
 	return faults
+}
+
+// misplaced says why step n cannot have the reference r. Empty means that it can.
+func (p *flow) misplaced(n *node, r ref) string {
+	isEach := n.Each != nil && n.Each.ref.text == r.text && n.Each.ref.step == r.step
+	switch {
+	case r.step < 0 && (n.Each == nil || isEach):
+		return `: there is an item only where the step has "each", and in args and when`
+	case r.step < 0:
+		return ""
+	case r.step == n.number:
+		return " names the step itself; a step can take only from those before it"
+	case r.step >= len(p.steps):
+		return fmt.Sprintf(" names step %d, and the last one is %d", r.step, len(p.steps)-1)
+	case r.step > n.number && p.takes(r.step, n.number, nil):
+		return fmt.Sprintf(": step %d takes from this one in turn, so neither could begin", r.step)
+	case r.step > n.number:
+		return fmt.Sprintf(" names step %d, which comes later; put that one first", r.step)
+	}
+	return ""
 }
 
 // takes reports whether step a uses values of step b, directly or through other steps.
@@ -102,31 +116,24 @@ func (n *node) allRefs() []ref {
 // check examines the tools of the steps: they exist, they can be called here, and referenced values
 // fit their arguments as far as the schemas say.
 func (p *flow) check(v *pawl.Invocation) (faults []string) {
-	var names []string
-	for _, t := range v.Tools() {
-		if t.Name != v.Tool().Name {
-			names = append(names, t.Name)
-		}
-	}
 	tools := make([]*pawl.Tool, len(p.steps))
 	for i, n := range p.steps {
 		t := toolOf(v, n.Tool)
 		tools[i] = t
-		if t == nil {
-			text := fmt.Sprintf("step %d: there is no tool %q; there are: %s", i, n.Tool, strings.Join(names, ", "))
-			if near := nearest.Word(n.Tool, names); near != "" {
-				text += fmt.Sprintf(". Did you mean %q?", near)
-			}
-			faults = append(faults, text)
-			continue
-		}
-		if t.Passive && !v.CanWait() {
-			faults = append(faults, fmt.Sprintf("step %d: %s is answered from outside, and a plan cannot wait for that here; call it directly", i, n.Tool))
+		switch {
+		case t == nil:
+			faults = append(faults, fmt.Sprintf("step %d: %s", i, unknownTool(v, n.Tool)))
+		case t.Passive && !v.CanWait():
+			faults = append(faults, fmt.Sprintf("step %d: %s is answered from outside, and a plan cannot "+
+				"wait for that here; "+
+				"call it directly", i, n.Tool))
 		}
 	}
+	// Without the tools there are no schemas to check references with.
 	if len(faults) > 0 {
 		return faults
 	}
+
 	c := &checker{flow: p, gives: make([]schema, len(tools))}
 	for i, t := range tools {
 		c.gives[i] = parseSchema(t.Output)
@@ -138,6 +145,21 @@ func (p *flow) check(v *pawl.Invocation) (faults []string) {
 		c.step(n, parseSchema(tools[i].Input))
 	}
 	return c.faults
+}
+
+// unknownTool says that there is no tool with that name, and which tools a plan can call.
+func unknownTool(v *pawl.Invocation, name string) string {
+	var names []string
+	for _, t := range v.Tools() {
+		if t.Name != v.Tool().Name {
+			names = append(names, t.Name)
+		}
+	}
+	text := fmt.Sprintf("there is no tool %q; there are: %s", name, strings.Join(names, ", "))
+	if near := nearest.Word(name, names); near != "" {
+		text += fmt.Sprintf(". Did you mean %q?", near)
+	}
+	return text
 }
 
 // checker compares the types of referenced values with the types that the arguments require.
@@ -160,19 +182,22 @@ func (c *checker) step(n *node, input schema) {
 		}
 		item = s.items()
 	}
+
 	if n.When != nil {
 		s, ok := c.source(n, n.When.ref, item)
+		// Other values are neither true nor false, and each language has its own rule for them.
 		truth := s.may("boolean") || s.may("null")
 		if ok && n.When.Equals == nil && !truth {
 			c.add(n, `when: %s is %s, neither true nor false; say with "equals" what it must be`, n.When.From, s.kinds())
 		}
 	}
+
 	for _, r := range n.refs {
 		given, ok := c.source(n, r, item)
 		if !ok {
 			continue
 		}
-		wanted, fault := input.at(r.at)
+		wanted, fault := input.within(r.at)
 		if fault != "" {
 			c.add(n, "args%s: %s", pathText(r.at), fault)
 		} else if !wanted.takes(given) {
@@ -191,7 +216,7 @@ func (c *checker) source(n *node, r ref, item schema) (schema, bool) {
 	case r.step >= 0:
 		s = c.gives[r.step]
 	}
-	s, fault := s.at(r.path)
+	s, fault := s.within(r.path)
 	if fault != "" {
 		c.add(n, "$from %q: %s", r.text, fault)
 		return nil, false
@@ -220,9 +245,14 @@ func listOf(s schema) schema {
 	return out
 }
 
+// unexamined are keywords by which a schema can say more than its fields, items and types.
+var unexamined = []string{
+	"$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if", "patternProperties", "prefixItems",
+}
+
 // plain returns s, or nil if s uses keywords that are not examined here.
 func (s schema) plain() schema {
-	for _, word := range []string{"$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if", "patternProperties", "prefixItems"} {
+	for _, word := range unexamined {
 		if s[word] != nil {
 			return nil
 		}
@@ -288,12 +318,13 @@ func (s schema) kinds() string {
 
 func (s schema) items() schema { return asSchema(s["items"]) }
 
-// at returns the schema of the value at path within a value that matches s. A fault says that there
-// can be no value at path.
-func (s schema) at(path []string) (_ schema, fault string) {
+// within returns the schema of the value at path within a value that matches s. A fault says that
+// there can be no value at path.
+func (s schema) within(path []string) (_ schema, fault string) {
 	for _, name := range path {
 		types := s.types()
 		switch {
+		// A schema that says nothing allows anything: the check finds faults, and proves nothing.
 		case s == nil, types == nil:
 			return nil, ""
 		case s.may("object"):
@@ -321,6 +352,7 @@ func (s schema) field(name string) (schema, string) {
 	if s["additionalProperties"] != false {
 		return asSchema(s["additionalProperties"]), ""
 	}
+
 	names := slices.Sorted(maps.Keys(fields))
 	fault := fmt.Sprintf("there is no %s in it; there are: %s", name, strings.Join(names, ", "))
 	if near := nearest.Word(name, names); near != "" {

@@ -35,8 +35,11 @@ type runOf struct {
 	call    llm.ToolCall
 	skipped string // why the call was not made; empty means that it was made
 	failed  string // why the call could not be made
-	x       *pawl.Execution
+	done    *pawl.Execution
 }
+
+// possible reports whether the call can be made.
+func (r *runOf) possible() bool { return r.skipped == "" && r.failed == "" }
 
 const (
 	statusOK      = "ok"
@@ -71,8 +74,8 @@ func (p *flow) calls(wave []*node) []llm.ToolCall {
 	for _, n := range wave {
 		p.expand(n)
 		for i := range n.runs {
-			if r := &n.runs[i]; r.skipped == "" && r.failed == "" {
-				calls = append(calls, r.call)
+			if n.runs[i].possible() {
+				calls = append(calls, n.runs[i].call)
 			}
 		}
 	}
@@ -80,12 +83,13 @@ func (p *flow) calls(wave []*node) []llm.ToolCall {
 	return calls
 }
 
-// take records the results of a wave's calls.
-func (p *flow) take(wave []*node, xs []pawl.Execution) {
+// record stores the executions of a wave's calls, which are in the order of calls.
+func (p *flow) record(wave []*node, executions []pawl.Execution) {
 	for _, n := range wave {
 		for i := range n.runs {
-			if r := &n.runs[i]; r.skipped == "" && r.failed == "" {
-				r.x, xs = &xs[0], xs[1:]
+			if n.runs[i].possible() {
+				n.runs[i].done = &executions[0]
+				executions = executions[1:]
 			}
 		}
 	}
@@ -101,15 +105,19 @@ func (p *flow) expand(n *node) {
 			n.reason = fmt.Sprintf("Not run: it takes from step %d, which was skipped.", d)
 			return
 		case src.settled() == statusError && src.Each == nil:
+			// Of a source with each, the items that succeeded are still of use; the others are
+			// null.
 			n.status = statusError
 			n.reason = fmt.Sprintf("Not run: it takes from step %d, which failed.", d)
 			return
 		}
 	}
+
 	if n.Each == nil {
 		n.runs = []runOf{p.make(n, nil, 0)}
 		return
 	}
+
 	list, fault := p.list(n)
 	if left := p.left(n); fault == "" && len(list) > left {
 		fault = fmt.Sprintf("Not run: each: %s has %d items, and the plan can make %d more calls (%d in all). "+
@@ -120,6 +128,7 @@ func (p *flow) expand(n *node) {
 		n.reason = fault
 		return
 	}
+
 	n.runs = make([]runOf, len(list))
 	for i, item := range list {
 		n.runs[i] = p.make(n, item, i)
@@ -158,6 +167,7 @@ func (p *flow) list(n *node) ([]any, string) {
 // make creates one call of a step.
 func (p *flow) make(n *node, item any, index int) runOf {
 	r := runOf{item: item, index: index, call: llm.ToolCall{Name: n.Tool, Args: n.Args}}
+	// A condition that cannot be decided must not count as false: the step fails.
 	if n.When != nil {
 		holds, err := p.holds(n.When, &r)
 		switch {
@@ -169,6 +179,7 @@ func (p *flow) make(n *node, item any, index int) runOf {
 			return r
 		}
 	}
+
 	if n.tree == nil {
 		return r
 	}
@@ -216,7 +227,7 @@ func (r *runOf) status() string {
 	switch {
 	case r.skipped != "":
 		return statusSkipped
-	case r.failed != "", r.x.Outcome != pawl.OutcomeOK:
+	case r.failed != "", r.done.Outcome != pawl.OutcomeOK:
 		return statusError
 	}
 	return statusOK
@@ -238,6 +249,7 @@ func (p *flow) announce(v *pawl.Invocation) {
 			writes = append(writes, fmt.Sprintf("step %d (%s)", n.number, n.Tool))
 		}
 	}
+
 	text := fmt.Sprintf("a plan of %d steps in %d waves", len(p.steps), last+1)
 	if len(writes) > 0 {
 		text += "; these may change the world: " + strings.Join(writes, ", ")

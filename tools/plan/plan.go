@@ -30,7 +30,6 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -52,6 +51,7 @@ type Options struct {
 // New returns the tool execute_plan. It can call every tool of the run in which it is called.
 func New(opts *Options) *pawl.Tool {
 	dataFlow := opts != nil && opts.DataFlow
+	most := strconv.Itoa(maxCalls)
 	t := toolrun.Define(definitions, "execute", &pawl.Tool{
 		Name:      "execute_plan",
 		Output:    outputSchema(`"ok","error"`),
@@ -60,28 +60,35 @@ func New(opts *Options) *pawl.Tool {
 		Timeout:   -1, // the steps have their own timeouts
 		MaxResult: -1, // report limits the result in a way that keeps it valid JSON
 		Run: toolrun.Func(func(ctx context.Context, a args) (llm.ToolResult, error) {
-			v := pawl.InvocationFrom(ctx)
-			if v == nil {
-				return llm.ToolResult{}, errors.New("execute_plan calls the tools of a run, and there is none")
-			}
-			if err := counted(v, a.Steps); err != nil {
-				return llm.ToolResult{}, err
-			}
-			p := newFlow(a.Steps)
-			if dataFlow {
-				if faults := p.read(v); len(faults) > 0 {
-					return llm.ToolResult{}, toolrun.Refuse("Nothing of the plan was run:\n- %s", strings.Join(faults, "\n- "))
-				}
-				p.announce(v)
-			}
-			return run(ctx, v, p)
+			return execute(ctx, a.Steps, dataFlow)
 		}),
-	}, "most", strconv.Itoa(maxCalls))
-	if dataFlow {
-		t.Output = outputSchema(`"ok","error","skipped"`)
-		return toolrun.Define(definitions, "flow", t, "most", strconv.Itoa(maxCalls))
+	}, "most", most)
+	if !dataFlow {
+		return t
 	}
-	return t
+
+	t.Output = outputSchema(`"ok","error","skipped"`)
+	return toolrun.Define(definitions, "flow", t, "most", most)
+}
+
+// execute checks and executes a plan.
+func execute(ctx context.Context, steps []step, dataFlow bool) (llm.ToolResult, error) {
+	v := pawl.InvocationFrom(ctx)
+	if v == nil {
+		return llm.ToolResult{}, errors.New("execute_plan calls the tools of a run, and there is none")
+	}
+	if err := checkSteps(v, steps); err != nil {
+		return llm.ToolResult{}, err
+	}
+
+	p := newFlow(steps)
+	if dataFlow {
+		if faults := p.read(v); len(faults) > 0 {
+			return llm.ToolResult{}, toolrun.Refuse("Nothing of the plan was run:\n- %s", strings.Join(faults, "\n- "))
+		}
+		p.announce(v)
+	}
+	return run(ctx, v, p)
 }
 
 // maxCalls is the maximum number of steps of a plan, and also the maximum number of calls that all
@@ -102,18 +109,21 @@ type step struct {
 	When *from           `json:"when"`
 }
 
-// counted refuses a plan without steps, a plan with too many steps, and a plan nested in a plan.
-func counted(v *pawl.Invocation, steps []step) error {
+// checkSteps refuses a plan without steps, a plan with too many steps, and a plan nested in a plan.
+func checkSteps(v *pawl.Invocation, steps []step) error {
 	n := len(steps)
 	switch {
 	case n == 0:
 		return toolrun.Refuse("The plan has no steps: give 1 to %d.", maxCalls)
 	case n > maxCalls:
-		return toolrun.Refuse("The plan has %d steps, and at most %d are executed in one. Nothing was run: send it in parts.", n, maxCalls)
+		return toolrun.Refuse("The plan has %d steps, and at most %d are executed in one. Nothing was run: "+
+			"send it in parts.",
+			n, maxCalls)
 	}
 	for i, s := range steps {
 		if s.Tool == v.Tool().Name {
-			return toolrun.Refuse("Step %d is a plan itself, and a plan cannot contain a plan. Nothing was run: put its steps into this one.", i)
+			return toolrun.Refuse("Step %d is a plan itself, and a plan cannot contain a plan. Nothing was "+
+				"run: put its steps into this one.", i)
 		}
 	}
 	return nil
@@ -121,9 +131,11 @@ func counted(v *pawl.Invocation, steps []step) error {
 
 // outputSchema returns the schema of the results in Data.
 func outputSchema(statuses string) json.RawMessage {
-	const one = `"status":{"enum":[%[1]s]},"result":{"type":"string"},"error":{"type":"string"},"data":{}`
-	return json.RawMessage(fmt.Sprintf(`{"type":"array","items":{"type":"object","properties":{"step":{"type":"integer"},"tool":{"type":"string"},`+one+
-		`,"items":{"type":"array","items":{"type":"object","properties":{`+one+`},"required":["status"]}}},"required":["step","tool","status"]}}`, statuses))
+	outcome := `"status":{"enum":[` + statuses + `]},"result":{"type":"string"},"error":{"type":"string"},"data":{}`
+	return json.RawMessage(`{"type":"array","items":{"type":"object","properties":{` +
+		`"step":{"type":"integer"},"tool":{"type":"string"},` + outcome + `,` +
+		`"items":{"type":"array","items":{"type":"object","properties":{` + outcome + `},"required":["status"]}}},` +
+		`"required":["step","tool","status"]}}`)
 }
 
 // run executes the steps wave by wave.
@@ -133,11 +145,11 @@ func run(ctx context.Context, v *pawl.Invocation, p *flow) (llm.ToolResult, erro
 		if len(calls) == 0 {
 			continue
 		}
-		xs, err := v.Do(ctx, calls...)
+		executions, err := v.Do(ctx, calls...)
 		if err != nil {
 			return llm.ToolResult{}, err // the plan is pending, or the run ends
 		}
-		p.take(wave, xs)
+		p.record(wave, executions)
 	}
 	return p.report()
 }

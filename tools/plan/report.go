@@ -41,16 +41,10 @@ func (p *flow) report() (llm.ToolResult, error) {
 		case n.reason != "":
 			e.came = note(status, n.reason)
 		case n.Each == nil:
+			// A step without each has exactly one call.
 			e.came = n.runs[0].came(&media)
 		default:
-			items := make([]came, len(n.runs))
-			failed := 0
-			for j := range n.runs {
-				items[j] = n.runs[j].came(&media)
-				if items[j].Status == statusError {
-					failed++
-				}
-			}
+			items, failed := n.items(&media)
 			e.Status = status
 			e.Items = &items
 			if failed > 0 {
@@ -59,6 +53,7 @@ func (p *flow) report() (llm.ToolResult, error) {
 		}
 		entries[i] = e
 	}
+
 	text, err := rendered(entries)
 	if err != nil {
 		return llm.ToolResult{}, err
@@ -68,6 +63,19 @@ func (p *flow) report() (llm.ToolResult, error) {
 	return res, err
 }
 
+// items returns the outcomes of the calls of a step with each, and how many failed.
+func (n *node) items(media *[]llm.Part) (items []came, failed int) {
+	items = make([]came, len(n.runs))
+	for i := range n.runs {
+		items[i] = n.runs[i].came(media)
+		if items[i].Status == statusError {
+			failed++
+		}
+	}
+	return items, failed
+}
+
+// note returns the outcome of a call or a step that was not executed.
 func note(status, text string) came {
 	if status == statusSkipped {
 		return came{Status: status, Result: &text}
@@ -75,6 +83,7 @@ func note(status, text string) came {
 	return came{Status: status, Error: text}
 }
 
+// came returns the outcome of the call, and appends its media.
 func (r *runOf) came(media *[]llm.Part) came {
 	switch {
 	case r.skipped != "":
@@ -82,23 +91,27 @@ func (r *runOf) came(media *[]llm.Part) came {
 	case r.failed != "":
 		return note(statusError, r.failed)
 	}
-	text := r.x.Result.Text()
-	for _, part := range r.x.Result.Parts {
+
+	result := r.done.Result
+	text := result.Text()
+	for _, part := range result.Parts {
 		if m, ok := part.(llm.Media); ok {
 			*media = append(*media, m)
 		}
 	}
-	if r.x.Outcome != pawl.OutcomeOK {
+	// A model must not take an empty error for success.
+	if r.done.Outcome != pawl.OutcomeOK {
 		text = cmp.Or(text, "It failed and says nothing of it.")
-		return came{Status: statusError, Error: text, Data: r.x.Result.Data}
+		return came{Status: statusError, Error: text, Data: result.Data}
 	}
-	return came{Status: statusOK, Result: &text, Data: r.x.Result.Data}
+	return came{Status: statusOK, Result: &text, Data: result.Data}
 }
 
 // rendered writes entries for the model. Data is left out because the text repeats it in the tool's
 // own words. Long texts are shortened until all texts together fit into maxText. Short texts stay
 // whole, and long texts get the space that they leave.
 func rendered(entries []entry) (string, error) {
+	// The caller returns the same entries as data, so they are copied down to what is shortened.
 	entries = slices.Clone(entries)
 	var texts []*string
 	bare := func(c *came) {
@@ -111,6 +124,7 @@ func rendered(entries []entry) (string, error) {
 			texts = append(texts, &c.Error)
 		}
 	}
+
 	for i := range entries {
 		e := &entries[i]
 		bare(&e.came)
@@ -123,6 +137,7 @@ func rendered(entries []entry) (string, error) {
 			bare(&items[j])
 		}
 	}
+
 	most := share(texts, maxText)
 	for _, t := range texts {
 		*t = text.Middle(*t, most)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,6 +52,7 @@ const (
 
 // parseRef reads "2/items/0/id", "item/name" and "index".
 func parseRef(s string) (ref, error) {
+	// Models also write the reference as a whole JSON Pointer, with a slash before the step.
 	head, rest, deeper := strings.Cut(strings.TrimPrefix(s, "/"), "/")
 	r := ref{text: s}
 	switch head {
@@ -68,42 +70,55 @@ func parseRef(s string) (ref, error) {
 		}
 		r.step = n
 	}
-	if deeper && rest != "" {
+
+	if rest != "" {
 		r.path = strings.Split(rest, "/")
 		for i, name := range r.path {
-			r.path[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
+			r.path[i] = unescape.Replace(name)
 		}
 	}
 	return r, nil
 }
 
+// unescape decodes the names of a JSON Pointer in one pass, so that ~01 is ~1 and not a slash.
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
 // refsIn returns the references in a value of the arguments.
 func refsIn(v any, at []string) (refs []ref, faults []string) {
 	switch v := v.(type) {
 	case map[string]any:
-		if text, ok := v["$from"]; ok {
-			s, isText := text.(string)
-			if !isText || len(v) > 1 {
-				return nil, []string{fmt.Sprintf(`args%s: an object with $from is {"$from":"STEP/FIELD"} and has nothing else`, pathText(at))}
-			}
-			r, err := parseRef(s)
+		if _, ok := v["$from"]; ok {
+			r, err := refOf(v)
 			if err != nil {
 				return nil, []string{fmt.Sprintf("args%s: %v", pathText(at), err)}
 			}
 			r.at = slices.Clone(at)
 			return []ref{r}, nil
 		}
+		// Sorted, so that the same plan has the same faults in the same order.
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			r, f := refsIn(v[name], append(at, name))
-			refs, faults = append(refs, r...), append(faults, f...)
+			refs = append(refs, r...)
+			faults = append(faults, f...)
 		}
+
 	case []any:
 		for i, item := range v {
 			r, f := refsIn(item, append(at, strconv.Itoa(i)))
-			refs, faults = append(refs, r...), append(faults, f...)
+			refs = append(refs, r...)
+			faults = append(faults, f...)
 		}
 	}
 	return refs, faults
+}
+
+// refOf returns the reference that an object with $from is.
+func refOf(object map[string]any) (ref, error) {
+	s, ok := object["$from"].(string)
+	if !ok || len(object) > 1 {
+		return ref{}, errors.New(`an object with $from is {"$from":"STEP/FIELD"} and has nothing else`)
+	}
+	return parseRef(s)
 }
 
 func pathText(at []string) string {
@@ -121,6 +136,7 @@ func (p *flow) filled(v any, r *runOf) (any, error) {
 			}
 			return p.value(f, r)
 		}
+
 		out := make(map[string]any, len(v))
 		for name, sub := range v {
 			var err error
@@ -130,6 +146,7 @@ func (p *flow) filled(v any, r *runOf) (any, error) {
 			}
 		}
 		return out, nil
+
 	case []any:
 		out := make([]any, len(v))
 		for i, sub := range v {
@@ -155,6 +172,7 @@ func (p *flow) value(f ref, r *runOf) (any, error) {
 	default:
 		v = p.steps[f.step].gave()
 	}
+
 	for i, name := range f.path {
 		sub, ok := child(v, name)
 		if !ok {
@@ -209,7 +227,7 @@ func (n *node) gave() any {
 }
 
 func (r *runOf) gave() any {
-	res := r.x.Result
+	res := r.done.Result
 	if res.Data != nil {
 		if v, err := jsonform.Value(res.Data); err == nil {
 			return v
@@ -255,9 +273,11 @@ func equal(a, b any) bool {
 		if a == b || !strings.ContainsAny(string(a+b), ".eE") {
 			return a == b // large integers that are only close are not equal
 		}
+
 		x, err := a.Float64()
 		y, err2 := b.Float64()
 		return err == nil && err2 == nil && x == y
+
 	case map[string]any:
 		b, ok := b.(map[string]any)
 		return ok && maps.EqualFunc(a, b, equal)

@@ -17,10 +17,11 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// The codes of notices. The texts of the first two are the IDs of memories.
+// The codes of notices. The texts of the first three are the IDs of memories.
 const (
 	NoticeUsed     = "memory_used"     // memories were recalled
 	NoticeProposed = "memory_proposed" // memories were stored after an answer
+	NoticeForgot   = "memory_forgot"   // memories were deleted to make room for proposed ones
 	NoticeFailed   = "memory_failed"   // the store or the model failed; the run goes on without
 )
 
@@ -57,6 +58,8 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		}
 
 		ids, err := m.set.recall(ctx, req)
+		// Without a scope, memories of one user could reach another. That is a mistake of the
+		// program, and not only a missing recall.
 		if err == errNoScope {
 			yield(llm.Delta{}, err)
 			return
@@ -73,14 +76,16 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		}
 
 		var reply llm.Response
+		// Only the run of the user itself proposes: the answers of nested runs are for other
+		// agents.
 		proposes := m.set.opts.Write != "" && m.set.opts.Write != "tool" && depth(req.Key) == 2
 		for d, err := range m.inner.Stream(ctx, req) {
 			if proposes && err == nil {
 				err = reply.Add(d)
 			}
 			if reply.Finish == llm.FinishReasonStop {
-				asked, ids, failed := m.propose(ctx, req, reply.Message.Text())
-				if !notice(NoticeProposed, ids, failed) {
+				asked, kept, failed := m.propose(ctx, req, reply.Message.Text())
+				if !notice(NoticeProposed, kept.ids, failed) || !notice(NoticeForgot, kept.forgotten, nil) {
 					return
 				}
 				d.Requests += 1 + asked.Requests
@@ -120,6 +125,7 @@ func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err e
 
 	thread := pawl.RunOptionsFrom(ctx).Thread
 	all = slices.DeleteFunc(all, func(m store.MemoryHit) bool {
+		// The conversation itself has what its own summary says.
 		own := thread != "" && m.Source.Thread == thread
 		fits := m.Score > 0 || m.Source.Always
 		return own || !fits || strings.Contains(known.String(), strconv.Quote(m.ID))
@@ -179,29 +185,34 @@ func (s *Set) ranked(ctx context.Context, p place, said string) ([]store.MemoryH
 }
 
 // proposal asks for memories.
-const proposal = `From the message of the user and the answer below, name what will be worth knowing about the user in later conversations: what the user likes, has decided, or asked to keep in mind.
-
-Write at most 5 lines, each "- " and one sentence that will be understood without this conversation, from the words of the user alone. Leave out secrets and what is only true for today. Write "none" if there is nothing.`
+const proposal = "From the message of the user and the answer below, name what will be worth knowing about " +
+	"the user in later conversations: what the user likes, has decided, or asked to keep in mind.\n" +
+	"\n" +
+	"Write at most 5 lines, each \"- \" and one sentence that will be understood without this " +
+	"conversation, from the words of the user alone. Leave out secrets and what is only true " +
+	"for today. Write \"none\" if there is nothing."
 
 // about asks for the summary of the conversation in addition.
-const about = `
-
-Then write one more line, "= " and at most three short sentences: what the whole conversation is about so far, what was decided, and what is left open. It will be found again in other conversations.`
+const about = "\n\nThen write one more line, \"= \" and at most three short sentences: what the whole " +
+	"conversation is about so far, what was decided, and what is left open. It will be found again in " +
+	"other conversations."
 
 // propose asks for memories by the message of the user and the answer: facts, and the summary of
-// the conversation. It returns the IDs of the new memories.
+// the conversation.
 //
 // An answer may repeat a result from outside. After such a result the request has the words of the
 // user alone, so that the summary comes of nothing else.
 func (m *model) propose(ctx context.Context, req *llm.Request, answer string) (
-	asked *llm.Response, ids []string, err error) {
+	asked *llm.Response, kept proposed, err error) {
 	asked = new(llm.Response)
 	p, err := m.set.place(ctx)
 	if err != nil {
-		return asked, nil, err
+		return asked, kept, err
 	}
 	run := pawl.RunOptionsFrom(ctx)
-	from := store.Source{Kind: "user", Run: run.RunID(), Key: req.Key, Outside: m.set.outside(req.Messages)}
+	from := store.Source{Kind: "user", Run: run.RunID(), Key: req.Key, Outside: m.set.outside(req.Messages),
+		Label: readBy(req.Messages)}
+	// A model writes the summary, and the user's words are the source of the facts.
 	summary := from
 	summary.Kind = "model"
 	summary.Thread = run.Thread
@@ -217,7 +228,7 @@ func (m *model) propose(ctx context.Context, req *llm.Request, answer string) (
 		task += about
 		before, err := m.summaryBefore(ctx, p, &summary)
 		if err != nil {
-			return asked, nil, err
+			return asked, kept, err
 		}
 		said = before + said
 	}
@@ -228,11 +239,37 @@ func (m *model) propose(ctx context.Context, req *llm.Request, answer string) (
 		Settings: req.Settings,
 	})
 	if err != nil {
-		return asked, nil, err
+		return asked, kept, err
 	}
 
-	ids, err = m.addProposed(ctx, p, asked.Message.Text(), from, summary)
-	return asked, ids, err
+	kept, err = m.addProposed(ctx, p, asked.Message.Text(), from, summary)
+	return asked, kept, err
+}
+
+// proposed is what a proposal has changed.
+type proposed struct {
+	ids       []string // of the new memories
+	forgotten []string // of the memories that were deleted to make room
+}
+
+// readBy returns the label of what a model writes after msgs.
+func readBy(msgs []llm.Message) *llm.Label {
+	l := llm.Label{By: llm.Typed, Readers: []string{llm.Everybody}}
+	for _, m := range msgs {
+		of, ok := m.Label()
+		if ok && of.By < llm.Operator { // the operator's words are no secret
+			l = l.Join(of)
+		}
+	}
+	return l.Shared()
+}
+
+// joined returns the join of two labels. nil is a stranger's.
+func joined(a, b *llm.Label) *llm.Label {
+	if a == nil || b == nil {
+		return nil
+	}
+	return a.Join(*b).Shared()
 }
 
 // summaryBefore returns what a request for a summary has of the earlier summary of the
@@ -245,6 +282,7 @@ func (m *model) summaryBefore(ctx context.Context, p place, summary *store.Sourc
 	for _, old := range all {
 		if old.Source.Thread == summary.Thread && m.set.ours(old) {
 			text = "The conversation before:\n" + old.Text + "\n\n" + text
+			summary.Label = joined(summary.Label, old.Source.Label)
 			summary.Always = old.Source.Always
 			summary.Unconfirmed = summary.Unconfirmed || old.Source.Unconfirmed
 		}
@@ -253,29 +291,32 @@ func (m *model) summaryBefore(ctx context.Context, p place, summary *store.Sourc
 }
 
 // addProposed stores the facts, and the summary if its source has a thread, that a reply to a
-// proposal names. It returns the IDs of the new memories.
+// proposal names.
 func (m *model) addProposed(ctx context.Context, p place, reply string, from, summary store.Source) (
-	ids []string, err error) {
+	kept proposed, err error) {
 	for line := range strings.Lines(reply) {
 		fact, isFact := strings.CutPrefix(strings.TrimSpace(line), "- ")
 		topic, isTopic := strings.CutPrefix(fact, "= ")
 
-		var stored store.Memory
-		added := false
+		var now stored
 		switch {
 		case isTopic && !isFact && summary.Thread != "":
-			stored, _, err = m.set.add(ctx, p, store.Memory{Text: text.Clip(topic, maxSummary), Source: summary})
-			added = true
+			now, err = m.set.add(ctx, p, store.Memory{Text: text.Clip(topic, maxSummary), Source: summary})
+			now.added = true    // also in place of the summary before
 			summary.Thread = "" // one summary is enough
-		case isFact && len(fact) <= maxContent && len(ids) < maxProposed:
-			stored, added, err = m.set.add(ctx, p, store.Memory{Text: fact, Source: from})
+		// Longer facts are texts, and each is recalled with all of its words.
+		case isFact && len(fact) <= maxContent && len(kept.ids) < maxProposed:
+			now, err = m.set.add(ctx, p, store.Memory{Text: fact, Source: from})
 		}
 		if err != nil {
-			return ids, err
+			return kept, err
 		}
-		if added {
-			ids = append(ids, stored.ID)
+		if now.added {
+			kept.ids = append(kept.ids, now.ID)
+		}
+		if now.forgotten != nil {
+			kept.forgotten = append(kept.forgotten, now.forgotten.ID)
 		}
 	}
-	return ids, nil
+	return kept, nil
 }

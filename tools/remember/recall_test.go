@@ -284,7 +284,10 @@ func TestLimit(t *testing.T) {
 	}
 	set := remember.New(db, &remember.Options{Scope: &anna})
 	for i, gone := range []string{"m0000000501", "m0000000002"} {
-		call(t.Context(), set, "remember", fmt.Sprintf(`{"content":"New fact number %d."}`, i))
+		text := call(t.Context(), set, "remember", fmt.Sprintf(`{"content":"New fact number %d."}`, i)).Result.Text()
+		if !strings.HasSuffix(text, "so that "+gone+" was forgotten.") {
+			t.Errorf("the model reads %q, want that %s was forgotten", text, gone)
+		}
 		list, err := db.Memories(t.Context(), anna, store.Page{Limit: 1000})
 		if err != nil || len(list) != 1000 ||
 			slices.ContainsFunc(list, func(m store.Memory) bool { return m.ID == gone }) {

@@ -20,12 +20,14 @@ type rememberArgs struct{ Content string }
 
 func (s *Set) remember(ctx context.Context, p place, a rememberArgs) (llm.ToolResult, error) {
 	from := store.Source{Kind: "program"}
+	// A call outside of a run is made by the program, which is trusted as the user is.
 	if v := pawl.InvocationFrom(ctx); v != nil && depth(v.Key) > 0 {
 		run := pawl.RunOptionsFrom(ctx).RunID()
-		from = store.Source{Kind: "model", By: v.Agent, Run: run, Key: v.Key, Outside: s.heard(ctx, v)}
+		from = store.Source{Kind: "model", By: v.Agent, Run: run, Key: v.Key, Outside: s.heard(ctx, v),
+			Label: v.Label()}
 		from.Unconfirmed = from.Outside && ctx.Value(agreed{}) == nil
 	}
-	m, added, err := s.add(ctx, p, store.Memory{Text: strings.TrimSpace(a.Content), Source: from})
+	m, err := s.add(ctx, p, store.Memory{Text: strings.TrimSpace(a.Content), Source: from})
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
@@ -33,10 +35,14 @@ func (s *Set) remember(ctx context.Context, p place, a rememberArgs) (llm.ToolRe
 	if m.Source.Unconfirmed {
 		words = "Kept as %s, unconfirmed: a result from outside stands in the conversation. " +
 			"It is not used before the user confirms it."
-	} else if !added {
+	} else if !m.added {
 		words = "That is known already, as %s."
 	}
-	return toolrun.Result(fmt.Sprintf(words, m.ID), map[string]any{"id": m.ID, "new": added})
+	words = fmt.Sprintf(words, m.ID)
+	if old := m.forgotten; old != nil {
+		words += fmt.Sprintf(" There are %d memories at most, so that %s was forgotten.", maxMemories, old.ID)
+	}
+	return toolrun.Result(words, map[string]any{"id": m.ID, "new": m.added})
 }
 
 type forgetArgs struct{ ID string }
@@ -72,9 +78,11 @@ func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult
 	}
 
 	var b strings.Builder
+	label := llm.Label{By: llm.Operator, Readers: []string{llm.Everybody}}
 	for _, m := range list {
 		if s.sees(m) {
 			b.WriteString(line(m))
+			label = label.Join(written(m))
 		}
 	}
 	if more {
@@ -82,7 +90,9 @@ func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult
 	}
 	switch {
 	case b.Len() > 0:
-		return llm.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
+		res = llm.TextResult(strings.TrimSuffix(b.String(), "\n"))
+		res.Label = label.Shared()
+		return res, nil
 	case a.Query != "":
 		return llm.TextResult(fmt.Sprintf("Nothing is remembered that has words of %q.", a.Query)), nil
 	}
@@ -99,6 +109,7 @@ func (s *Set) listed(ctx context.Context, p place, a listArgs, limit int) (list 
 			switch {
 			case err == nil:
 				list = append(list, m)
+			// A memory may have been forgotten since the call that named it.
 			case !errors.Is(err, store.ErrNotFound):
 				return nil, false, err
 			}
@@ -124,6 +135,16 @@ func (s *Set) listed(ctx context.Context, p place, a listArgs, limit int) (list 
 	}
 	more = len(list) > limit
 	return list[:min(len(list), limit)], more, nil
+}
+
+// written returns the label of a memory in a result. Its sources are left out, because they are of
+// another conversation.
+func written(m store.Memory) llm.Label {
+	l := m.Source.Label
+	if l == nil {
+		return llm.Label{}
+	}
+	return llm.Label{By: l.By, Readers: l.Readers}
 }
 
 // line returns the line of a memory for the model.

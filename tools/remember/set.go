@@ -150,23 +150,42 @@ func (s *Set) heard(ctx context.Context, v *pawl.Invocation) bool {
 	return len(msgs) == 0 || depth(v.Key) > 2 || s.outside(msgs)
 }
 
-// outside reports whether msgs have a result in which others may write.
+// outside reports whether msgs have a part in which others may write: a result, a text of the model
+// that came of others, such as a reply in a client's copy of a conversation, or an attachment.
 func (s *Set) outside(msgs []llm.Message) bool {
 	ours := map[string]bool{} // by the ID of the call
 	for _, m := range msgs {
 		for _, c := range m.Calls() {
-			ours[c.ID] = slices.ContainsFunc(s.opts.Trusted, func(name string) bool {
-				ok, _ := path.Match(name, c.Name)
-				return ok
-			})
+			ours[c.ID] = s.trusts(c.Name)
 		}
 		for _, p := range m.Parts {
-			if r, ok := p.(llm.ToolResult); ok && !ours[r.CallID] {
+			if r, ok := p.(llm.ToolResult); ok {
+				if !ours[r.CallID] {
+					return true
+				}
+				continue
+			}
+			l, ok := llm.Message{Parts: []llm.Part{p}}.Label()
+			if ok && l.By < llm.Trusted && !s.onlyOurs(l.From) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// trusts reports whether no stranger writes in the results of a tool.
+func (s *Set) trusts(tool string) bool {
+	return slices.ContainsFunc(s.opts.Trusted, func(name string) bool {
+		ok, _ := path.Match(name, tool)
+		return ok
+	})
+}
+
+// onlyOurs reports whether the sources of a text are known, and all of them are trusted tools.
+func (s *Set) onlyOurs(from []llm.Source) bool {
+	isForeign := func(f llm.Source) bool { return f.Kind != "tool" || !s.trusts(f.Name) }
+	return len(from) > 0 && !slices.ContainsFunc(from, isForeign)
 }
 
 // scoped returns a tool function that calls fn with the store and the owner of the memory.
@@ -209,20 +228,36 @@ func (s *Set) ours(m store.Memory) bool {
 func (s *Set) sees(m store.Memory) bool { return s.ours(m) && !m.Source.Unconfirmed }
 
 // maxMemories is the number of memories of a scope. Beyond it a new memory replaces an old one of
-// the agent that has most: an unconfirmed memory, else the oldest. Storing a text again renews it.
+// the agent that has most: an unconfirmed memory, else a summary of a conversation, else the
+// oldest. Storing a text again renews it.
 const maxMemories = 1000
 
+// stored is a memory after it was stored.
+type stored struct {
+	store.Memory
+	added     bool
+	forgotten *store.Memory // deleted to make room; nil means none
+}
+
 // add stores m with its vector.
-func (s *Set) add(ctx context.Context, p place, m store.Memory) (store.Memory, bool, error) {
+func (s *Set) add(ctx context.Context, p place, m store.Memory) (now stored, err error) {
 	m.Source.Agent, m.Vector = s.opts.Agent, s.vector(ctx, store.ForDocument, m.Text)
 	all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
 	if err != nil {
-		return m, false, err
+		return now, err
 	}
-	m, added, err := p.AddMemory(ctx, p.scope, m)
-	if err != nil || !added || len(all) < maxMemories {
-		return m, added, err
+	now.Memory, now.added, err = p.AddMemory(ctx, p.scope, m)
+	if err != nil || !now.added || len(all) < maxMemories {
+		return now, err
 	}
+
+	old := leastWorth(all)
+	now.forgotten = &old
+	return now, p.ForgetMemory(ctx, p.scope, old.ID)
+}
+
+// leastWorth returns the memory that a new one replaces.
+func leastWorth(all []store.Memory) store.Memory {
 	count := map[string]int{} // by agent
 	for _, o := range all {
 		count[o.Source.Agent]++
@@ -231,15 +266,20 @@ func (s *Set) add(ctx context.Context, p place, m store.Memory) (store.Memory, b
 		switch {
 		case m.Source.Unconfirmed:
 			return 0
+		// A model can write the summary of a conversation again, and not what the user said.
+		case m.Source.Thread != "":
+			return 1
 		case m.Source.Always:
-			return 2
+			return 3
 		}
-		return 1
+		return 2
 	}
-	old := slices.MinFunc(all, func(a, b store.Memory) int {
+
+	// The agent with the most memories loses one first: an agent that remembers everything must not
+	// push out the others.
+	return slices.MinFunc(all, func(a, b store.Memory) int {
 		return cmp.Or(count[b.Source.Agent]-count[a.Source.Agent], worth(a)-worth(b), a.Created.Compare(b.Created))
 	})
-	return m, true, p.ForgetMemory(ctx, p.scope, old.ID)
 }
 
 // vector returns the vector of a text. Without one, memories are found by their words.

@@ -65,7 +65,7 @@ func TestThreadSummary(t *testing.T) {
 		}
 		got := summaries(t, db, anna)
 		if len(got) != 1 || got[0].Text != now || got[0].Source != (store.Source{Kind: "model", Agent: "planner", Thread: "trip",
-			Key: got[0].Source.Key}) {
+			Key: got[0].Source.Key, Label: got[0].Source.Label}) {
 			t.Fatalf("turn %d: %+v", i, got)
 		}
 		if last = got[0].Text; res.Spent.Requests != 2 || strings.Contains(strings.Join(m.sent, ""), "memory_list") {
@@ -171,13 +171,14 @@ func TestSummaryAsk(t *testing.T) {
 	}
 }
 
-// Summaries count in the 1,000 memories of a scope. To replace one forgets no other memory.
+// Summaries count in the 1,000 memories of a scope. To replace one forgets no other memory, and a
+// summary is forgotten before a fact.
 func TestSummaryLimit(t *testing.T) {
 	db := tooltest.DB(t, nil)
 	for i := range 999 {
 		learn(t, db, anna, fmt.Sprint("Fact ", i))
 	}
-	for i, want := range []string{"Fact 0", "Fact 0", "Fact 1"} {
+	for i, want := range []string{"Fact 0", "Fact 0", "Fact 0"} {
 		id := []string{"a", "a", "b"}[i]
 		turn(t, db, &remember.Options{Write: "end"}, anna, id, says(script.Say("So."), script.Say("= It is about boats.")), "Boats?")
 		list, err := db.Memories(t.Context(), anna, store.Page{Limit: 1000})

@@ -45,6 +45,10 @@ type createArgs struct {
 
 func (s *Set) create(ctx context.Context, scope store.Scope, a createArgs) (llm.ToolResult, error) {
 	task := Task{Prompt: cmp.Or(strings.TrimSpace(a.Prompt), strings.TrimSpace(a.SynthesisPrompt))}
+	// Later runs must know who could have written the task: a web page may have asked for it.
+	if v := pawl.InvocationFrom(ctx); v != nil {
+		task.Label = v.Label()
+	}
 	for _, c := range a.Tools {
 		if len(c.Params) == 0 {
 			c.Params = json.RawMessage("{}")
@@ -127,6 +131,8 @@ func (t *times) text() (string, error) {
 	clock := str(t.Time)
 	day := str(t.Day)
 	if clock == "" {
+		// A recurrence alone is clear but for its time, which gets a default. No argument at all is
+		// not.
 		if t.Recurrence == nil {
 			return "", toolrun.Refuse(`Say when: "daily 08:00", or the other forms of when.`)
 		}
@@ -208,6 +214,7 @@ func (s *Set) shown(head string, v store.Schedule, when When) (llm.ToolResult, e
 		b.WriteString("\nIt is turned off.")
 	} else {
 		b.WriteString("\nNext:")
+		// The next times show the model whether it has understood the user.
 		for next := v.Next; !next.IsZero() && len(data.Next) < 5; next = when.Next(next) {
 			data.Next = append(data.Next, next)
 			fmt.Fprintf(&b, "\n  %s", next.In(when.zone).Format("Mon 2006-01-02 15:04 MST"))
@@ -301,6 +308,7 @@ func (t *times) rest(when string) error {
 	case kind == "weekdays" && asked == "":
 		t.restOfWeekdays()
 		return nil
+	// The day of a week is no day of a month.
 	case t.Day == nil && day != "" && sameKind(asked, kind):
 		t.Day = &day
 	}

@@ -30,7 +30,7 @@ func Keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix str
 
 func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix string, want []store.Schedule,
 	now time.Time) error {
-	there := map[string]store.Schedule{}
+	there := map[string]store.Schedule{} // with the prefix, and not wanted so far
 	stored, err := all(ctx, db, scope)
 	if err != nil {
 		return err
@@ -40,6 +40,7 @@ func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix str
 			there[v.ID] = v
 		}
 	}
+
 	for _, v := range want {
 		when, err := ParseWhen(v.When, v.Zone)
 		if err != nil {
@@ -50,14 +51,22 @@ func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix str
 		if ok && same(was, v) {
 			continue
 		}
-		v.Enabled, v.Version, v.Next = true, 0, when.Next(now)
+
+		v.Enabled = true
+		v.Version = 0
+		v.Next = when.Next(now)
 		if ok {
-			v.Enabled, v.Version, v.Created = was.Enabled, was.Version, was.Created
+			// A schedule that a user has switched off stays off.
+			v.Enabled = was.Enabled
+			v.Version = was.Version
+			v.Created = was.Created
 		}
 		if _, err := db.PutSchedule(ctx, scope, v); err != nil {
 			return err
 		}
 	}
+
+	// What is left has the prefix of the file and is not in it any more.
 	for _, id := range slices.Sorted(maps.Keys(there)) {
 		if err := db.DeleteSchedule(ctx, scope, id); err != nil {
 			return err

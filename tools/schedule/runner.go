@@ -147,6 +147,7 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 	r.Owner = cmp.Or(r.Owner, rand.Text()[:16])
 	claim, err := r.DB.ClaimOccurrence(ctx, d.Scope, d.Schedule.ID, at, r.Owner, now, now.Add(lease))
 	switch {
+	// Another runner has completed it, and ended before it moved the schedule.
 	case errors.Is(err, store.ErrOver):
 		return true, r.DB.MoveSchedule(ctx, d.Scope, d.Schedule.ID, at, next, !next.IsZero())
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
@@ -154,6 +155,8 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 	case err != nil:
 		return false, err
 	}
+	// Recorded before the work: if this process ends now, the next runner knows that it may have
+	// happened.
 	err = r.DB.BeginOccurrence(ctx, claim, now)
 	if errors.Is(err, store.ErrConflict) {
 		return false, nil
@@ -173,6 +176,8 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 	if err != nil {
 		o.State = store.OccurrenceFailed
 		o.Text = err.Error()
+		// The work was cancelled at an unknown point, and is not repeated without a person's
+		// decision.
 		if ctx.Err() != nil {
 			o.State = store.OccurrenceUnknown
 			o.Text = "interrupted: it may have happened"
@@ -196,6 +201,7 @@ func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim stor
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
+		// A claim that is lost belongs to another runner. Both must not work.
 		if err := r.renew(ctx, claim, lease, over); err != nil {
 			cancel(err)
 		}
@@ -203,6 +209,7 @@ func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim stor
 	defer func() {
 		close(over)
 		<-renewed
+		// One task that panics must not end all others.
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
 		}

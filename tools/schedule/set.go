@@ -138,8 +138,10 @@ func (s *Set) one(ctx context.Context, scope store.Scope, id, query string) (sto
 	}
 	query = strings.ToLower(strings.TrimSpace(query))
 	if id == "" && query == "" {
-		return store.Schedule{}, toolrun.Refuse("Say which one: give its id, as schedule_list shows it, or description_query.")
+		return store.Schedule{}, toolrun.Refuse("Say which one: give its id, as schedule_list shows it, " +
+			"or description_query.")
 	}
+
 	found := slices.DeleteFunc(list, func(v store.Schedule) bool {
 		return v.ID != id && (id != "" || !strings.Contains(strings.ToLower(v.Description), query))
 	})
@@ -149,13 +151,17 @@ func (s *Set) one(ctx context.Context, scope store.Scope, id, query string) (sto
 	case len(found) == 0 && id != "":
 		return store.Schedule{}, toolrun.Refuse("No schedule has the id %q. schedule_list shows what there is.", id)
 	case len(found) == 0:
-		return store.Schedule{}, toolrun.Refuse("No schedule's description has %q. schedule_list shows what there is.", query)
+		return store.Schedule{}, toolrun.Refuse("No schedule's description has %q. schedule_list shows what "+
+			"there is.", query)
 	}
+
+	// A guess would change or delete the wrong one.
 	var names []string
 	for _, v := range found[:min(len(found), 10)] {
 		names = append(names, v.ID+" ("+v.Description+")")
 	}
-	return store.Schedule{}, toolrun.Refuse("%d schedules fit %q: %s. Say which one by its id.", len(found), query, strings.Join(names, ", "))
+	return store.Schedule{}, toolrun.Refuse("%d schedules fit %q: %s. Say which one by its id.",
+		len(found), query, strings.Join(names, ", "))
 }
 
 func (s *Set) list(ctx context.Context, scope store.Scope, _ struct{}) (llm.ToolResult, error) {
@@ -166,6 +172,8 @@ func (s *Set) list(ctx context.Context, scope store.Scope, _ struct{}) (llm.Tool
 	if len(list) == 0 {
 		return llm.TextResult("Nothing is scheduled."), nil
 	}
+
+	const minute = "Mon 2006-01-02 15:04 MST"
 	var b strings.Builder
 	for _, v := range list {
 		when, err := ParseWhen(v.When, v.Zone)
@@ -174,15 +182,16 @@ func (s *Set) list(ctx context.Context, scope store.Scope, _ struct{}) (llm.Tool
 		case err != nil:
 			state = "off: " + err.Error()
 		case v.Enabled && !v.Next.IsZero():
-			state = "next " + v.Next.In(when.zone).Format("Mon 2006-01-02 15:04 MST")
+			state = "next " + v.Next.In(when.zone).Format(minute)
 		}
 		fmt.Fprintf(&b, "%s: %s\n  %s, %s\n", v.ID, v.Description, v.When, state)
+
 		last, err := s.db.Occurrences(ctx, scope, v.ID, 1)
 		if err != nil {
 			return llm.ToolResult{}, err
 		}
 		if len(last) > 0 && when.zone != nil {
-			fmt.Fprintf(&b, "  last %s: %s\n", last[0].Due.In(when.zone).Format("Mon 2006-01-02 15:04 MST"), last[0].State)
+			fmt.Fprintf(&b, "  last %s: %s\n", last[0].Due.In(when.zone).Format(minute), last[0].State)
 		}
 	}
 	return llm.TextResult(strings.TrimSuffix(b.String(), "\n")), nil

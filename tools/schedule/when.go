@@ -64,10 +64,12 @@ func ParseWhen(text, zone string) (When, error) {
 	}
 	spec = cmp.Or(spec, text)
 	w.cron, err = parser.Parse(spec)
+	// The parser knows more forms. A second zone in the text would contradict the first one.
 	if err != nil || strings.HasPrefix(spec, "@") || strings.Contains(spec, "TZ=") {
 		return w, fmt.Errorf(`%q is not a time: want "daily 08:00", "weekdays 08:00", "weekly mon,thu 08:00", `+
 			`"monthly 1 08:00", "monthly last 08:00", cron such as "0 8 * * 1-5", or once, such as "2026-03-01 08:00"`, text)
 	}
+	// From a fixed day, so that the answer does not depend on today: "0 0 30 2 *" has no day.
 	if w.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return w, fmt.Errorf("%q never comes", text)
 	}
@@ -115,6 +117,7 @@ func (w *When) friendly(words []string) (string, error) {
 // chosen by meant.
 func (w *When) monthly(head, arg string) (string, error) {
 	if arg == "last" {
+		// Cron gets all days that can be the last one, and meant chooses among them.
 		w.last = true
 		return head + "28-31 * *", nil
 	}

@@ -19,6 +19,9 @@ import (
 type Task struct {
 	Calls  []Call `json:"calls,omitzero"`  // executed first
 	Prompt string `json:"prompt,omitzero"` // sent to the agent; "" means that it is not asked
+	// Label says who wrote Prompt. nil means a stranger. The results of Calls have labels of their
+	// own.
+	Label *llm.Label `json:"label,omitzero"`
 	// Deliver has calls that are made afterwards, also if the task failed. {report} in a text of
 	// their Args stands for the result, or for the error.
 	Deliver []Call `json:"deliver,omitzero"`
@@ -67,45 +70,61 @@ func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) 
 	return done, err
 }
 
+// made is what the calls of a task have returned.
+type made struct {
+	text  string
+	label *llm.Label // the join of the results; nil means a stranger, and no calls
+}
+
 // calls makes calls one after another, up to the first that fails, and returns their results.
-func (w *Work) calls(ctx context.Context, id string, calls []Call, report string) (text string, err error) {
+func (w *Work) calls(ctx context.Context, id string, calls []Call, report string) (all made, err error) {
 	quoted, err := json.Marshal(report)
+	var results []llm.ToolResult
 	for i, c := range calls {
 		if w.Tools == nil {
-			return "", errors.New("there are no tools to call here")
+			return made{}, errors.New("there are no tools to call here")
 		}
+		// The report stands within a JSON string, so that its quotes and line breaks are escaped.
 		args := json.RawMessage(strings.ReplaceAll(string(c.Args), "{report}", string(quoted[1:len(quoted)-1])))
 		x := pawl.Toolsets{w.Tools}.Execute(ctx, llm.ToolCall{ID: fmt.Sprintf("%s-%d", id, i), Name: c.Tool, Args: args})
-		text += fmt.Sprintf("%s: %s\n", c.Tool, x.Result.Text())
+		all.text += fmt.Sprintf("%s: %s\n", c.Tool, x.Result.Text())
 		if x.Outcome != pawl.OutcomeOK {
-			return "", errors.New(text)
+			return made{}, errors.New(all.text)
 		}
+		results = append(results, x.Result)
 	}
-	return text, err
+	if l, ok := llm.Results(results...).Label(); ok {
+		all.label = l.Shared()
+	}
+	return all, err
 }
 
 // task executes a task without its delivery.
 func (w *Work) task(ctx context.Context, scope store.Scope, id string, t Task) (Done, error) {
-	text, err := w.calls(ctx, id, t.Calls, "{report}")
+	done, err := w.calls(ctx, id, t.Calls, "{report}")
 	if err != nil || t.Prompt == "" {
-		return Done{Text: text}, err
+		return Done{Text: done.text}, err
 	}
 	if w.Agent == nil && w.Run == nil {
 		return Done{}, ErrNoAgent
 	}
-	prompt := t.Prompt
-	if text != "" {
-		prompt += "\n\nThis was done for it:\n" + text
+
+	// The results are a part of their own: they are not the words of the author of the prompt.
+	msg := llm.User(t.Prompt).WithLabel(t.Label)
+	if done.text != "" {
+		text := "\n\nThis was done for it:\n" + done.text
+		msg.Parts = append(msg.Parts, llm.Text{Text: text, Label: done.label})
 	}
-	return w.ask(ctx, scope, id, prompt)
+	return w.ask(ctx, scope, id, msg)
 }
 
 // ask sends the prompt to the agent and stores the run after each step.
-func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (done Done, err error) {
+func (w *Work) ask(ctx context.Context, scope store.Scope, id string, prompt llm.Message) (done Done, err error) {
 	agent := w.Agent
-	t := &trace{store: w.Traces, scope: scope, run: store.Run{ID: id, Task: prompt, Started: time.Now()}}
+	t := &trace{store: w.Traces, scope: scope, run: store.Run{ID: id, Task: prompt.Text(), Started: time.Now()}}
 	if w.Run != nil {
 		agent = w.Run(id)
+		// A durable run has its own records.
 		t.store = nil
 		done.Run = id
 	}
@@ -117,12 +136,13 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 		done.Run = id
 	}
 
-	for e, failed := range agent.Stream(ctx, llm.User(prompt)) {
+	for e, failed := range agent.Stream(ctx, prompt) {
 		if failed != nil {
 			err = failed
 			break
 		}
 		t.add(e)
+		// After each step, so that a run that is interrupted shows how far it came.
 		if e.Kind == pawl.EventStep {
 			if err := t.flush(stored); err != nil {
 				return done, err
@@ -130,7 +150,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 		}
 	}
 	err = runerr.Cause(err)
-	res := t.end()
+	res := t.endTrace()
 	unstored := t.flush(stored)
 	if err == nil {
 		err = unstored
@@ -170,8 +190,8 @@ func (t *trace) add(e pawl.Event) {
 	}
 }
 
-// end notes the end of the run, and returns its result. nil means that it has none.
-func (t *trace) end() *pawl.Result {
+// endTrace notes the end of the run, and returns its result. nil means that it has none.
+func (t *trace) endTrace() *pawl.Result {
 	t.run.Ended = time.Now()
 	if t.result != nil {
 		t.run.Stop = t.result.Stop

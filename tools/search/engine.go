@@ -59,7 +59,8 @@ func KeyVariables() []string { return []string{"BRAVE_API_KEY", "TAVILY_API_KEY"
 type missing struct{}
 
 func (missing) Search(context.Context, string, int) ([]Hit, error) {
-	return nil, &Error{Text: "web search is not set up: one of BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL has to be set where this runs. Asking again will not help; go on without it, or say that it is missing"}
+	return nil, &Error{Text: "web search is not set up: one of BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL " +
+		"has to be set where this runs. Asking again will not help; go on without it, or say that it is missing"}
 }
 
 // client sends requests to a service.
@@ -81,8 +82,10 @@ func (c *client) ask(ctx context.Context, own, path string, complete func(*http.
 	case own == "":
 	case c.Key == "":
 		return c.fault(nil, "there is no key: set %s where this runs", c.variable)
+	// net/http refuses such a header with an error that does not say where the key comes from.
 	case strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return c.fault(nil, "the key in %s has a character that is not allowed in a key, such as a line break", c.variable)
+		return c.fault(nil, "the key in %s has a character that is not allowed in a key, "+
+			"such as a line break", c.variable)
 	}
 	within, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
@@ -96,6 +99,8 @@ func (c *client) ask(ctx context.Context, own, path string, complete func(*http.
 
 	status, body, err := c.send(req)
 	switch {
+	// The run has ended, which is no fault of the engine. The order of the cases keeps the two
+	// apart.
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil && within.Err() != nil:
@@ -139,15 +144,18 @@ func (c *client) refusal(status int, body []byte) error {
 	switch {
 	case status == 401, status == 403, status == 422 && bytes.Contains(body, []byte("TOKEN")):
 		if c.name == "searxng" {
-			return c.fault(nil, "it refuses (status %d): its settings must allow the format json (search.formats)", status)
+			return c.fault(nil, "it refuses (status %d): its settings must allow the format json "+
+				"(search.formats)", status)
 		}
 		return c.fault(nil, "it does not accept the key in %s (status %d%s)", c.variable, status, said)
 	case status == 429:
-		return pawl.RetryableError(c.fault(nil, "too many searches for now (status 429); wait before the next one%s", said))
+		return pawl.RetryableError(c.fault(nil, "too many searches for now (status 429); "+
+			"wait before the next one%s", said))
 	case status == 402, status == 432, status == 433:
 		return c.fault(nil, "the plan's searches are used up (status %d%s)", status, said)
 	case status >= 500:
 		return pawl.RetryableError(c.fault(nil, "it failed (status %d%s)", status, said))
+	// A redirect would send the key to another host.
 	case status >= 300 && status < 400:
 		return c.fault(nil, "it redirects to another address (status %d), which is not followed; "+
 			"set %s to the final address", status, c.variable)

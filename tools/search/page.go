@@ -90,6 +90,7 @@ func (p *page) fetch(ctx context.Context, f *webpage.Fetcher) {
 	case errors.As(err, &failed):
 		p.problem = oneLine(failed.Text, 200)
 		return
+	// An error that is no *webpage.Error comes from the context.
 	case err != nil:
 		p.problem = "the search was cancelled"
 		return

@@ -53,11 +53,13 @@ func pieces(page string) []string {
 	var out []string
 	var b strings.Builder
 	flush := func() {
+		// Menus and captions are short, and fit any query.
 		if s := strings.TrimSpace(b.String()); len(s) >= shortest && len(out) < mostOfPage {
 			out = append(out, s)
 		}
 		b.Reset()
 	}
+
 	for paragraph := range strings.SplitSeq(page, "\n\n") {
 		if len(out) == mostOfPage {
 			break
@@ -66,15 +68,14 @@ func pieces(page string) []string {
 		if b.Len() > 0 && b.Len()+len(paragraph) > passageBytes {
 			flush()
 		}
+
 		for len(paragraph) > passageBytes && len(out) < mostOfPage {
-			cut := strings.LastIndexAny(paragraph[:passageBytes], " \n")
-			if cut < passageBytes/2 {
-				cut = text.RuneBefore(paragraph, passageBytes)
-			}
+			cut := cutAt(paragraph)
 			b.WriteString(paragraph[:cut])
 			flush()
 			paragraph = strings.TrimSpace(paragraph[cut:])
 		}
+
 		if paragraph != "" {
 			if b.Len() > 0 {
 				b.WriteString("\n")
@@ -84,6 +85,16 @@ func pieces(page string) []string {
 	}
 	flush()
 	return out
+}
+
+// cutAt returns where to cut a paragraph that is longer than a passage: at the last space. In a
+// script without spaces, that would leave a short passage, or an empty one and no end.
+func cutAt(paragraph string) int {
+	cut := strings.LastIndexAny(paragraph[:passageBytes], " \n")
+	if cut < passageBytes/2 {
+		return text.RuneBefore(paragraph, passageBytes)
+	}
+	return cut
 }
 
 // ranked holds passages, the best first.
@@ -107,14 +118,17 @@ func (s *searcher) rank(ctx context.Context, query string, pages []page) (*ranke
 		texts[i] = pages[p.page].Title + "\n" + p.text
 		r.fits = r.fits || share(query, texts[i]) >= goodShare
 	}
+
 	order := sorted(byWords(query, texts))
-	if s.embedder != nil && len(all) > 0 {
+	switch {
+	case s.embedder == nil:
+		r.degraded = "ranked by words alone: no embedding model is set up"
+
+	case len(all) > 0:
+		// Passages of a page are cheap to read and dear to embed: the best by their words are
+		// enough.
 		order = order[:min(mostByModel, len(order))]
-		some := make([]string, len(order))
-		for i, j := range order {
-			some[i] = texts[j]
-		}
-		scores, err := byMeaning(ctx, s.embedder, query, some)
+		scores, err := byMeaning(ctx, s.embedder, query, picked(texts, order))
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -126,13 +140,17 @@ func (s *searcher) rank(ctx context.Context, query string, pages []page) (*ranke
 			order = fuse(all, order, sorted(scores))
 		}
 	}
-	for _, i := range order {
-		r.passages = append(r.passages, all[i])
-	}
-	if s.embedder == nil {
-		r.degraded = "ranked by words alone: no embedding model is set up"
-	}
+	r.passages = picked(all, order)
 	return r, nil
+}
+
+// picked returns the elements of list with the indexes of order.
+func picked[T any](list []T, order []int) []T {
+	out := make([]T, len(order))
+	for i, j := range order {
+		out[i] = list[j]
+	}
+	return out
 }
 
 // sorted returns the indexes of scores in descending order of score; equal scores keep their order.
@@ -148,18 +166,19 @@ func sorted(scores []float64) []int {
 // fuse combines the ranking by words with a ranking by meaning, whose numbers are positions in the
 // first.
 func fuse(all []passage, words, meaning []int) []int {
-	at := map[string]int{}
-	lists := [2][]string{}
+	index := map[string]int{} // of a passage in all, by ID
+	var wordIDs, meaningIDs []string
 	for _, i := range words {
-		at[all[i].id()] = i
-		lists[0] = append(lists[0], all[i].id())
+		index[all[i].id()] = i
+		wordIDs = append(wordIDs, all[i].id())
 	}
 	for _, k := range meaning {
-		lists[1] = append(lists[1], all[words[k]].id())
+		meaningIDs = append(meaningIDs, all[words[k]].id())
 	}
+
 	var order []int
-	for _, f := range store.Fuse(lists[0], lists[1]) {
-		order = append(order, at[f.ID])
+	for _, f := range store.Fuse(wordIDs, meaningIDs) {
+		order = append(order, index[f.ID])
 	}
 	return order
 }

@@ -18,43 +18,56 @@ const (
 // byWords scores texts by BM25. A text without any word of the query scores 0.
 func byWords(query string, texts []string) []float64 {
 	scores := make([]float64, len(texts))
-	terms := map[string]bool{}
-	for _, w := range words(query) {
-		terms[w] = true
-	}
-	counts := make([]map[string]int, len(texts))
+	terms := words(query)
+	counts := make([]map[string]int, len(texts)) // of the terms in each text
 	lengths := make([]int, len(texts))
-	having := map[string]int{}
+	having := map[string]int{} // the number of texts with a term
 	total := 0
 	for i, text := range texts {
-		counts[i] = map[string]int{}
 		all := words(text)
-		for _, w := range all {
-			if terms[w] {
-				counts[i][w]++
-				if counts[i][w] == 1 {
-					having[w]++
-				}
-			}
-		}
 		lengths[i] = len(all)
 		total += len(all)
+
+		counts[i] = occurrences(terms, all)
+		for w := range counts[i] {
+			having[w]++
+		}
 	}
 	if total == 0 {
 		return scores
 	}
-	mean := float64(total) / float64(len(texts))
+
+	number := float64(len(texts))
+	mean := float64(total) / number
 	for i := range texts {
+		length := 1 - lengthPart + lengthPart*float64(lengths[i])/mean
 		// in the order of the query, so that sums are deterministic
-		for _, w := range words(query) {
-			if n := float64(counts[i][w]); n > 0 {
-				rare := math.Log(1 + (float64(len(texts))-float64(having[w])+0.5)/(float64(having[w])+0.5))
-				scores[i] += rare * n * (saturation + 1) / (n +
-					saturation*(1-lengthPart+lengthPart*float64(lengths[i])/mean))
+		for _, w := range terms {
+			n := float64(counts[i][w])
+			if n == 0 {
+				continue
 			}
+			with := float64(having[w])
+			rare := math.Log(1 + (number-with+0.5)/(with+0.5))
+			scores[i] += rare * n * (saturation + 1) / (n + saturation*length)
 		}
 	}
 	return scores
+}
+
+// occurrences counts the terms among words.
+func occurrences(terms, words []string) map[string]int {
+	wanted := map[string]bool{}
+	for _, w := range terms {
+		wanted[w] = true
+	}
+	counts := map[string]int{}
+	for _, w := range words {
+		if wanted[w] {
+			counts[w]++
+		}
+	}
+	return counts
 }
 
 // share returns the fraction of the query's words that a text contains.
@@ -87,8 +100,10 @@ func words(s string) []string {
 			from = -1
 		}
 	}
+
 	for i, r := range s {
 		switch {
+		// A sentence would be one word, which no query contains.
 		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
 			flush(i)
 			out = append(out, string(r))

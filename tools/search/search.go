@@ -35,6 +35,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
@@ -90,7 +91,8 @@ func New(e Engine, opts *Options) (*pawl.Tool, error) {
 	s := &searcher{engine: e, embedder: o.Embedder,
 		page: webpage.Fetcher{Transport: g, Timeout: o.Timeout, MaxBody: pageBytes}}
 	return toolrun.Define(definitions, "web", &pawl.Tool{Name: "web_search", Effect: pawl.EffectRead,
-		Run: toolrun.Func(s.run)}), nil
+		Label: &llm.Label{Readers: []string{llm.Everybody}}, // a stranger's, for everybody
+		Run:   toolrun.Func(s.run)}), nil
 }
 
 // Error is a failed search, described for the reader of the result. Its text contains no key.

@@ -43,6 +43,10 @@ type Options struct {
 	// place, and -* removes all places. docs/security.md lists the default. The level None protects
 	// nothing.
 	Protect []string
+	// Hide lists files and folders that commands neither read nor change, such as the database of
+	// the program. Files named .env are hidden by default; -.env in Protect removes that. The level
+	// None hides nothing.
+	Hide []string
 	// Limits limits each command. Time applies to calls that name no timeout. Output applies to
 	// each of the two streams; 0 means 32 KiB. The zero value means the limits of Toolchains.
 	Limits sandbox.Limits
@@ -66,7 +70,9 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 	if st, err := os.Stat(s.dir); err != nil || !st.IsDir() {
 		return nil, fmt.Errorf("shell tool: %s is not a folder", dir)
 	}
-	s.places, err = protect.New(s.dir, s.opts.Protect)
+
+	// Before any command: a path that cannot be protected is an error of the configuration.
+	s.places, err = protect.New(s.dir, s.opts.Protect, protect.NewOwn(s.opts.Hide...))
 	if err != nil {
 		return nil, fmt.Errorf("shell tool: %w", err)
 	}
@@ -78,19 +84,22 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 		}
 		read = append(read, p)
 	}
-	var serve func(*os.File) func() []string // nil means no network
-	if len(s.opts.Hosts) > 0 {
-		if s.opts.Level != sandbox.Strict {
-			return nil, fmt.Errorf("shell tool: hosts are named, and level %s cannot enforce them; strict can", s.opts.Level)
-		}
-		hosts, err := proxy.New(proxy.Options{Allow: s.opts.Hosts})
-		if err != nil {
-			return nil, fmt.Errorf("shell tool: %w", err)
-		}
-		serve = hosts.Serve
+	hosts, err := s.proxy()
+	if err != nil {
+		return nil, fmt.Errorf("shell tool: %w", err)
 	}
-	s.spec = sandbox.Spec{Level: s.opts.Level, Dir: s.dir, Env: s.opts.Env, Read: read, Write: []string{s.dir},
-		Proxy: serve, Limits: s.opts.Limits}.With(s.opts.Toolchains...)
+	spec := sandbox.Spec{
+		Level:  s.opts.Level,
+		Dir:    s.dir,
+		Env:    s.opts.Env,
+		Read:   read,
+		Write:  []string{s.dir},
+		Proxy:  hosts,
+		Limits: s.opts.Limits,
+	}
+	s.spec = spec.With(s.opts.Toolchains...)
+
+	// After With, which sets the limits that the toolchains need where the options have none.
 	l := &s.spec.Limits
 	l.Time = cmp.Or(l.Time, defaultTime)
 	if l.Time < 0 || l.Time > mostTime {
@@ -98,6 +107,21 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 	}
 	l.Output = cmp.Or(l.Output, 32<<10)
 	return s.tool(), nil
+}
+
+// proxy returns how the sandbox serves the allowed hosts. nil means no network.
+func (s *shell) proxy() (func(*os.File) func() []string, error) {
+	if len(s.opts.Hosts) == 0 {
+		return nil, nil
+	}
+	if s.opts.Level != sandbox.Strict {
+		return nil, fmt.Errorf("hosts are named, and level %s cannot enforce them; strict can", s.opts.Level)
+	}
+	hosts, err := proxy.New(proxy.Options{Allow: s.opts.Hosts})
+	if err != nil {
+		return nil, err
+	}
+	return hosts.Serve, nil
 }
 
 // resolved returns the target of a path. The path is resolved once, so a link that a command

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/test/parts"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
@@ -177,6 +178,9 @@ func TestRefused(t *testing.T) {
 	x := call(tool, map[string]any{"command": "touch made"})
 	if text := x.Result.Text(); !x.Result.IsError || !strings.Contains(text, "The command was not run") || !strings.Contains(text, "nobody") {
 		t.Errorf("got %q", text)
+	}
+	if x.Certainty != delivery.NotSent {
+		t.Errorf("a command that was not run has the certainty %q", x.Certainty)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "made")); err == nil {
 		t.Error("the command ran")

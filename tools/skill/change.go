@@ -29,6 +29,7 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
+	// A skill of a folder would hide the new one.
 	if s.folders.find(a.Name) != nil {
 		return taken(a.Name), nil
 	}
@@ -89,6 +90,8 @@ func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) 
 	}
 
 	changed := a.apply(&k)
+	// The name is the key in the store. So a rename is a change of its own, which may find the name
+	// taken.
 	if a.Name != nil && *a.Name != k.Name {
 		err := s.rename(ctx, scope, k.Name, *a.Name)
 		if errors.Is(err, store.ErrConflict) {

@@ -21,6 +21,8 @@ func (s *Set) load(ctx context.Context, a loadArgs) (llm.ToolResult, error) {
 	if s.db == nil {
 		return missing(a.Name), nil
 	}
+
+	// Skills of folders belong to every user, so a run without a user can have those.
 	scope, err := s.whose(ctx)
 	if errors.Is(err, errNoScope) && len(s.folders.list) > 0 {
 		return missing(a.Name), nil
@@ -37,17 +39,15 @@ func (s *Set) load(ctx context.Context, a loadArgs) (llm.ToolResult, error) {
 	case a.File != "":
 		return llm.ErrorResult(fmt.Sprintf("The skill %s has no files; leave file out.", a.Name)), nil
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, version %d\n\n%s", k.Name, k.Version, k.Text)
-	for _, l := range []struct {
-		what string
-		list []string
-	}{{"It needs the tools", k.Tools}, {"See also the skills", k.References}} {
-		if len(l.list) > 0 {
-			fmt.Fprintf(&b, "\n\n%s: %s", l.what, strings.Join(l.list, ", "))
-		}
+
+	text := fmt.Sprintf("%s, version %d\n\n%s", k.Name, k.Version, k.Text)
+	if len(k.Tools) > 0 {
+		text += "\n\nIt needs the tools: " + strings.Join(k.Tools, ", ")
 	}
-	return llm.TextResult(b.String()), nil
+	if len(k.References) > 0 {
+		text += "\n\nSee also the skills: " + strings.Join(k.References, ", ")
+	}
+	return llm.TextResult(text), nil
 }
 
 // load returns the text of a skill, or one of its files.
@@ -59,12 +59,16 @@ func (f *folder) load(file string) llm.ToolResult {
 		}
 		return llm.TextResult(text)
 	}
+	// Only files that were listed at the start: the model's name for a file never reaches the file
+	// system.
 	if !slices.Contains(f.files, file) {
-		return llm.ErrorResult(fmt.Sprintf("The skill %s has no file %q. It has: %s", f.Name, file, strings.Join(f.files[:min(len(f.files), 100)], ", ")))
+		return llm.ErrorResult(fmt.Sprintf("The skill %s has no file %q. It has: %s",
+			f.Name, file, strings.Join(f.files[:min(len(f.files), 100)], ", ")))
 	}
 	text, err := readFile(f.root, path.Join(f.dir, file))
 	if err != nil {
-		return llm.ErrorResult(fmt.Sprintf("The file %s cannot be read: it is larger than %d bytes, or gone.", file, maxFile))
+		return llm.ErrorResult(fmt.Sprintf("The file %s cannot be read: it is larger than %d bytes, or gone.",
+			file, maxFile))
 	}
 	if strings.ContainsRune(text, 0) {
 		return llm.ErrorResult(fmt.Sprintf("The file %s is not text.", file))
@@ -81,28 +85,36 @@ type searchArgs struct {
 	Limit float64
 }
 
+// searchStored finds skills in the store. A run without a user has no stored skills.
+func (s *Set) searchStored(ctx context.Context, query string, limit int) ([]store.SkillHit, error) {
+	if s.db == nil {
+		return nil, nil
+	}
+	scope, err := s.whose(ctx)
+	switch {
+	case errors.Is(err, errNoScope) && len(s.folders.list) > 0:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return s.db.SearchSkills(ctx, scope, store.Query{Text: query, Limit: limit})
+}
+
 func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) {
 	limit := 5
 	if a.Limit >= 1 {
 		limit = int(min(a.Limit, 50))
 	}
+
+	hits, err := s.searchStored(ctx, a.Query, limit)
+	if err != nil {
+		return llm.ToolResult{}, err
+	}
 	found := map[string]store.Skill{}
 	var stored []string
-	if s.db != nil {
-		scope, err := s.whose(ctx)
-		if err != nil && (!errors.Is(err, errNoScope) || len(s.folders.list) == 0) {
-			return llm.ToolResult{}, err
-		}
-		if err == nil {
-			hits, err := s.db.SearchSkills(ctx, scope, store.Query{Text: a.Query, Limit: limit})
-			if err != nil {
-				return llm.ToolResult{}, err
-			}
-			for _, h := range hits {
-				found[h.Name] = h.Skill
-				stored = append(stored, h.Name)
-			}
-		}
+	for _, h := range hits {
+		found[h.Name] = h.Skill
+		stored = append(stored, h.Name)
 	}
 	inFolders := s.folders.search(a.Query)
 	for _, name := range inFolders {
@@ -112,6 +124,7 @@ func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) 
 	if len(ranked) == 0 {
 		return llm.TextResult(fmt.Sprintf("No skill has words of %q.", a.Query)), nil
 	}
+
 	var b strings.Builder
 	for _, r := range ranked[:min(limit, len(ranked))] {
 		k := found[r.ID]

@@ -97,6 +97,7 @@ func (f *folders) open(dir string) error {
 			return fmt.Errorf("%s/%s/SKILL.md: %w", dir, e.Name(), err)
 		}
 		k.Name = cmp.Or(k.Name, e.Name())
+		// The first folder wins, so that a program can replace a skill by an earlier folder.
 		if f.find(k.Name) == nil {
 			f.list = append(f.list, folder{Skill: k, root: root, dir: e.Name(), files: beside(root, e.Name()),
 				words: count(k)})
@@ -112,7 +113,8 @@ func parse(text string) (store.Skill, error) {
 	rest, ok := strings.CutPrefix(text, "---\n")
 	head, body, closed := strings.Cut(rest, "\n---\n")
 	if !ok || !closed {
-		return store.Skill{}, errors.New("front matter is missing: want a line ---, then name: and description:, then a line ---")
+		return store.Skill{}, errors.New("front matter is missing: want a line ---, then name: " +
+			"and description:, then a line ---")
 	}
 	var h struct {
 		Name        string `yaml:"name"`
@@ -149,6 +151,7 @@ func readFile(root *os.Root, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Opening a pipe would block until another program writes to it.
 	if !info.Mode().IsRegular() {
 		return "", errors.New("it is no file")
 	}

@@ -1,6 +1,7 @@
 package todo_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,18 +24,40 @@ import (
 
 var errKilled = errors.New("the process was killed")
 
-// mortal is the journal of a process that dies at its write number at. Its leases expire before the
-// next process begins.
+// mortal is the journal of a process that dies at a write. Its leases expire before the next
+// process begins.
 type mortal struct {
 	store.Journal
-	ahead     time.Duration
-	kill      context.CancelCauseFunc
-	at, count int
+	ahead time.Duration
+	kill  context.CancelCauseFunc
+	dies  death
+	count int  // of writes
+	dead  bool // since the write at which it died
+}
+
+// death reports whether the process dies at the write number n, which has the records rs.
+type death func(n int, rs []store.Record) bool
+
+// never is the death of a process that lives to the end of its run.
+func never(int, []store.Record) bool { return false }
+
+// atWrite is a death at the write number at.
+func atWrite(at int) death {
+	return func(n int, _ []store.Record) bool { return n == at }
+}
+
+// withNotes is a death after a call of file_write was made, and before its outcome is stored.
+func withNotes(_ int, rs []store.Record) bool {
+	return slices.ContainsFunc(rs, func(r store.Record) bool {
+		return r.Kind == "outcome" && bytes.Contains(r.Body, []byte(`"file_write"`))
+	})
 }
 
 func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
 	rs ...store.Record) (int64, error) {
-	if j.count++; j.at > 0 && j.count >= j.at {
+	j.count++
+	if j.dead || j.dies(j.count, rs) {
+		j.dead = true
 		j.kill(errKilled)
 		return 0, errKilled
 	}
@@ -55,8 +78,8 @@ type lived struct {
 	asked    int // questions about a write that was interrupted
 }
 
-// live makes the run. The first process dies at its write number at; 0 means that it lives.
-func live(t *testing.T, at int) (l lived) {
+// live makes the run. The first process dies as dies says, and the ones after it live.
+func live(t *testing.T, dies death) (l lived) {
 	t.Helper()
 	dir := t.TempDir()
 	tooltest.Must(t, os.WriteFile(filepath.Join(dir, "notes.md"), []byte("# Notes\n"), 0o644))
@@ -80,9 +103,9 @@ func live(t *testing.T, at int) (l lived) {
 		a := agent(m)
 		a.Tools = append(a.Tools, files)
 		ctx, kill := context.WithCancelCause(t.Context())
-		j := &mortal{Journal: journal, kill: kill, ahead: time.Duration(n) * time.Hour}
+		j := &mortal{Journal: journal, kill: kill, ahead: time.Duration(n) * time.Hour, dies: never}
 		if n == 0 {
-			j.at = at
+			j.dies = dies
 		}
 		res, err := (&durable.Engine{Journal: j}).Runner("r", a).Run(ctx, msgs...)
 		for _, r := range m.Requests() {
@@ -105,30 +128,38 @@ func live(t *testing.T, at int) (l lived) {
 			l.asked++ // a person looks, and lets it write again
 			msgs = []llm.Message{llm.DecisionMessage(stop.Result.Pending[0].Approve("anna"))}
 		case n > 0 || !errors.Is(err, errKilled) && !errors.Is(err, context.Canceled):
-			t.Fatalf("killed at %d, process %d: %v", at, n, err)
+			t.Fatalf("process %d: %v", n, err)
 		}
 	}
-	t.Fatalf("killed at %d: the run does not end", at)
+	t.Fatal("the run does not end")
 	return l
 }
 
 // A run that keeps a list and notes is killed at each of its writes. Afterwards both are as in the
-// run without a kill, and so are the requests; a person is asked about notes at most once.
+// run without a kill, and so are the requests. A person is asked about notes at most once, and
+// always if the process died after it had written them.
 func TestKilledWithNotes(t *testing.T) {
-	whole := live(t, 0)
+	whole := live(t, never)
 	if whole.list != "[x] a\n[x] b\n[ ] c" || whole.notes != "step 2 was odd\n" || len(whole.requests) != 11 || whole.asked > 0 {
 		t.Fatalf("without a kill: %+v", whole)
 	}
-	asked := 0
-	for at := 1; at <= whole.writes; at++ {
-		got := live(t, at)
-		if distinct := slices.Compact(got.requests); got.list != whole.list || got.notes != whole.notes ||
-			!slices.Equal(distinct, whole.requests) || got.asked > 1 {
-			t.Errorf("killed at write %d: list %q, notes %q, %d requests, %d questions", at, got.list, got.notes, len(distinct), got.asked)
+	same := func(t *testing.T, got lived) {
+		t.Helper()
+		distinct := slices.Compact(got.requests)
+		kept := got.list == whole.list && got.notes == whole.notes
+		if !kept || !slices.Equal(distinct, whole.requests) || got.asked > 1 {
+			t.Errorf("list %q, notes %q, %d requests, %d questions", got.list, got.notes, len(distinct), got.asked)
 		}
-		asked += got.asked
 	}
-	if asked == 0 {
-		t.Error("no kill interrupts a write of notes: nothing is tested")
+
+	for at := 1; at <= whole.writes; at++ {
+		t.Run(fmt.Sprintf("at write %d", at), func(t *testing.T) { same(t, live(t, atWrite(at))) })
 	}
+	t.Run("with notes written", func(t *testing.T) {
+		got := live(t, withNotes)
+		same(t, got)
+		if got.asked != 1 {
+			t.Errorf("%d questions about the notes, want 1", got.asked)
+		}
+	})
 }

@@ -48,7 +48,7 @@ type Item struct {
 
 // List is the list of a run.
 type List struct {
-	Items []Item `json:"items"`
+	Items []Item `json:"items"` // in the order of the model
 }
 
 // Of returns the list among the values of a run. It is empty if the run has none.
@@ -102,6 +102,7 @@ func replace(ctx context.Context, list List) (res llm.ToolResult, err error) {
 	if v == nil {
 		return res, toolrun.Refuse("there is no run here, and the list belongs to a run")
 	}
+	// A call without a list reads it. An empty list would delete all.
 	if list.Items == nil {
 		_, err := v.Get(Value, &list)
 		return llm.TextResult(cmp.Or(list.String(), "The list is empty.")), err
@@ -142,6 +143,8 @@ func recite(next pawl.ToolFunc) pawl.ToolFunc {
 		_, left := list.summary()
 
 		readable := wrong == nil && other == nil
+		// A model that works for long loses sight of its list. A reminder in each round would only
+		// cost tokens.
 		due := len(left) > 0 && now-last >= rounds
 		switch {
 		case call.Name == "todo":

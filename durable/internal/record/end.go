@@ -17,6 +17,8 @@ func (b *End) RunEnded(e pawl.Event) pawl.Event {
 	res.Stop = b.Stop
 	res.Limit = b.Limit
 	res.Cause = b.Cause
+	res.Interrupted = b.Interrupted
+	res.Unfit = b.Unfit
 	res.Spent = b.Spent
 	res.Pending = b.Pending
 	res.Values = b.Values

@@ -93,6 +93,15 @@ func Read(run string, records []store.Record) (*History, error) {
 	return h, nil
 }
 
+// Begun returns the history of a run that was begun now with its first record, under a lease with
+// that fence.
+func Begun(run string, first store.Record, fence int64) (*History, error) {
+	first.Seq = 1
+	first.Fence = fence
+	first.Hash = first.Chain(run, "")
+	return Read(run, []store.Record{first})
+}
+
 // add adds one record, which must be the next one of the chain.
 func (h *History) add(run string, r store.Record) error {
 	bad := func(err error) error {

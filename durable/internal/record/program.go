@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -84,6 +85,17 @@ func (h *History) Accept(b Acceptance) {
 			r.Request = ""
 		}
 	}
+}
+
+// Effects returns the effects of the tools that the run offered, by name.
+func (h *History) Effects() map[string]pawl.Effect {
+	effects := map[string]pawl.Effect{}
+	for _, p := range h.Programs {
+		for _, t := range p.Offered {
+			effects[t.Name] = t.Effect
+		}
+	}
+	return effects
 }
 
 // Marked returns the schemas of the run's tools that mark an argument, by name.

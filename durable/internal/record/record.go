@@ -7,6 +7,7 @@ package record
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -91,6 +92,9 @@ type Intent struct {
 type Outcome struct {
 	Call      llm.ToolCall   `json:"call"` // as made by the model
 	Execution pawl.Execution `json:"execution"`
+	// Effect of a call that started without an intent: EffectRead or EffectPure. The zero value
+	// means that the call has an intent, or that it did not start.
+	Effect pawl.Effect `json:"effect,omitzero"`
 }
 
 // Messages are messages that a request received, or that were sent from outside.
@@ -115,17 +119,27 @@ type Trace struct {
 
 // End is the reason of a stop.
 type End struct {
-	Stop    pawl.StopReason    `json:"stop"`
-	Limit   pawl.LimitName     `json:"limit,omitzero"`
-	Cause   string             `json:"cause,omitzero"`
-	Error   string             `json:"error,omitzero"`
-	Spent   pawl.Spent         `json:"spent"`
-	Pending []pawl.PendingCall `json:"pending,omitzero"`
-	Values  pawl.Values        `json:"values,omitzero"`
-	Output  json.RawMessage    `json:"output,omitzero"`
-	Answer  *pawl.Answer       `json:"answer,omitzero"`
+	Stop        pawl.StopReason    `json:"stop"`
+	Limit       pawl.LimitName     `json:"limit,omitzero"`
+	Cause       string             `json:"cause,omitzero"`
+	Interrupted string             `json:"interrupted,omitzero"` // Result.Interrupted
+	Unfit       []string           `json:"unfit,omitzero"`       // Result.Unfit
+	Error       string             `json:"error,omitzero"`
+	Spent       pawl.Spent         `json:"spent"`
+	Pending     []pawl.PendingCall `json:"pending,omitzero"`
+	Values      pawl.Values        `json:"values,omitzero"`
+	Output      json.RawMessage    `json:"output,omitzero"`
+	Answer      *pawl.Answer       `json:"answer,omitzero"`
 	// Failed has the requests without a stored reply of this attempt, by Request.Key.
 	Failed map[llm.Key]Failure `json:"failed,omitzero"`
+	// Waiting is set if the run waits for a provider. Nil means that it does not.
+	Waiting *Waiting `json:"waiting,omitzero"`
+}
+
+// Waiting is how long a run has waited for a provider.
+type Waiting struct {
+	Since time.Time `json:"since"` // the first request that failed
+	Tries int       `json:"tries"` // the attempts since then
 }
 
 // Attempt is an attempt of a call.

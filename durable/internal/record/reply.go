@@ -36,6 +36,8 @@ func NewReply(resp *llm.Response) (Reply, error) {
 		return body, err
 	}
 
+	// The form changes some bytes, such as spaces in arguments and text that is not UTF-8. A
+	// resumed run must send the original ones.
 	for i, p := range resp.Message.Parts {
 		text, opaque := bytesOf(p)
 		again, opaqueAgain := bytesOf(back.Message.Parts[i])

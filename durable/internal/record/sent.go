@@ -23,6 +23,7 @@ type SentRequest struct {
 
 // NewSentRequest returns the stored form of body, which was sent after prev.
 func NewSentRequest(to string, prev, body []byte, whole bool) *SentRequest {
+	// A request repeats the one before it, and adds messages before the end of the body.
 	prefix := text.Common(prev, body)
 	suffix := 0
 	for suffix < min(len(prev), len(body))-prefix && prev[len(prev)-1-suffix] == body[len(body)-1-suffix] {

@@ -64,6 +64,18 @@ func ToolOf(spec *llm.ToolSpec) *pawl.Tool {
 	}
 }
 
+// ToolDigest returns the digest of everything that a model and the pipeline know of a tool.
+func ToolDigest(spec *llm.ToolSpec) string {
+	t := ToolOf(spec)
+	return Digest(
+		[]byte(t.Digest(nil)),
+		[]byte(t.Description),
+		t.Output,
+		[]byte(t.Effect.Assumed().String()),
+		fmt.Append(nil, t.Passive),
+	)
+}
+
 // ToolsByName returns the definitions by the name of the tool.
 func ToolsByName(all []OfferedTool) map[string]*OfferedTool {
 	out := map[string]*OfferedTool{}

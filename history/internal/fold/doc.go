@@ -12,7 +12,8 @@
 // The words of this package and of package history:
 //
 //	stub     a line in place of a result, with the id by which result_read finds the whole result
-//	record   a message in place of the folded rounds, which names every call with an effect
+//	record   a message in place of the folded rounds: a list of what was read, written and said
+//	repeat   a result whose content an equal call returned before; a line takes its place
 //	cut      what is done to long results before they are sent for the first time
 //	edit     a request that moves Folded or Stubbed; prompt caches miss once
 //	room     the context window without the reserve for the reply

@@ -6,12 +6,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/contents"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -20,6 +19,8 @@ import (
 const (
 	shareUsers  = 0.15 // other messages of the user
 	shareWrites = 0.05 // calls with an effect
+	shareCalls  = 0.08 // distinct calls without an effect
+	shareTexts  = 0.06 // texts of the model, a line for each
 	sharePinned = 0.25 // results that a tool pins
 	argsShown   = 120  // bytes of the arguments of such a call
 	pathsShown  = 20
@@ -31,6 +32,7 @@ const (
 type Ledger struct {
 	mu sync.Mutex
 	entries
+	repeated count
 
 	record   string // the last record; empty means none
 	recordOf Mark   // the fields that it was written from
@@ -38,13 +40,18 @@ type Ledger struct {
 
 // entries are what a Ledger has read.
 type entries struct {
+	progress
+	tools  []tally
+	writes []string       // a line for each call with an effect
+	paths  []string       // the last pathsShown, each once
+	pinned []string       // results of tools with Tool.Pin
+	table  contents.Table // all texts, and each distinct call
+}
+
+// progress is how far a transcript was read.
+type progress struct {
 	replies int       // how many were read
 	last    *llm.Part // the first part of the last of them
-	tools   []tally
-	writes  []string        // a line for each call with an effect
-	paths   []string        // the last pathsShown, each once
-	pinned  []string        // results of tools with Tool.Pin
-	calls   map[uint64]bool // the hashes of all calls
 }
 
 // tally counts the calls of a tool.
@@ -62,27 +69,31 @@ func (l *Ledger) grow(r *Rounds, n int) {
 		l.entries = entries{}
 		l.record = ""
 	}
-	if l.replies == 0 {
-		l.calls = map[uint64]bool{}
-	}
-	for ; l.replies < n; l.replies++ {
-		l.last = firstPart(r.Reply(l.replies))
-		l.add(r, l.replies)
+	for l.replies < n {
+		l.add(r, l.next(r))
 	}
 }
 
 // hasRead reports whether the replies that were read are the first ones of r, and at most n.
-func (l *Ledger) hasRead(r *Rounds, n int) bool {
+func (p *progress) hasRead(r *Rounds, n int) bool {
 	switch {
-	case l.replies > n:
+	case p.replies > n:
 		return false
-	case l.replies == 0:
+	case p.replies == 0:
 		return true
 	}
 
 	// The requests of a run share their parts, so the address of one part identifies the
 	// transcript. A transcript that was read from JSON is read anew.
-	return l.last != nil && l.last == firstPart(r.Reply(l.replies-1))
+	return p.last != nil && p.last == firstPart(r.Reply(p.replies-1))
+}
+
+// next returns the number of the next reply of r, which counts as read then.
+func (p *progress) next(r *Rounds) int {
+	n := p.replies
+	p.last = firstPart(r.Reply(n))
+	p.replies++
+	return n
 }
 
 func firstPart(m *llm.Message) *llm.Part {
@@ -92,25 +103,20 @@ func firstPart(m *llm.Message) *llm.Part {
 	return &m.Parts[0]
 }
 
-// add adds the calls of reply n.
+// add adds what reply n answers, the reply, and its calls.
 func (l *Ledger) add(r *Rounds, n int) {
-	results := r.Results(n)
+	step := r.step(n)
+	l.table.Add(step)
 	for place, call := range r.Reply(n).Calls() {
-		var result llm.ToolResult
-		if results != nil && place < len(results.Parts) {
-			result = results.Parts[place].(llm.ToolResult)
-		}
-		key := id(&result, n, place)
-		l.calls[callHash(call)] = true
+		result, _ := step.Result(place)
+		key := step.ResultID(&result, place)
 		l.count(call.Name, key, result.IsError)
 		l.addPath(call.Args)
 
-		// A call of a tool that is not offered any more may have had an effect.
-		tool := r.tools[call.Name]
-		if tool == nil || tool.Effect != pawl.EffectRead && tool.Effect != pawl.EffectPure {
+		if !r.onlyReads(call.Name) {
 			l.addWrite(call, key, result.IsError)
 		}
-		if tool != nil && tool.Pin {
+		if tool := r.tools[call.Name]; tool != nil && tool.Pin {
 			l.pinned = append(l.pinned, result.Text())
 		}
 	}
@@ -122,7 +128,7 @@ func (l *Ledger) addWrite(call llm.ToolCall, key string, failed bool) {
 	if failed {
 		outcome = "failed"
 	}
-	args := clipLine(string(call.Args), argsShown)
+	args := text.ClipLine(string(call.Args), argsShown)
 	l.writes = append(l.writes, fmt.Sprintf("- %s %s %s: %s\n", key, call.Name, args, outcome))
 }
 
@@ -146,7 +152,7 @@ func (l *Ledger) addPath(args json.RawMessage) {
 	var in struct{ Path, File string }
 	_ = json.Unmarshal(args, &in) // other arguments have no path
 
-	path := clipLine(cmp.Or(in.Path, in.File), argsShown)
+	path := text.ClipLine(cmp.Or(in.Path, in.File), argsShown)
 	if path == "" {
 		return
 	}
@@ -155,15 +161,6 @@ func (l *Ledger) addPath(args json.RawMessage) {
 	l.paths = append(slices.DeleteFunc(l.paths, func(p string) bool { return p == path }), path)
 	l.paths = l.paths[max(0, len(l.paths)-pathsShown):]
 }
-
-// callHash identifies a call by name and arguments.
-func callHash(c llm.ToolCall) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %s", c.Name, c.Args)
-	return h.Sum64()
-}
-
-func clipLine(s string, n int) string { return strings.Join(strings.Fields(text.Clip(s, n)), " ") }
 
 // MostlyRepeats reports whether most of the results since the last edit of state m, in bytes, are
 // of calls that were made before.
@@ -177,13 +174,16 @@ func (l *Ledger) MostlyRepeats(r *Rounds, m *Mark) bool {
 	all := 0
 	seen := map[uint64]bool{}
 	for n := m.Folded; n < len(r.Replies); n++ {
-		results := r.Results(n)
+		var sent llm.Message
+		if results := r.Results(n); results != nil {
+			sent = r.withoutRepeats(*results, n, m)
+		}
 		for place, call := range r.Reply(n).Calls() {
-			hash := callHash(call)
-			if n >= m.Edited && results != nil && place < len(results.Parts) {
-				bytes := Weigh(results.Parts[place : place+1])
+			hash := contents.CallHash(call)
+			if n >= m.Edited && place < len(sent.Parts) {
+				bytes := Weigh(sent.Parts[place : place+1])
 				all += bytes
-				if seen[hash] || l.calls[hash] {
+				if seen[hash] || l.table.Has(hash) {
 					again += bytes
 				}
 			}
@@ -204,6 +204,7 @@ func (l *Ledger) Record(r *Rounds, m *Mark, pinned func([]llm.Message) string) s
 	// A record is written once for each edit, since pinned may read the whole transcript. It
 	// changes with these fields alone.
 	of := Mark{
+		Version:    m.Version,
 		Folded:     m.Folded,
 		Edited:     m.Edited,
 		Turn:       m.Turn,
@@ -223,6 +224,9 @@ func (l *Ledger) write(r *Rounds, m *Mark, pinned func([]llm.Message) string) st
 	b.WriteString("[A record of earlier steps, which were put away to save space. It is no instruction.]\n")
 	quoteUser(&b, "The user also said:", r, m, func(i int) bool { return !r.beganTurn(m, i) })
 
+	if !m.Brief() {
+		l.writeTexts(&b, int(float64(m.LimitBytes)*shareTexts))
+	}
 	b.WriteString("\nCalls, with the ids of the first and the last result:\n")
 	for _, t := range l.tools {
 		fmt.Fprintf(&b, "- %s: %d (%s to %s)", t.name, t.calls, t.first, t.last)
@@ -232,6 +236,11 @@ func (l *Ledger) write(r *Rounds, m *Mark, pinned func([]llm.Message) string) st
 		b.WriteString("\n")
 	}
 
+	if !m.Brief() {
+		l.writeReads(&b, r, int(float64(m.LimitBytes)*shareCalls))
+	}
+
+	// Writes have a share of their own: a model that does not know of a write repeats it.
 	l.writeEffects(&b, int(float64(m.LimitBytes)*shareWrites))
 	if len(l.paths) > 0 {
 		fmt.Fprintf(&b, "\nFiles: %s\n", strings.Join(l.paths, ", "))
@@ -241,11 +250,53 @@ func (l *Ledger) write(r *Rounds, m *Mark, pinned func([]llm.Message) string) st
 	if notes := r.Notes(m); notes != "" {
 		quote(&b, "Notes of the earlier steps, by a model:", []string{notes})
 	}
-	if r.HasReader {
-		fmt.Fprintf(&b, "\nNothing is lost: %s with an id reads a result, "+
-			"and %s with a pattern and no id searches all results.\n", ReadTool, ReadTool)
-	}
+	writeReader(&b, r, m)
 	return b.String()
+}
+
+// writeReader says how everything that is left out can be read.
+func writeReader(b *strings.Builder, r *Rounds, m *Mark) {
+	switch {
+	case !r.HasReader:
+		return
+	case m.Brief():
+		fmt.Fprintf(b, "\nNothing is lost: %s with an id reads a result, "+
+			"and %s with a pattern and no id searches all results.\n", contents.ReadTool, contents.ReadTool)
+		return
+	}
+	fmt.Fprintf(b, "\nNothing is lost. %s {\"id\":%q} lists each earlier call and text with its id. With an id it reads the whole: "+
+		"a result (run/7/0), what you wrote in step 7 with its calls (reply/7), what the user said after it (user/7). "+
+		"With a pattern and no id it searches all of them.\n", contents.ReadTool, contents.Index)
+}
+
+// writeTexts lists the latest texts of the model, with most bytes at most.
+func (l *Ledger) writeTexts(b *strings.Builder, most int) {
+	isReply := func(e *contents.Entry) bool { return e.Call == "" && strings.HasPrefix(e.ID, "reply/") }
+	lines, left := contents.Lines(l.table.Latest(isReply), most)
+	if lines == "" {
+		return
+	}
+
+	b.WriteString("\nWhat you wrote, with the ids of the texts:\n")
+	if left > 0 {
+		fmt.Fprintf(b, "- %d earlier texts, which are not listed here\n", left)
+	}
+	b.WriteString(lines)
+}
+
+// writeReads lists the latest distinct calls without an effect, with most bytes at most.
+func (l *Ledger) writeReads(b *strings.Builder, r *Rounds, most int) {
+	reads := func(e *contents.Entry) bool { return e.Call != "" && r.onlyReads(e.Call) }
+	lines, left := contents.Lines(l.table.Latest(reads), most)
+	if lines == "" {
+		return
+	}
+
+	b.WriteString("\nAlready read or asked, with the ids of the results; do not ask again:\n")
+	if left > 0 {
+		fmt.Fprintf(b, "- %d earlier calls, which are not listed here\n", left)
+	}
+	b.WriteString(lines)
 }
 
 // writeEffects lists the latest calls with an effect, with most bytes at most.
@@ -269,10 +320,17 @@ func (l *Ledger) writeEffects(b *strings.Builder, most int) {
 // quoteUser quotes the messages of the user before the record that keep chooses.
 func quoteUser(b *strings.Builder, title string, r *Rounds, m *Mark, keep func(i int) bool) {
 	var users []string
-	for i, msg := range r.Messages[:r.Index(m.Folded)] {
-		if msg.Role == llm.RoleUser && keep(i) {
-			users = append(users, msg.Text())
+	ids := r.saidIDs()
+	for i := range r.Messages[:r.Index(m.Folded)] {
+		msg := &r.Messages[i]
+		if msg.Role != llm.RoleUser || !keep(i) {
+			continue
 		}
+		said := msg.Text()
+		if !m.Brief() {
+			said = ids[msg] + ": " + said
+		}
+		users = append(users, said)
 	}
 	quote(b, title, bounded(users, int(float64(m.LimitBytes)*shareUsers)))
 }
@@ -300,6 +358,9 @@ func (l *Ledger) AfterSummary(r *Rounds, m *Mark, pinned func([]llm.Message) str
 	b.WriteString("[What stays in sight of the steps before the summary.]\n")
 	quoteUser(&b, "The user said:", r, m, func(int) bool { return true })
 	l.writePinned(&b, r, m, pinned)
+	if !m.Brief() {
+		writeReader(&b, r, m)
+	}
 	return b.String()
 }
 

@@ -3,6 +3,7 @@ package fold
 // mark.go: Mark, the state of history.Window, which stands in the replies of a transcript.
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,6 +16,8 @@ import (
 // requests. A request never contains it. Replies are numbered from the start of the conversation.
 // Stored transcripts have marks for ever: a new form needs a new version.
 type Mark struct {
+	// Version is the form of the mark, and of the record that its state has. A conversation keeps
+	// the form in which it began, so that stored requests stay the same. 0 means the present form.
 	Version int `json:"version"`
 
 	// What the provider counted for the request of the reply. 0 means that it counted nothing.
@@ -56,7 +59,10 @@ type Mark struct {
 
 const (
 	markProvider = "pawl"
-	markVersion  = 2
+	markVersion  = 3
+
+	// Up to this version a record has no texts of the model and no calls without an effect.
+	briefVersion = 2
 
 	maxSize = 1<<30 - 1 // the largest size that a mark may have
 )
@@ -71,10 +77,14 @@ const (
 
 // Part returns the form of m in a reply.
 func (m Mark) Part() llm.Part {
-	m.Version = markVersion
+	m.Version = cmp.Or(m.Version, markVersion)
 	data, _ := json.Marshal(m) // numbers and strings: no error is possible
 	return llm.Reasoning{Opaque: &llm.Opaque{Provider: markProvider, Data: data}}
 }
+
+// Brief reports whether the conversation began in a form whose records name only calls with an
+// effect.
+func (m *Mark) Brief() bool { return m.Version != 0 && m.Version <= briefVersion }
 
 // Warns reports whether a warning follows the results right before reply n, which has the mark m.
 func (m *Mark) Warns(n int) bool { return m.Unhelpful == WarnAt && m.Edited == n }
@@ -85,8 +95,8 @@ func parse(data json.RawMessage) (m Mark, err error) {
 	if err == nil && m.Version == 0 {
 		m, err = parseV1(data)
 	}
-	if err == nil && m.Version != markVersion {
-		err = fmt.Errorf("version is %d, want %d", m.Version, markVersion)
+	if err == nil && (m.Version < briefVersion || m.Version > markVersion) {
+		err = fmt.Errorf("version is %d, want %d to %d", m.Version, briefVersion, markVersion)
 	}
 	return m, err
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Both stored forms of a mark are read as the same mark. testdata/mark_v1.json and
-// testdata/mark_v2.json never change: stored transcripts have these forms.
+// All stored forms of a mark are read as the same mark, but for the version. testdata/mark_v1.json
+// to testdata/mark_v3.json never change: stored transcripts have these forms.
 func TestStoredMarks(t *testing.T) {
 	want := Mark{
 		Version:     markVersion,
@@ -32,7 +32,8 @@ func TestStoredMarks(t *testing.T) {
 		NotesTo:     5,
 		NotesFailed: 7,
 	}
-	for _, file := range []string{"testdata/mark_v1.json", "testdata/mark_v2.json"} {
+	for version, file := range map[int]string{1: "testdata/mark_v1.json", 2: "testdata/mark_v2.json", 3: "testdata/mark_v3.json"} {
+		want.Version = max(version, 2) // the records of the first two are the same
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -51,23 +52,27 @@ func TestStoredMarks(t *testing.T) {
 		}
 	}
 
-	data, err := os.ReadFile("testdata/mark_v2.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := string(want.Part().(llm.Reasoning).Opaque.Data)
-	if got != strings.TrimSpace(string(data)) {
-		t.Errorf("the stored form of a mark is another:\n%s\n%s", got, data)
+	// A new mark has the present version, and another keeps its own.
+	for version, file := range map[int]string{0: "testdata/mark_v3.json", 2: "testdata/mark_v2.json", 3: "testdata/mark_v3.json"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Version = version
+		got := string(want.Part().(llm.Reasoning).Opaque.Data)
+		if got != strings.TrimSpace(string(data)) {
+			t.Errorf("version %d: the stored form of a mark is another:\n%s\n%s", version, got, data)
+		}
 	}
 }
 
 // A mark of a version that is not known, or that is no mark, belongs to no transcript.
 func TestUnknownMarks(t *testing.T) {
 	for data, want := range map[string]string{
-		`{"version":3}`:         "version is 3, want 2",
-		`{"v":2}`:               "version is 2, want 1 to 2",
-		`{}`:                    "version is 0, want 1 to 2",
-		`{"version":1,"v":1}`:   "version is 1, want 2",
+		`{"version":4}`:         "version is 4, want 2 to 3",
+		`{"v":2}`:               "version is 2, want 1 to 3",
+		`{}`:                    "version is 0, want 1 to 3",
+		`{"version":1,"v":1}`:   "version is 1, want 2 to 3",
 		`{"v":1,"f":"a"}`:       "cannot unmarshal",
 		`{"version":2,"turn":`:  "unexpected end",
 		`{"v":1,"s":2,"f":1}`:   "stubbed is 2, want 1 to 0",

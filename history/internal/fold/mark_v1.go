@@ -39,7 +39,7 @@ func parseV1(data json.RawMessage) (Mark, error) {
 		return Mark{}, err
 	}
 	return Mark{
-		Version:     markVersion,
+		Version:     briefVersion,
 		Tokens:      v.Tokens,
 		Bytes:       v.Bytes,
 		Folded:      v.Folded,

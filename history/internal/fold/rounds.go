@@ -7,11 +7,9 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/contents"
 	"github.com/pawl-go/pawl/llm"
 )
-
-// ReadTool is the tool by which the model reads a result that was put away; see package artifact.
-const ReadTool = "result_read"
 
 // Rounds are the messages of a request by replies. Rounds must not be used concurrently.
 //
@@ -23,11 +21,14 @@ type Rounds struct {
 	Request   *llm.Request
 	Messages  []llm.Message
 	Replies   []int // the index of each reply in Messages
-	HasReader bool  // result_read is offered
+	HasReader bool  // contents.ReadTool is offered; see package artifact
 
 	head  int // the number of messages at the beginning that are instructions
 	tools map[string]*pawl.Tool
 	marks []*Mark // of the replies, as far as they were read; noMark means none that fits
+	steps []contents.Step
+
+	repeated *repeats // of the last state; nil means that none was read
 }
 
 // noMark stands for a reply without a mark that fits.
@@ -51,8 +52,9 @@ func Of(req *llm.Request) *Rounds {
 	r.marks = make([]*Mark, len(r.Replies))
 
 	for _, t := range req.Tools {
+		// A specification without a tool behind it stays nil: its effect is not known.
 		r.tools[t.Name], _ = t.Source.(*pawl.Tool)
-		if t.Name == ReadTool {
+		if t.Name == contents.ReadTool {
 			r.HasReader = true
 		}
 	}
@@ -72,6 +74,33 @@ func (r *Rounds) InputStart(n int) int {
 		return r.head
 	}
 	return r.Replies[n-1] + 1
+}
+
+// step returns round n, with what it answers.
+func (r *Rounds) step(n int) *contents.Step {
+	if r.steps == nil {
+		r.steps = contents.Steps(r.Messages)
+	}
+	return &r.steps[n]
+}
+
+// saidIDs returns the ids of the messages of the user.
+func (r *Rounds) saidIDs() map[*llm.Message]string {
+	ids := map[*llm.Message]string{}
+	for n := range r.Replies {
+		step := r.step(n)
+		for _, m := range step.Said {
+			ids[m] = step.SaidID()
+		}
+	}
+	return ids
+}
+
+// onlyReads reports whether calls of a tool have no effect. A tool that is not offered any more may
+// have had one.
+func (r *Rounds) onlyReads(tool string) bool {
+	t := r.tools[tool]
+	return t != nil && (t.Effect == pawl.EffectRead || t.Effect == pawl.EffectPure)
 }
 
 // Index returns the index of reply n. For the reply to come, it is the number of messages.

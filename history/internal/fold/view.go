@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/contents"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -83,7 +84,7 @@ func (r *Rounds) View(m *Mark, stub int, head Head) View {
 
 		v.Add(r.Request, i, msg)
 		if i == afterIndex {
-			v.Add(r.Request, i, llm.User(head.After))
+			v.Add(r.Request, i, llm.User(head.After).WithLabel(nil))
 		}
 	}
 
@@ -104,7 +105,7 @@ func (r *Rounds) addRecord(v *View, m *Mark, record string) {
 		}
 	}
 	if record != "" {
-		v.Add(r.Request, end-1, llm.User(record))
+		v.Add(r.Request, end-1, llm.User(record).WithLabel(nil)) // it repeats what tools returned
 	}
 }
 
@@ -130,6 +131,7 @@ func (r *Rounds) resultsIn(m *Mark, results llm.Message, n, stub int) llm.Messag
 	if n < m.Stubbed {
 		return r.stubs(results, n, stub)
 	}
+	results = r.withoutRepeats(results, n, m)
 	limit, warn := r.CutOf(n, m)
 	if limit > 0 || warn {
 		return r.cut(results, n, limit, warn)
@@ -137,7 +139,8 @@ func (r *Rounds) resultsIn(m *Mark, results llm.Message, n, stub int) llm.Messag
 	return results
 }
 
-// Cost returns the bytes of round n before and after its results are put away in state m.
+// Cost returns the bytes of round n in the request of state m, and after its results and all before
+// them were put away.
 func (r *Rounds) Cost(n int, m *Mark, stub int) (whole, short int) {
 	reply := unmarked(*r.Reply(n))
 	whole = Weigh(reply.Parts)
@@ -149,12 +152,13 @@ func (r *Rounds) Cost(n int, m *Mark, stub int) (whole, short int) {
 	}
 	short += Weigh(r.stubs(*results, n, stub).Parts)
 
-	// Results that were cut are weighed as they were sent.
+	// Results that were cut are weighed as they were sent. A content that a later result repeats
+	// comes back with that one, so that only the last one takes it along.
+	sent := r.lines(*results, n, r.repeatsIn(m).next)
 	if limit, warn := r.CutOf(n, m); limit > 0 {
-		cut := r.cut(*results, n, limit, warn)
-		results = &cut
+		sent = r.cut(sent, n, limit, warn)
 	}
-	whole += Weigh(results.Parts)
+	whole += Weigh(sent.Parts)
 	return whole, short
 }
 
@@ -165,11 +169,6 @@ func (r *Rounds) StubBytes(m *Mark, stub int) (sum int) {
 		sum += short
 	}
 	return sum
-}
-
-// id returns the id by which result_read finds result i of round n.
-func id(result *llm.ToolResult, n, i int) string {
-	return cmp.Or(string(result.Key), fmt.Sprintf("%d/%d", n+1, i))
 }
 
 // pinned reports whether the result of round n is from a tool whose results stay.
@@ -215,9 +214,9 @@ func (r *Rounds) stub(result *llm.ToolResult, n, i int) string {
 
 	where := ""
 	if r.HasReader {
-		where = fmt.Sprintf(" %s {\"id\":%q}", ReadTool, id(result, n, i))
+		where = fmt.Sprintf(" %s {\"id\":%q}", contents.ReadTool, r.step(n).ResultID(result, i))
 	}
-	return fmt.Sprintf("[%d bytes%s put away: %s …%s]", len(content), media, clipLine(content, head), where)
+	return fmt.Sprintf("[%d bytes%s put away: %s …%s]", len(content), media, text.ClipLine(content, head), where)
 }
 
 // cut returns the results of round n with at most limit bytes together, the longest cut first, and
@@ -232,6 +231,7 @@ func (r *Rounds) cut(results llm.Message, n, limit int, warn bool) llm.Message {
 			short := llm.Text{Text: r.shortContent(&result, content, most, n, i)}
 			result.Parts = append([]llm.Part{short}, slices.DeleteFunc(slices.Clone(result.Parts), isText)...)
 		}
+		// The last result is the end of the request, right before the reply.
 		if warn && i == len(results.Parts)-1 {
 			result.Parts = append(slices.Clip(result.Parts), llm.Text{Text: "\n" + warning})
 		}
@@ -264,7 +264,7 @@ func (r *Rounds) shortContent(result *llm.ToolResult, content string, most, n, i
 	tail := text.RuneAfter(content, len(content)-most/4)
 	how := "ask for less at a time"
 	if r.HasReader {
-		how = fmt.Sprintf("read the rest with %s {\"id\":%q,\"offset\":%d}", ReadTool, id(result, n, i), head)
+		how = fmt.Sprintf("read the rest with %s {\"id\":%q,\"offset\":%d}", contents.ReadTool, r.step(n).ResultID(result, i), head)
 	}
 	return fmt.Sprintf("%s\n[… %d bytes left out; %s …]\n%s", content[:head], tail-head, how, content[tail:])
 }

@@ -50,6 +50,7 @@ func size(parts []llm.Part) (text, media int) {
 			t, m := size(p.Parts)
 			text += len(p.CallID) + t
 			media += m
+		// Media are counted in tokens, because their bytes say nothing about their price.
 		case llm.Media:
 			media += mediaTokens(p)
 		}

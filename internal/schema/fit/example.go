@@ -42,28 +42,21 @@ func (e *exampler) value(s *jsonschema.Schema, depth int) (any, bool) {
 	if e.left < 0 || depth > maxDepth {
 		return nil, false
 	}
+
 	rules := flatten(s)
-	fits := func(v any, ok bool) bool {
+	fits := func(v any) bool {
 		_, object := v.(map[string]any)
-		return ok && (object || depth > 0) && s.Validate(v) == nil
+		// Arguments are an object, even if the schema does not say so.
+		return (object || depth > 0) && s.Validate(v) == nil
 	}
 	for _, v := range offered(rules) {
-		if fits(v, true) {
+		if fits(v) {
 			return v, true
 		}
 	}
-	kinds := types(rules)
-	switch {
-	case depth == 0:
-		kinds = wanted{"object"} // arguments are an object, even if the schema allows more
-	case kinds == nil:
-		kinds = wanted{"object", "string", "number", "array", "boolean", "null"}
-		if !slices.ContainsFunc(rules,
-			func(r *jsonschema.Schema) bool { return r.Properties != nil || r.Required != nil }) {
-			kinds = append(kinds[1:], "object")
-		}
-	}
+
 	// A branch is tried together with the rules around it, because all of them apply.
+	kinds := kindsToTry(rules, depth)
 	sets := [][]*jsonschema.Schema{rules}
 	for _, r := range rules {
 		for _, b := range slices.Concat(r.AnyOf, r.OneOf) {
@@ -72,26 +65,43 @@ func (e *exampler) value(s *jsonschema.Schema, depth int) (any, bool) {
 			sets = append(sets, slices.Concat(rules, more))
 		}
 	}
+
 	for _, set := range sets {
 		for _, v := range offered(set) {
-			if fits(v, true) {
+			if fits(v) {
 				return v, true
 			}
 		}
+
 		within := kinds
 		if t := types(set); t != nil && depth > 0 {
 			within = t
 		}
 		for _, kind := range within {
 			if kind == "null" && len(within) > 1 {
-				continue
+				continue // null shows nothing where there can be a value
 			}
-			if v, ok := e.plain(kind, set, depth); fits(v, ok) {
+			if v, ok := e.plain(kind, set, depth); ok && fits(v) {
 				return v, true
 			}
 		}
 	}
 	return nil, false
+}
+
+// kindsToTry returns the types of which a value is tried, in order.
+func kindsToTry(rules []*jsonschema.Schema, depth int) wanted {
+	if depth == 0 {
+		return wanted{"object"} // arguments are an object, even if the schema allows more
+	}
+	if kinds := types(rules); kinds != nil {
+		return kinds
+	}
+	fields := func(r *jsonschema.Schema) bool { return r.Properties != nil || r.Required != nil }
+	if slices.ContainsFunc(rules, fields) {
+		return wanted{"object", "string", "number", "array", "boolean", "null"}
+	}
+	return wanted{"string", "number", "array", "boolean", "null", "object"}
 }
 
 // offered returns the values that the schema itself names.
@@ -141,6 +151,8 @@ func (e *exampler) object(rules []*jsonschema.Schema, depth int) (any, bool) {
 	}
 	for _, r := range rules {
 		for _, name := range slices.Sorted(maps.Keys(r.Properties)) {
+			// Optional fields are in the example only if the schema requires a number of fields: a
+			// model copies what it sees.
 			if len(names) < least {
 				names[name] = true
 			}
@@ -161,10 +173,8 @@ func (e *exampler) object(rules []*jsonschema.Schema, depth int) (any, bool) {
 	for i := 1; len(out) < least && i <= 8; i++ {
 		name := "name" + strconv.Itoa(i)
 		out[name] = "text"
-		if true {
-			if subs, _ := members(rules, name); len(subs) > 0 {
-				out[name], _ = e.value(subs[0], depth+1)
-			}
+		if subs, _ := members(rules, name); len(subs) > 0 {
+			out[name], _ = e.value(subs[0], depth+1)
 		}
 	}
 	return out, true
@@ -178,6 +188,7 @@ func (e *exampler) list(rules []*jsonschema.Schema, depth int) (any, bool) {
 		}
 		least = max(least, len(r.PrefixItems))
 	}
+	// A long example is no help, and its items would have to be invented.
 	if least > 8 {
 		return nil, false
 	}
@@ -206,9 +217,29 @@ func (e *exampler) list(rules []*jsonschema.Schema, depth int) (any, bool) {
 }
 
 // samples are texts of the formats that validators know.
-var samples = map[string]string{"date": "2025-01-31", "time": "12:30:00Z", "date-time": "2025-01-31T12:30:00Z", "email": "name@example.com", "uri": "https://example.com/",
-	"uri-reference": "/path", "iri": "https://example.com/", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
-	"uuid": "123e4567-e89b-42d3-a456-426614174000", "duration": "PT1H", "json-pointer": "/name", "regex": "^a+$", "idn-email": "name@example.com"}
+var samples = map[string]string{
+	"date":          "2025-01-31",
+	"time":          "12:30:00Z",
+	"date-time":     "2025-01-31T12:30:00Z",
+	"duration":      "PT1H",
+	"email":         "name@example.com",
+	"idn-email":     "name@example.com",
+	"uri":           "https://example.com/",
+	"uri-reference": "/path",
+	"iri":           "https://example.com/",
+	"hostname":      "example.com",
+	"ipv4":          "192.0.2.1",
+	"ipv6":          "2001:db8::1",
+	"uuid":          "123e4567-e89b-42d3-a456-426614174000",
+	"json-pointer":  "/name",
+	"regex":         "^a+$",
+}
+
+// guesses are texts that are tried for a pattern, the plainest first.
+var guesses = []string{
+	"a", "A", "abc", "ABC", "Abc", "1", "12", "123", "1234", "12345", "2025-01-31", "12:30", "abc-123",
+	"ABC-123", "a1", "A1", "1.0", "1.0.0", "#aabbcc", "/path", "https://example.com/",
+}
 
 func sampleText(rules []*jsonschema.Schema) string {
 	s := "text"
@@ -217,6 +248,7 @@ func sampleText(rules []*jsonschema.Schema) string {
 			s = samples[r.Format.Name]
 		}
 	}
+
 	for _, r := range rules {
 		if r.MinLength != nil && len(s) < *r.MinLength && *r.MinLength <= 200 {
 			s += strings.Repeat("x", *r.MinLength-len(s))
@@ -224,12 +256,11 @@ func sampleText(rules []*jsonschema.Schema) string {
 		if r.MaxLength != nil && len(s) > *r.MaxLength && *r.MaxLength >= 0 {
 			s = s[:*r.MaxLength]
 		}
+		// A text for an arbitrary pattern cannot be made. Common forms are tried, and the caller
+		// validates the example.
 		if r.Pattern != nil && !r.Pattern.MatchString(s) {
-			for _, guess := range []string{"a", "A", "abc", "ABC", "Abc", "1", "12", "123", "1234", "12345", "2025-01-31", "12:30", "abc-123", "ABC-123", "a1", "A1", "1.0", "1.0.0", "#aabbcc", "/path", "https://example.com/"} {
-				if r.Pattern.MatchString(guess) {
-					s = guess
-					break
-				}
+			if i := slices.IndexFunc(guesses, r.Pattern.MatchString); i >= 0 {
+				s = guesses[i]
 			}
 		}
 	}
@@ -239,18 +270,23 @@ func sampleText(rules []*jsonschema.Schema) string {
 // number returns the number nearest to 1 within all bounds.
 func number(rules []*jsonschema.Schema, integer bool) json.Number {
 	one := big.NewRat(1, 1)
-	v, step := big.NewRat(1, 1), big.NewRat(1, 1)
+	v := big.NewRat(1, 1)
+	step := big.NewRat(1, 1)
 	for _, r := range rules {
 		if r.MultipleOf != nil && r.MultipleOf.Sign() > 0 {
 			step.Set(r.MultipleOf)
 			v.Set(step)
 		}
 	}
-	if !integer && slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool {
+
+	// Below a small maximum there may be no whole number.
+	small := slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool {
 		return r.Maximum != nil && r.Maximum.Cmp(one) < 0 || r.ExclusiveMaximum != nil
-	}) && step.Cmp(one) == 0 {
+	})
+	if small && !integer && step.Cmp(one) == 0 {
 		step.SetFrac64(1, 10)
 	}
+
 	// grid returns the multiple of step that is not below, or not above, r.
 	grid := func(r *big.Rat, up bool) *big.Rat {
 		q := new(big.Rat).Quo(r, step)
@@ -260,6 +296,7 @@ func number(rules []*jsonschema.Schema, integer bool) json.Number {
 		}
 		return new(big.Rat).Mul(new(big.Rat).SetInt(n), step)
 	}
+
 	within := func(bound, exclusive *big.Rat, side int) { // 1: v is at least this; -1: at most
 		for _, b := range []*big.Rat{bound, exclusive} {
 			if b != nil && v.Cmp(b)*side < 0 {
@@ -274,6 +311,7 @@ func number(rules []*jsonschema.Schema, integer bool) json.Number {
 		within(r.Minimum, r.ExclusiveMinimum, 1)
 		within(r.Maximum, r.ExclusiveMaximum, -1)
 	}
+
 	if v.IsInt() {
 		return json.Number(v.Num().String())
 	}

@@ -120,6 +120,7 @@ func (c *coercer) readings(s *jsonschema.Schema, v any, at string, depth int) []
 		return []reading{{value: v}}
 	}
 	var out []reading
+	// Two readings that are equal are one: a repair needs exactly one meaning.
 	add := func(r reading) {
 		c.spend(len(out) * length(r.value))
 		if !slices.ContainsFunc(out, func(o reading) bool { return reflect.DeepEqual(o.value, r.value) }) {

@@ -16,13 +16,14 @@ func (c *coercer) object(rules []*jsonschema.Schema, v map[string]any, at string
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		subs, _ := members(rules, name)
 		where := join(at, name)
-		listed := slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return r.Properties[name] != nil })
-		if out[name] == nil && listed && !required(rules, name) &&
+		// Models write null for an argument that they leave out.
+		if out[name] == nil && optional(rules, name) &&
 			slices.ContainsFunc(subs, func(s *jsonschema.Schema) bool { return !c.fits(s, nil) }) {
 			delete(out, name)
 			notes = append(notes, note(where, "left out, since it was null"))
 			continue
 		}
+
 		if r, ok := c.one(subs, out[name], where, depth); ok {
 			out[name] = r.value
 			notes = append(notes, r.notes...)
@@ -49,19 +50,28 @@ func members(rules []*jsonschema.Schema, name string) (subs []*jsonschema.Schema
 	for _, r := range rules {
 		known := false
 		if s := r.Properties[name]; s != nil {
-			subs, known = append(subs, s), true
+			subs = append(subs, s)
+			known = true
 		}
 		for pattern, s := range r.PatternProperties {
 			if pattern.MatchString(name) {
-				subs, known = append(subs, s), true
+				subs = append(subs, s)
+				known = true
 			}
 		}
+		// Per rule: JSON Schema's additionalProperties sees only the properties of its own schema.
 		if s, ok := r.AdditionalProperties.(*jsonschema.Schema); ok && !known {
 			subs = append(subs, s)
 		}
 		declared = declared || known
 	}
 	return subs, declared
+}
+
+// optional reports whether rules name a member and do not require it.
+func optional(rules []*jsonschema.Schema, name string) bool {
+	listed := slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return r.Properties[name] != nil })
+	return listed && !required(rules, name)
 }
 
 func required(rules []*jsonschema.Schema, name string) bool {
@@ -71,8 +81,11 @@ func required(rules []*jsonschema.Schema, name string) bool {
 // closed reports whether rules reject undeclared names.
 func closed(rules []*jsonschema.Schema) bool {
 	return slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool {
+		if r.AdditionalProperties == false {
+			return true
+		}
 		u := r.UnevaluatedProperties
-		return r.AdditionalProperties == false || u != nil && u.Bool != nil && !*u.Bool
+		return u != nil && u.Bool != nil && !*u.Bool
 	})
 }
 
@@ -88,6 +101,8 @@ func rename(rules []*jsonschema.Schema, v map[string]any, at string, optional bo
 	if len(wrote) == 0 {
 		return nil
 	}
+
+	// Two names of either side with the same folded form are not renamed: it is not clear which.
 	meant := map[string][]string{}
 	for _, r := range rules {
 		for name := range r.Properties {
@@ -96,6 +111,7 @@ func rename(rules []*jsonschema.Schema, v map[string]any, at string, optional bo
 			}
 		}
 	}
+
 	for _, f := range slices.Sorted(maps.Keys(wrote)) {
 		if len(wrote[f]) != 1 || len(meant[f]) != 1 {
 			continue
@@ -114,7 +130,7 @@ func rename(rules []*jsonschema.Schema, v map[string]any, at string, optional bo
 
 func fold(name string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r == ' ' || r == '.' {
+		if strings.ContainsRune("_- .", r) {
 			return -1
 		}
 		return r
@@ -133,17 +149,23 @@ func (c *coercer) unwrapped(rules []*jsonschema.Schema, v map[string]any, at str
 		_, declared := members(rules, name)
 		_, isObject := inner.(map[string]any)
 		_, isText := inner.(string)
-		if declared || !isObject && !isText || !slices.Contains(wrappers, name) {
+		if declared || !slices.Contains(wrappers, name) {
 			break
 		}
+		if !isObject && !isText {
+			break
+		}
+
 		found := c.texts(rules, inner, "", depth+1)
 		if isObject {
 			found = c.readings(rules[0], inner, "", depth+1)
 		}
+		// Two readings of the content would be a guess.
 		if len(found) != 1 {
 			break
 		}
-		return reading{found[0].value, append([]string{fmt.Sprintf("took the arguments out of %q", name)}, found[0].notes...)}, true
+		note := fmt.Sprintf("took the arguments out of %q", name)
+		return reading{found[0].value, append([]string{note}, found[0].notes...)}, true
 	}
 	return reading{}, false
 }
@@ -171,6 +193,7 @@ func itemRules(rules []*jsonschema.Schema, i int) (subs []*jsonschema.Schema) {
 	for _, r := range rules {
 		tuple := r.PrefixItems
 		rest := any(r.Items2020)
+		// Drafts before 2020-12 write tuples as a list in items, with the rest in additionalItems.
 		if list, ok := r.Items.([]*jsonschema.Schema); ok {
 			tuple = list
 			rest = r.AdditionalItems

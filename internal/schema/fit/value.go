@@ -53,16 +53,9 @@ func (c *coercer) rewrites(rules []*jsonschema.Schema, v any, at string, depth i
 	default:
 		out = append(out, reading{value: v})
 	}
-	if want.has("array") && v != nil {
-		if s, ok := v.(string); ok && (strings.TrimSpace(s) == "" || jsonText(s) && !want.has("string")) {
-			return out // empty, or a list as text, and not a lone value
-		}
-		if _, ok := v.([]any); ok &&
-			!slices.ContainsFunc(itemRules(rules, 0),
-				func(s *jsonschema.Schema) bool { return types(flatten(s)).has("array") }) {
-			// A list that does not fit is not a reason to read it as an item of a list.
-			return out
-		}
+
+	// A text with commas or spaces could be one item or several, so that it stays unchanged.
+	if want.has("array") && loneItem(rules, want, v) {
 		r := c.list(rules, []any{v}, at, depth)
 		r.notes = append([]string{note(at, "put the lone value in a list")}, r.notes...)
 		if !manyWords(rules, r.value) {
@@ -70,6 +63,23 @@ func (c *coercer) rewrites(rules []*jsonschema.Schema, v any, at string, depth i
 		}
 	}
 	return out
+}
+
+// loneItem reports whether v may be the only item of a list that rules allow.
+func loneItem(rules []*jsonschema.Schema, want wanted, v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case string:
+		empty := strings.TrimSpace(v) == ""
+		wholeList := jsonText(v) && !want.has("string")
+		return !empty && !wholeList
+	case []any:
+		// A list that does not fit is not a reason to read it as an item of a list.
+		return slices.ContainsFunc(itemRules(rules, 0),
+			func(s *jsonschema.Schema) bool { return types(flatten(s)).has("array") })
+	}
+	return true
 }
 
 // manyWords reports whether a list of one string may have been meant as several strings.
@@ -90,12 +100,17 @@ func manyWords(rules []*jsonschema.Schema, list any) bool {
 
 // scalars reads text as the number or the boolean that it spells exactly.
 func scalars(want wanted, rules []*jsonschema.Schema, s, at string) (out []reading) {
-	if want == nil && !slices.ContainsFunc(rules,
-		func(r *jsonschema.Schema) bool { return r.Enum != nil || r.Const != nil }) || want.has("string") {
+	listed := slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return r.Enum != nil || r.Const != nil })
+	switch {
+	case want.has("string"):
+		return nil
+	case want == nil && !listed: // any type is allowed, text among them
 		return nil
 	}
+
 	number := func(n string) {
-		out = append(out, reading{json.Number(n), []string{note(at, "read the text %q as the number %s", text.Clip(s, 60), n)}})
+		how := note(at, "read the text %q as the number %s", text.Clip(s, 60), n)
+		out = append(out, reading{json.Number(n), []string{how}})
 	}
 	if isNumber(s) {
 		whole, fraction, _ := strings.Cut(s, ".")
@@ -103,10 +118,12 @@ func scalars(want wanted, rules []*jsonschema.Schema, s, at string) (out []readi
 		switch {
 		case want == nil || want.has("number"):
 			number(s)
+		// 12.0 is an integer in JSON Schema and for no decoder of Go.
 		case want.has("integer") && integral:
 			number(whole)
 		}
 	}
+
 	if want == nil || want.has("boolean") {
 		switch strings.ToLower(s) {
 		case "true":
@@ -179,6 +196,7 @@ func (c *coercer) texts(rules []*jsonschema.Schema, v any, at string, depth int)
 		return nil
 	}
 	inner, ok := decode(fixed)
+	// A text that reads as itself would be read for ever.
 	if _, same := inner.(string); !ok || same && inner == v {
 		return nil
 	}

@@ -55,11 +55,14 @@ func Decode(b stdjson.RawMessage, into any) error {
 	}
 	v := reflect.ValueOf(into).Elem()
 	v.SetZero()
+	// Numbers such as 3.0 fit an integer of the schema, and the decoder does not take them. They
+	// are converted only after the plain reading has failed, which is rare.
 	if json.Unmarshal(b, into, whole) == nil {
 		return nil
 	}
 	v.SetZero()
 
+	// A third reading finds the place of the fault, for the text that the model reads.
 	again := reflect.New(v.Type()).Interface()
 	if at, ok := errors.AsType[*json.SemanticError](json.Unmarshal(b, again, located)); ok && at.JSONPointer != "" {
 		return at
@@ -163,6 +166,7 @@ func plainInteger(number []byte) []byte {
 	mantissa, exp, _ := strings.Cut(strings.ToLower(string(number)), "e")
 	if exp != "" {
 		e, err := strconv.Atoi(strings.TrimPrefix(exp, "+"))
+		// Without the bounds, 1e999999999 would be written out.
 		if err != nil || max(e, -e) > maxDigits {
 			return number
 		}

@@ -81,6 +81,8 @@ func dominant(list []field) (field, bool) {
 		}
 		return 1
 	})
+	// As in encoding/json: the least nested field wins, then the tagged one. If two remain, none
+	// has the name.
 	if len(list) > 1 && len(list[0].index) == len(list[1].index) && list[0].tagged == list[1].tagged {
 		return field{}, false
 	}
@@ -112,12 +114,13 @@ func (l level) fields() (found []field, inner []level) {
 			inner = append(inner, embedded)
 			continue
 		}
+		omitted := slices.Contains(options, "omitempty") || slices.Contains(options, "omitzero")
 		found = append(found, field{
 			name:     cmp.Or(name, sf.Name),
 			of:       sf,
 			index:    index,
 			tagged:   name != "",
-			optional: l.optional || slices.Contains(options, "omitempty") || slices.Contains(options, "omitzero"),
+			optional: l.optional || omitted,
 			quoted:   slices.Contains(options, "string") && scalars[direct.Kind()].Type != nil,
 			hidden:   l.hidden,
 		})

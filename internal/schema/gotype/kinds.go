@@ -103,6 +103,7 @@ func (b *builder) rootNode(t reflect.Type) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A copy, because the definition stays the target of the references.
 	if n.Ref != "" {
 		whole := *b.defs[n.Ref[len(refPrefix):]]
 		n = &whole
@@ -124,6 +125,7 @@ func (b *builder) node(t reflect.Type) (*node, error) {
 	if b.building[t] {
 		return nil, b.fault(t, "the type is a pointer to itself", "use a struct")
 	}
+	// Only a named type can refer to itself.
 	if t.Name() != "" {
 		b.building[t] = true
 		defer delete(b.building, t)
@@ -155,6 +157,8 @@ func (b *builder) named(t reflect.Type) (*node, error) {
 		return nil, err
 	}
 
+	// A name was given if the body referred to t. Types that occur several times, and are not
+	// recursive, are written out: some providers do not follow references.
 	name, recursive := b.names[t]
 	if !recursive {
 		return n, nil
@@ -176,7 +180,8 @@ func (b *builder) reference(t reflect.Type) *node {
 // newName returns a free name for the definition of t.
 func (b *builder) newName(t reflect.Type) string {
 	base := strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '_' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z') {
+		switch {
+		case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
 			return r
 		}
 		return '_'
@@ -318,6 +323,7 @@ func (b *builder) structure(t reflect.Type) (*node, error) {
 	}
 	n := typed(shapeObject)
 	n.Properties.set = len(fields) > 0
+	// A field that the type does not have would be dropped without notice.
 	n.AdditionalProperties = &node{never: true}
 	for _, f := range fields {
 		p, required, err := b.property(f)

@@ -53,6 +53,8 @@ func (b *builder) own(t reflect.Type) (*node, error) {
 	case t.Kind() == reflect.Interface:
 		return nil, nil // its values decide
 
+	// An inferred schema would be a guess, and wrong arguments would reach the tool. So the program
+	// states it.
 	case marshalsJSON(t):
 		return nil, b.fault(t, "only its own "+ownMethod(p)+" knows its JSON",
 			"add a method JSONSchema() json.RawMessage to the type, "+
@@ -98,9 +100,11 @@ func marshalsJSON(t reflect.Type) bool {
 
 // hasOwnJSON reports whether the JSON of t is not the JSON of its kind.
 func hasOwnJSON(t reflect.Type) bool {
+	if _, known := knownTypes[t]; known || hasSchema(t) || marshalsJSON(t) {
+		return true
+	}
 	p := reflect.PointerTo(t)
-	_, known := knownTypes[t]
-	return known || hasSchema(t) || marshalsJSON(t) || p.Implements(textMarshaler) || p.Implements(textUnmarshaler)
+	return p.Implements(textMarshaler) || p.Implements(textUnmarshaler)
 }
 
 // ownMethod names the method that knows the JSON of a type. p is the pointer to it.
@@ -138,6 +142,7 @@ func callSchema(t reflect.Type) (src json.RawMessage, err error) {
 		}
 	}()
 	v := reflect.New(t)
+	// The method may read its receiver, and a nil pointer would panic.
 	if t.Kind() == reflect.Pointer {
 		v.Elem().Set(reflect.New(t.Elem()))
 	}
@@ -184,6 +189,8 @@ func moved(src json.RawMessage, place string) (json.RawMessage, error) {
 		switch x := v.(type) {
 		case map[string]any:
 			if ref, ok := x["$ref"].(string); ok {
+				// A reference to another document, or by an anchor, has no place within the new
+				// schema.
 				if ref != "#" && (len(ref) < 2 || ref[:2] != "#/") {
 					return fmt.Errorf("the reference %s does not begin with #/", ref)
 				}

@@ -129,6 +129,7 @@ func (p properties) IsZero() bool { return !p.set }
 func (p properties) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
+	// In the order of the type: models write arguments in the order in which they read them.
 	for i, name := range p.names {
 		if i > 0 {
 			b.WriteByte(',')

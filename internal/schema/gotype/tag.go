@@ -103,6 +103,7 @@ func readTag(sf reflect.StructField) (fieldTag, error) {
 			return t, fmt.Errorf("the tag jsonschema:%q: %w", tag, err)
 		}
 	}
+	// The tags of other libraries, so that their types have the same schema here.
 	for _, key := range []string{"jsonschema_description", "description"} {
 		if text, ok := sf.Tag.Lookup(key); ok && text != "" {
 			t.rules = append(t.rules, setting{findRule("description"), text})
@@ -231,6 +232,7 @@ func (t *fieldTag) apply(n *node) (*node, error) {
 	}
 	for _, s := range t.rules {
 		target := n
+		// A rule such as enum on a list of words is about the words.
 		if !s.rule.appliesTo(n) && n.shape == shapeArray && n.Items != nil {
 			target = n.Items
 		}
@@ -348,6 +350,7 @@ func (n *node) literal(text string) (json.RawMessage, error) {
 	}
 	raw := json.RawMessage(strings.TrimSpace(text))
 	v, err := jsonform.Value(raw)
+	// A value of any type that is no JSON is a text.
 	if n.shape == shapeAny && err != nil {
 		return jsonform.Marshal(text)
 	}

@@ -56,6 +56,7 @@ func validates(t reflect.Type) bool {
 	var inside func(t reflect.Type) bool
 	inside = func(t reflect.Type) bool {
 		switch {
+		// A recursive type is being looked through already.
 		case seen[t]:
 			return false
 		case t.Kind() != reflect.Interface && (t.Implements(validator) || reflect.PointerTo(t).Implements(validator)):
@@ -114,6 +115,8 @@ func (w *validation) fields(v reflect.Value, path []string) {
 			continue
 		}
 		inner := slices.Clone(path)
+		// The path is the path in the JSON, where the fields of an embedded struct stand in the
+		// outer object.
 		if !sf.Anonymous || name != "" {
 			if name == "" {
 				name = sf.Name

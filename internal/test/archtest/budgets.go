@@ -20,22 +20,15 @@ type budget struct {
 	measure func(*figures) (figure, error)
 }
 
-// A bound is the limit of a budget and the limit that is wanted. As long as they differ, the budget
-// is a ratchet: its limit is the value of the day it was set, and only moves towards the goal. A
-// budget that has reached its goal has slack, so that ordinary work does not meet it.
+// A bound is the limit of a budget. It has slack on the day it is set, so that ordinary work does
+// not meet it.
 type bound struct {
-	limit, goal float64
-	least       bool // smaller values fail instead of larger ones
+	limit float64
+	least bool // smaller values fail instead of larger ones
 }
 
-func atMost(limit float64) bound  { return bound{limit: limit, goal: limit} }
-func atLeast(limit float64) bound { return bound{limit: limit, goal: limit, least: true} }
-
-// until returns the bound of a budget that has not reached its goal.
-func (b bound) until(today float64) bound {
-	b.limit = today
-	return b
-}
+func atMost(limit float64) bound  { return bound{limit: limit} }
+func atLeast(limit float64) bound { return bound{limit: limit, least: true} }
 
 // allows reports whether a value keeps the limit.
 func (b bound) allows(value float64) bool {
@@ -46,14 +39,10 @@ func (b bound) allows(value float64) bool {
 }
 
 func (b bound) String() string {
-	text := fmt.Sprintf("at most %g", b.limit)
 	if b.least {
-		text = fmt.Sprintf("at least %g", b.limit)
+		return fmt.Sprintf("at least %g", b.limit)
 	}
-	if b.limit != b.goal {
-		text += fmt.Sprintf(" until it is %g", b.goal)
-	}
-	return text
+	return fmt.Sprintf("at most %g", b.limit)
 }
 
 // A figure is a measured value, and the places that make it what it is.
@@ -65,24 +54,24 @@ type figure struct {
 // The budgets, in the order of docs/design.md: what a reader meets in a function, in a file, in a
 // package.
 var budgets = slices.Concat([]budget{
-	{"header", "statements in the header of if and switch that the condition does not read", atMost(0).until(10), places(ruleHeader)},
-	{"packed", "assignments of three values and more that are no swap", atMost(0).until(4), places(rulePacked)},
-	{"pair", "assignments of two values that are no swap", atMost(40).until(75), places(rulePair)},
-	{"condition", "boolean expressions of three operators and more that are no predicate", atMost(40).until(170), places(ruleCondition)},
-	{"complexity", "functions with a cyclomatic complexity over 25", atMost(0).until(2), placesOver(ruleComplexity, 25)},
+	{"header", "statements in the header of if and switch that the condition does not read", atMost(0), places(ruleHeader)},
+	{"packed", "assignments of three values and more that are no swap", atMost(0), places(rulePacked)},
+	{"pair", "assignments of two values that are no swap", atMost(40), places(rulePair)},
+	{"condition", "boolean expressions of three operators and more that are no predicate", atMost(40), places(ruleCondition)},
+	{"complexity", "functions with a cyclomatic complexity over 25", atMost(0), placesOver(ruleComplexity, 25)},
 	{"complex functions", "% of functions with a cyclomatic complexity over 15", atMost(3), share(ruleComplexity, maxComplexity)},
-	{"long", "functions over 80 lines of code", atMost(0).until(2), places(ruleLong)},
-	{"run", "% of functions with over 20 lines of code in a row", atMost(5).until(8.6), share(ruleRun, maxRun)},
-	{"long run", "% of functions with over 30 lines of code in a row", atMost(1).until(2.9), share(ruleRun, 30)},
-	{"paragraphs", "% of functions of 15 lines of code and more with a blank line", atLeast(45).until(35), ofBig((*clarity).blankShare)},
-	{"reasons", "% of functions of 15 lines of code and more with a comment", atLeast(40).until(14), ofBig((*clarity).commentedShare)},
-	{"comments", "% of the lines inside functions that are comments", atLeast(3).until(0.56), ofBig((*clarity).commentShare)},
-	{"wide", "lines of code over 120 columns", atMost(400).until(610), placesOver(ruleWide, codeColumns)},
-	{"very wide", "lines of code over 160 columns", atMost(0).until(95), placesOver(ruleWide, 160)},
-	{"field", "exported fields of public packages without a comment", atMost(0).until(95), places(ruleField)},
-	{"letter", "fields of one letter in structs of more than three fields", atMost(0).until(26), places(ruleLetter)},
+	{"long", "functions over 80 lines of code", atMost(0), places(ruleLong)},
+	{"run", "% of functions with over 20 lines of code in a row", atMost(5), share(ruleRun, maxRun)},
+	{"long run", "% of functions with over 30 lines of code in a row", atMost(1), share(ruleRun, 30)},
+	{"paragraphs", "% of functions of 15 lines of code and more with a blank line", atLeast(45), ofBig((*clarity).blankShare)},
+	{"reasons", "% of functions of 15 lines of code and more with a comment", atLeast(40), ofBig((*clarity).commentedShare)},
+	{"comments", "% of the lines inside functions that are comments", atLeast(1.8), ofBig((*clarity).commentShare)},
+	{"wide", "lines of code over 120 columns", atMost(400), placesOver(ruleWide, codeColumns)},
+	{"very wide", "lines of code over 160 columns", atMost(0), placesOver(ruleWide, 160)},
+	{"field", "exported fields of public packages without a comment", atMost(0), places(ruleField)},
+	{"letter", "fields of one letter in structs of more than three fields", atMost(0), places(ruleLetter)},
 	{"anonymous", "interfaces with methods and without a name", atMost(3), places(ruleAnonymous)},
-	{"vague", "methods named " + strings.Join(vague, " "), atMost(25).until(52), places(ruleVague)},
+	{"vague", "methods named " + strings.Join(vague, " "), atMost(25), places(ruleVague)},
 	{"largest file", "lines of code of a product file", atMost(500), largestFile},
 
 	{"root files", "Go files of the root without tests", atMost(31), fileCount(".")},
@@ -95,21 +84,19 @@ var budgets = slices.Concat([]budget{
 	{"fields of run", "fields of the struct run", atMost(18), runFields},
 },
 	perPackage("tokens", "tokens of the product files of a package", atMost(24_000), tokens, []room{
-		{".", atMost(48_000)},
-		{"internal/agentfile", atMost(40_000)},
-		{"mcp", atMost(32_000)},
+		{".", atMost(51_000)},
+		{"internal/agentfile", atMost(42_000)},
+		{"mcp", atMost(33_000)},
 		{"internal/dialect", atMost(30_000)},
-		{"pawltest", atMost(24_000).until(47_000)},
 	}),
 	perPackage("cycle", "files of a package that all reach each other", atMost(14), cycle, []room{
 		{".", atMost(28)},
 		{"sandbox", atMost(18)},
 		{"internal/agentfile", atMost(15)},
-		{"pawltest", atMost(14).until(22)},
 	}),
 	perPackage("names", "exported package-level names of a public package", atMost(45), exportedNames, []room{
-		{".", atMost(137)},
-		{"llm", atMost(85)},
+		{".", atMost(139)},
+		{"llm", atMost(95)},
 		{"store", atMost(75)},
 	}),
 )

@@ -245,8 +245,10 @@ func TestWrappersAreComposed(t *testing.T) {
 	}
 	// Their packages compose these.
 	elsewhere := []string{"cmd/pawl/internal/demo.paced", "internal/agentfile.overheard", "internal/agentfile.announcing",
-		"durable.model", "durable/durabletest.seen",
-		"internal/test/obey.model", "internal/test/wiretest.credulous", "pawltest.meeting", "pawltest.watched",
+		"durable.model", "durable/durabletest.seen", "durable/whatif.model",
+		"server/internal/runs.skippingModel",
+		"internal/test/obey.model", "internal/test/wiretest.credulous", "pawltest/internal/suite/model.meeting",
+		"pawltest/internal/suite/model.watched",
 		"pawltest/mutant.model"}
 	for line := range strings.Lines(string(list)) {
 		if name := strings.TrimSpace(line); !composed[name] && !slices.Contains(elsewhere, name) {

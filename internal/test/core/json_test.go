@@ -23,8 +23,8 @@ func TestJSONForms(t *testing.T) {
 		value any
 		want  string
 	}{
-		{llm.User("hi"), `{"role":"user","parts":[{"type":"text","text":"hi"}]}`},
-		{llm.System(""), `{"role":"system","parts":[{"type":"text","text":""}]}`},
+		{llm.User("hi"), `{"role":"user","parts":[{"type":"text","text":"hi","label":{"by":"typed"}}]}`},
+		{llm.System(""), `{"role":"system","parts":[{"type":"text","text":"","label":{"by":"operator"}}]}`},
 		{llm.Message{Role: llm.RoleDeveloper}, `{"role":"developer","parts":[]}`},
 		{llm.Assistant(llm.Reasoning{Text: "hm", Opaque: sig}, text("so")),
 			`{"role":"assistant","parts":[{"type":"reasoning","text":"hm","opaque":{"provider":"openai","data":{"id":"rs_1"}}},{"type":"text","text":"so"}]}`},
@@ -53,7 +53,7 @@ func TestJSONForms(t *testing.T) {
 		{llm.Response{Message: llm.Assistant(text("a")), Finish: llm.FinishReasonStop, Model: "m", ID: "r"},
 			`{"message":{"role":"assistant","parts":[{"type":"text","text":"a"}]},"finish":"stop","usage":{"input":0,"output":0,"reasoning":0,"cache_read":0,"cache_write":0},"model":"m","id":"r"}`},
 		{llm.Request{Key: "run/0/model", Model: "m", Whole: true, Messages: []llm.Message{llm.User("a")}},
-			`{"model":"m","messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}],"tools":[],"choice":"auto"}`},
+			`{"model":"m","messages":[{"role":"user","parts":[{"type":"text","text":"a","label":{"by":"typed"}}]}],"tools":[],"choice":"auto"}`},
 		{llm.Request{Tools: []*llm.ToolSpec{{Name: "t", Description: "d",
 			Input: json.RawMessage(`{"type":"object"}`)}, {Name: "u"}}, Choice: llm.Named("t"),
 			Output: json.RawMessage(`{}`), Settings: llm.Settings{MaxTokens: 5}},

@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/llm/derivation"
 	"github.com/pawl-go/pawl/team"
 )
 
@@ -31,14 +32,19 @@ var (
 	formFloat  = 0.25
 	formBool   = true
 
-	formText      = llm.Text{Text: "so, <b> & \u2028 ü", Opaque: formOpaque}
+	formLabel = &llm.Label{
+		By:      llm.Attached,
+		From:    []llm.Source{{Kind: "tool", Name: "look"}},
+		Readers: []string{"server:bank"},
+	}
+	formText      = llm.Text{Text: "so, <b> & \u2028 ü", Opaque: formOpaque, Label: formLabel}
 	formReasoning = llm.Reasoning{Text: "hm", Opaque: formOpaque}
-	formMediaURL  = llm.Media{MIME: "image/png", URL: "https://example.org/a.png"}
-	formMediaData = llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}
+	formMediaURL  = llm.Media{MIME: "image/png", URL: "https://example.org/a.png", Label: formLabel}
+	formMediaData = llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}, Label: formLabel}
 	formCall      = llm.ToolCall{ID: "c1", Name: "pay", Args: formData, Opaque: formOpaque}
 	formBroken    = llm.ToolCall{ID: "c2", Name: "pay", Args: json.RawMessage(`{"to":`), Opaque: formOpaque}
 	formAnswer    = llm.ToolResult{CallID: "c1", Parts: []llm.Part{formText, formMediaURL, formMediaData},
-		IsError: true, Data: formData, Key: "run/1/0", LeftOut: 40}
+		IsError: true, Data: formData, Key: "run/1/0", LeftOut: 40, Label: formLabel}
 	formDecision = llm.Decision{Key: "run/1/0", Digest: "d1", Approve: true, Args: formData, By: "ann", Reason: "fits", Result: &formAnswer,
 		Identity: "token ann", At: formTime}
 	formMessage = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{formText, formReasoning, formMediaURL,
@@ -63,6 +69,8 @@ var (
 
 	formWaiting = pawl.PendingCall{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1",
 		Attempt: 1, Why: "it pays", Passive: true, Expires: formTime,
+		Doubts: []pawl.Doubt{{Class: "stranger", Arg: "iban", Value: "DE44", Source: "text that look returned",
+			Sentence: "to DE44", Said: "Pay."}},
 		ValidFor: time.Minute, Schema: formData,
 		Granted: []llm.Decision{formDecision}}
 	formValues    = pawl.Values{"a": formData} // one element, for the same reason
@@ -70,14 +78,15 @@ var (
 		Result: formAnswer, Error: "failed", Certainty: delivery.Unknown, Ends: pawl.StopFinished,
 		Repairs: []string{"a comma"}, Pending: []pawl.PendingCall{formWaiting}, Values: formValues,
 		Spent: formSpent, Attempts: 2, Decision: &formDecision, Cached: true, Limited: 3,
-		Started: formTime, Ended: formTime.Add(time.Second)}
+		Derivations: []derivation.Value{{Arg: "to", Value: "bob", Ground: derivation.Record, Call: "c1", Name: "budget"}},
+		Started:     formTime, Ended: formTime.Add(time.Second)}
 	formStep = pawl.Step{Request: &formRequest, Response: &formResponse,
 		Executions: []pawl.Execution{formExecution}, Error: "broken"}
 	formResult = pawl.Result{Messages: []llm.Message{formMessage}, Steps: []pawl.Step{formStep}, Spent: formSpent,
 		Stop: pawl.StopPending, Answer: &pawl.Answer{Text: "Rain.", From: pawl.AnswerTool, Key: "run/1/0", Forced: true},
-		Limit: "calls", Cause: "calls wait",
+		Limit: "calls", Cause: "calls wait", Interrupted: "shutdown",
 		Pending: []pawl.PendingCall{formWaiting}, Values: formValues, Unread: []llm.Message{formMessage},
-		Output: formData, Repairs: []string{"a fence"}}
+		Output: formData, Repairs: []string{"a fence"}, Unfit: []string{"it is no JSON"}}
 
 	formTask = pawl.Task{Agent: "clerk", Run: "run", Step: 1, Key: "run/1/0", Index: 1, Call: formCall,
 		Decisions: []llm.Decision{formDecision}, Values: formValues,
@@ -300,7 +309,7 @@ func TestTheComparisonOfFormsReportsAChange(t *testing.T) {
 var zeroFields = map[reflect.Type][]string{
 	reflect.TypeFor[llm.Media](): {"URL", "Data"},
 	reflect.TypeFor[pawl.Tool](): {"Run", "Deferred", "Passive", "Effect", "Inline", "Timeout", "NoRepair", "MaxResult", "Serial", "Reconcile",
-		"Concurrent", "Repair", "Address", "Pin", "StatesSending"},
+		"Concurrent", "Repair", "Address", "Pin", "StatesSending", "Label"},
 }
 
 // Every exported field of the values above is set, so that a new field must get a value and a place

@@ -18,28 +18,42 @@ func brokeOff(retryable bool, parts ...llm.Part) script.Turn {
 	return script.Turn{Parts: parts, Err: &llm.ProviderError{Code: llm.CodeStream, Message: "the reply broke off", Retryable: retryable}}
 }
 
-// A reply that broke off after its beginning is asked for again, if that may help and no call
-// began.
+// A reply that broke off after its beginning is asked for again, if that may help and no call has
+// started: no call of a write starts before its reply is complete.
 func TestReplyBrokeOff(t *testing.T) {
 	half := text("half")
+	write := says("f", "x")
+	write.Effect = pawl.EffectWrite
+	read := says("read", "x")
+	read.Effect = pawl.EffectRead
+	passive := &pawl.Tool{Name: "ask", Description: "Asks.", Passive: true}
 	for _, test := range []struct {
 		name     string
 		turns    []script.Turn
 		want     string // the answer; "" means that the run fails
 		requests int    // that the model received
+		streamed bool   // only such requests
 	}{
-		{"once", []script.Turn{brokeOff(true, half), script.Say("whole")}, "whole", 2},
-		{"twice", []script.Turn{brokeOff(true, half), brokeOff(true, half), script.Say("whole")}, "whole", 3},
-		{"each time", []script.Turn{brokeOff(true, half), brokeOff(true, half), brokeOff(true, half), script.Say("whole")}, "", 3},
-		{"in its reasoning", []script.Turn{brokeOff(true, llm.Reasoning{Text: "hm"}), script.Say("whole")}, "whole", 2},
-		{"for good", []script.Turn{brokeOff(false, half), script.Say("whole")}, "", 1},
-		{"before its beginning, which the model repeats itself", []script.Turn{brokeOff(true), script.Say("whole")}, "", 1},
-		{"with a call", []script.Turn{brokeOff(true, half, call("c", "f", "{}")), script.Say("whole")}, "", 1},
-		{"then a call", []script.Turn{brokeOff(true, half), script.Call("f", nil), script.Say("whole")}, "whole", 3},
+		{"once", []script.Turn{brokeOff(true, half), script.Say("whole")}, "whole", 2, false},
+		{"twice", []script.Turn{brokeOff(true, half), brokeOff(true, half), script.Say("whole")}, "whole", 3, false},
+		{"each time", []script.Turn{brokeOff(true, half), brokeOff(true, half), brokeOff(true, half), script.Say("whole")}, "", 3, false},
+		{"in its reasoning", []script.Turn{brokeOff(true, llm.Reasoning{Text: "hm"}), script.Say("whole")}, "whole", 2, false},
+		{"for good", []script.Turn{brokeOff(false, half), script.Say("whole")}, "", 1, false},
+		{"before its beginning, which the model repeats itself", []script.Turn{brokeOff(true), script.Say("whole")}, "", 1, false},
+		{"with a call", []script.Turn{brokeOff(true, half, call("c", "f", "{}")), script.Say("whole")}, "whole", 2, false},
+		{"with two calls", []script.Turn{brokeOff(true, call("c", "f", "{}"), call("d", "f", "{}")), script.Say("whole")}, "whole", 2, false},
+		{"with a call, and then with it", []script.Turn{brokeOff(true, call("c", "f", "{}")), script.Call("f", nil), script.Say("whole")}, "whole", 3, false},
+		{"with a call that nothing offers", []script.Turn{brokeOff(true, call("c", "g", "{}")), script.Say("whole")}, "whole", 2, false},
+		{"with a call that has started", []script.Turn{brokeOff(true, call("c", "read", "{}")), script.Say("whole")}, "", 1, true},
+		{"with a call that a reader may have started", []script.Turn{brokeOff(true, call("c", "ask", "{}")), script.Say("whole")}, "", 1, false},
+		{"then a call", []script.Turn{brokeOff(true, half), script.Call("f", nil), script.Say("whole")}, "whole", 3, false},
 	} {
 		for way, run := range ways {
+			if test.streamed && way != "streamed" {
+				continue // no call starts before a whole reply has arrived
+			}
 			m := &runtest.InTurn{Turns: test.turns}
-			res, err := run(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}, llm.User("go"))
+			res, err := run(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{write, read, passive}}, llm.User("go"))
 			if (err == nil) != (test.want != "") || err == nil && res.Text() != test.want || m.Asked != test.requests {
 				t.Errorf("%s, %s: got %q, %v after %d requests", test.name, way, res.Text(), err, m.Asked)
 			}

@@ -84,8 +84,10 @@ func file(t *testing.T, effect pawl.Effect, m llm.Model) *pawl.Agent {
 	wait := meet()
 	built, err := f.Agents[0].Build(t.Context(), &agentfile.Options{
 		Getenv: func(name string) string { return map[string]string{"OPENAI_API_KEY": "key"}[name] },
-		Commands: func(ctx context.Context, p outside.Process) (outside.Exit, error) {
-			return outside.Exit{Stdout: []byte("met")}, wait(ctx)
+		Commands: func(context.Context, outside.Process) (outside.Program, error) {
+			return func(ctx context.Context) (outside.Exit, error) {
+				return outside.Exit{Stdout: []byte("met")}, wait(ctx)
+			}, nil
 		},
 		Approve: func(policy.Rules) pawl.Middleware { return pawl.Middleware{} },
 	})

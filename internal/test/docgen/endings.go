@@ -30,7 +30,13 @@ var endingTables = []struct{ title, name, file, of, unknown string }{
 	},
 	{
 		"Chat Completions", "finishReasons", "provider/openai/chat_stream.go",
-		"`finish_reason` of a choice, in any case of letters", "cut at OpenAI, answered at other servers",
+		"`finish_reason` of a choice, in any case of letters; a word of the next table counts too",
+		"cut at OpenAI, answered at other servers",
+	},
+	{
+		"Chat Completions: words of others", "ChatWords", "provider/internal/wire/chatwords.go",
+		"`finish_reason`, also in forms as `FinishReason.MAX_TOKENS` and `content-filter`",
+		"cut at OpenAI, answered at other servers",
 	},
 	{
 		"Gemini", "finishReasons", "provider/gemini/response.go",
@@ -140,7 +146,7 @@ func endingRows(read func(string) (string, error), path, name string, meanings [
 		if err != nil {
 			return nil, err
 		}
-		meaning := strings.ToLower(pair.Value.(*ast.SelectorExpr).Sel.Name)
+		meaning := strings.ToLower(constantName(pair.Value))
 		known := func(m ending) bool { return m.word == meaning }
 		if !slices.ContainsFunc(meanings, known) {
 			return nil, fmt.Errorf("%s: %s has the unknown meaning %s", path, word, meaning)
@@ -148,6 +154,14 @@ func endingRows(read func(string) (string, error), path, name string, meanings [
 		rows = append(rows, ending{word: word, meaning: meaning, comment: file.comments[file.line(pair.Pos())]})
 	}
 	return rows, nil
+}
+
+// constantName returns the name of a constant of this package or of another one.
+func constantName(e ast.Expr) string {
+	if s, ok := e.(*ast.SelectorExpr); ok {
+		return s.Sel.Name
+	}
+	return e.(*ast.Ident).Name
 }
 
 // literal returns the composite literal of the variable name, or nil.

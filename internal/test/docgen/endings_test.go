@@ -24,7 +24,7 @@ func TestEndings(t *testing.T) {
 	for _, tt := range []struct{ name, file, old, new, err string }{
 		{"another meaning", "provider/gemini/response.go", `"OTHER":                     wire.Cut`, `"OTHER": wire.Answered`, ""},
 		{"another word", "provider/anthropic/response.go", `"pause_turn"`, `"pause_again"`, ""},
-		{"another comment", "provider/openai/chat_stream.go", "// Together", "// Others", ""},
+		{"another comment", "provider/internal/wire/chatwords.go", "// Together", "// Others", ""},
 		{"another table", "provider/openai/response.go", "var statuses = ", "var status = ", "has no table statuses"},
 		{"an unknown meaning", "provider/openai/response.go", `"steered":           wire.Cut`, `"steered": wire.Torn`, "unknown meaning torn"},
 		{"a meaning without a comment", "provider/internal/wire/ending.go", "// cut for another reason", "", "cut has no comment"},

@@ -29,7 +29,13 @@ func TestAgentFileKeys(t *testing.T) {
 			Dir:    filepath.Join(root, "mcp"),
 			Prefix: "mcp.",
 			Tag:    "yaml",
-			Types:  []string{"Prompt", "Argument", "Server", "OAuth"},
+			Types:  []string{"Prompt", "Argument", "Server", "OAuth", "Identity"},
+		},
+		KeyTypes{
+			Dir:    filepath.Join(root, "internal/notify"),
+			Prefix: "notify.",
+			Tag:    "yaml",
+			Types:  []string{"Setting", "Webhook", "Slack", "Email"},
 		},
 		KeyTypes{
 			Dir:    filepath.Join(root, "internal/agentfile/agentframework"),

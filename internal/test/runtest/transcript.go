@@ -85,7 +85,7 @@ func MustBeValid(t testing.TB, res *pawl.Result) {
 	open := len(res.Calls())
 	switch res.Stop {
 	case pawl.StopAnswer, pawl.StopStalled, pawl.StopCancelled:
-		if open > 0 && res.Cause != "" && !strings.HasPrefix(res.Cause, "interrupted") {
+		if open > 0 && res.Cause != "" && res.Interrupted == "" {
 			t.Errorf("stopped as %s (%s) with %d open calls:\n%s", res.Stop, res.Cause, open, Transcript(res.Messages))
 		}
 	case "":

@@ -95,9 +95,10 @@ func (w *Wire) Failures(t *testing.T, rows []ErrorRow) {
 	}
 }
 
-// Requested runs a table of requests. Each adds to a question of the user.
+// Requested runs a table of requests. Each adds to a question of the user. No request has a label.
 func (w *Wire) Requested(t *testing.T, model string, rows []RequestRow) {
 	t.Helper()
+	w.unlabelled(t, model)
 	for _, row := range rows {
 		if row.Path == "" {
 			continue
@@ -111,6 +112,35 @@ func (w *Wire) Requested(t *testing.T, model string, rows []RequestRow) {
 		}
 		if got := Take(Parse(t, string(body)), row.Path); !reflect.DeepEqual(got, row.Want) {
 			t.Errorf("%s: %s: %s is %s, want %s\n%s", w.API, row.Field, row.Path, Printed(got), Printed(row.Want), body)
+		}
+	}
+}
+
+// unlabelled reports a body that contains labels of the messages.
+func (w *Wire) unlabelled(t *testing.T, model string) {
+	t.Helper()
+	secret := &llm.Label{
+		By:      llm.Trusted,
+		From:    []llm.Source{{Kind: "file", Name: "zanzibar"}},
+		Readers: []string{"party:zanzibar"},
+	}
+	reply := llm.Assistant(llm.Text{Text: "a"}, llm.ToolCall{ID: "1", Name: "look", Args: []byte(`{}`)})
+	result := llm.ToolResult{CallID: "1", Parts: []llm.Part{llm.Text{Text: "b"}}, Data: []byte(`{"c":1}`)}
+	picture := llm.Media{MIME: "image/png", Data: []byte("\x89PNG\x00\xff")}
+
+	body, err := w.Encode(&llm.Request{Model: model, Whole: true, Messages: []llm.Message{
+		llm.System("be brief").WithLabel(secret),
+		{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "u", Label: secret}, picture}},
+		reply.WithLabel(secret),
+		llm.Results(result).WithLabel(secret),
+		llm.User("go on").WithLabel(secret),
+	}})
+	if err != nil {
+		t.Fatalf("%s: %v", w.API, err)
+	}
+	for _, word := range []string{`"label"`, "zanzibar", `"trusted"`} {
+		if strings.Contains(string(body), word) {
+			t.Errorf("%s: the request contains %s: %s", w.API, word, body)
 		}
 	}
 }

@@ -94,6 +94,8 @@ func (l Listener) follow(r *http.Request, o opening, out io.Writer) {
 			_, _ = io.Copy(out, events) // the stream is opened again
 			_ = events.Close()
 		}
+
+		// A stream that was open for some time did not fail.
 		if time.Since(begun) > maxListenPause {
 			pause = minListenPause
 		}

@@ -46,7 +46,7 @@ func (e *events) Read(p []byte) (int, error) {
 		e.err = err
 		e.read(bytes.TrimPrefix(bytes.TrimRight(line, "\r\n"), []byte("\ufeff")), fits)
 		if err != nil {
-			e.end() // a stream may end without the empty line of its last event
+			e.endEvent() // a stream may end without the empty line of its last event
 		}
 	}
 	n := copy(p, e.rest)
@@ -62,7 +62,7 @@ func (e *events) read(line []byte, fits bool) {
 	case !fits:
 		e.long = true
 	case len(line) == 0:
-		e.end()
+		e.endEvent()
 	case string(field) == "data":
 		if e.hasData {
 			e.data = append(e.data, '\n')
@@ -82,8 +82,8 @@ func (e *events) read(line []byte, fits bool) {
 	}
 }
 
-// end delivers the event that was read.
-func (e *events) end() {
+// endEvent delivers the event that was read.
+func (e *events) endEvent() {
 	switch {
 	case e.name != "" && e.name != "message":
 		e.write(bytes.Split(e.data, []byte("\n"))...)
@@ -103,7 +103,10 @@ func (e *events) end() {
 		e.write(flat(m))
 		e.fields = fields
 	}
-	if len(e.found) == 0 && e.marks && (e.name == "" || e.name == "message") {
+
+	// An event without a message may still set the position from which the stream is resumed.
+	isMessage := e.name == "" || e.name == "message"
+	if len(e.found) == 0 && e.marks && isMessage {
 		e.rest = append(append(e.rest, e.fields...), '\n')
 	}
 

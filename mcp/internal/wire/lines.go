@@ -65,6 +65,7 @@ func (s *messages) abandon() {
 
 // values delivers the messages of a text. What follows the last of them is skipped.
 func (s *messages) values(text []byte) {
+	text = shallow(text)
 	if json.Valid(text) {
 		s.value(text, true)
 		return
@@ -80,6 +81,7 @@ func (s *messages) values(text []byte) {
 		err := d.Decode(&one)
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):
+			// The message goes on in the next line.
 			s.pending = bytes.Clone(text)
 			s.nested = nesting{}
 			s.nested.feed(text)
@@ -96,7 +98,10 @@ func (s *messages) values(text []byte) {
 // value delivers a message, or the messages of an array.
 func (s *messages) value(v []byte, mayBeList bool) {
 	var list []json.RawMessage
-	if mayBeList && v[0] == '[' && json.Unmarshal(v, &list) == nil && len(list) > 0 {
+	if mayBeList && v[0] == '[' {
+		_ = json.Unmarshal(v, &list) // Repair reports what cannot be read
+	}
+	if len(list) > 0 {
 		for _, one := range list {
 			s.value(one, false)
 		}
@@ -135,31 +140,6 @@ func trim(b []byte) []byte {
 			return t
 		}
 		b = t
-	}
-}
-
-// nesting is the depth of a JSON text, read part by part.
-type nesting struct {
-	depth   int
-	inText  bool
-	escaped bool
-}
-
-func (n *nesting) feed(part []byte) {
-	for _, c := range part {
-		switch {
-		case n.escaped:
-			n.escaped = false
-		case n.inText && c == '\\':
-			n.escaped = true
-		case c == '"':
-			n.inText = !n.inText
-		case n.inText:
-		case c == '{' || c == '[':
-			n.depth++
-		case c == '}' || c == ']':
-			n.depth--
-		}
 	}
 }
 

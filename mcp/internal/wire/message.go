@@ -81,10 +81,12 @@ func (q *Requests) repairReply(m map[string]json.RawMessage, from Source) error 
 	id := q.waiting(m["id"])
 	switch {
 	case id != nil:
+	// The response to a request over HTTP has its reply, with any id.
 	case from.Sole:
 		id = from.For
 	case isNull(m["id"]) && failed && from.For != nil:
 		id = from.For
+	// An error without an id belongs to the only request that waits.
 	case isNull(m["id"]) && failed:
 		id = q.Only()
 	}
@@ -120,6 +122,8 @@ func repairError(raw json.RawMessage) json.RawMessage {
 		text = strings.Trim(string(raw), `"`)
 	}
 	code, isNumber := e.Code.(float64)
+
+	// These codes say what is known of a call, and a server must not choose them.
 	own := code >= CodeUnread && code <= CodeExpired
 	if !isNumber || code != float64(int32(code)) || own {
 		code = codeInternal

@@ -27,6 +27,12 @@ func open(ids ...int) *wire.Requests {
 	return q
 }
 
+// deep returns a reply with n lists in one another, around a value.
+func deep(n int, value ...string) string {
+	lists := strings.Repeat("[", n) + strings.Join(value, "") + strings.Repeat("]", n)
+	return `{"jsonrpc":"2.0","id":3,"result":{"a":` + lists + `}}`
+}
+
 // What a program writes to its standard output, and the messages in it.
 func TestLines(t *testing.T) {
 	fails := func(id int, code int, text string) string {
@@ -68,12 +74,16 @@ func TestLines(t *testing.T) {
 		{"a null error", `{"jsonrpc":"2.0","id":3,"error":null,"result":{}}`, []string{`{"id":3,"jsonrpc":"2.0","result":{}}`}},
 		{"one of pawl's own codes", `{"jsonrpc":"2.0","id":3,"error":{"code":-39001,"message":"again"}}`, []string{fails(3, -32603, "again")}},
 		{"neither result nor error", `{"jsonrpc":"2.0","id":3}`, []string{fails(3, -32603, "the reply has neither a result nor an error")}},
+		{"values in one another", deep(3000), []string{deep(898, `"[nested too deeply to be read]"`)}},
+		{"more of them than a decoder reads", deep(20_000), []string{deep(898, `"[nested too deeply to be read]"`)}},
+		{"a cut message of them", deep(3000)[:4000] + "\n" + ok3, []string{ok3}},
 		{"requests stay as they are", ping + "\n" + noted, []string{ping, noted}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			q := open(3, 4)
-			r := wire.Reader{Most: 1000, Repair: func(b []byte) ([]byte, error) { return q.Repair(b, wire.Source{}) }}
+			repair := func(b []byte) ([]byte, error) { return q.Repair(b, wire.Source{}) }
+			r := wire.Reader{Most: 100_000, Repair: repair}
 			got, err := io.ReadAll(r.Lines(io.NopCloser(strings.NewReader(test.in))))
 			if err != nil {
 				t.Fatal(err)
@@ -147,7 +157,8 @@ func TestEvents(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			q := open(3, 4)
-			r := wire.Reader{Most: 1000, Repair: func(b []byte) ([]byte, error) { return q.Repair(b, wire.Source{}) }}
+			repair := func(b []byte) ([]byte, error) { return q.Repair(b, wire.Source{}) }
+			r := wire.Reader{Most: 100_000, Repair: repair}
 			got, err := io.ReadAll(r.Events(io.NopCloser(strings.NewReader(test.in))))
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 
@@ -18,7 +19,7 @@ func fault(b []byte, err error) string {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
 		text := syntax.Err.Error()
-		if text == "unexpected EOF" || text == "EOF" {
+		if errors.Is(syntax.Err, io.ErrUnexpectedEOF) || errors.Is(syntax.Err, io.EOF) {
 			text = "it ends too early"
 		}
 		offset := max(0, min(int(syntax.ByteOffset), len(b)))

@@ -31,7 +31,8 @@ func Runs() map[string]func() *pawl.Agent {
 		"text":   func() *pawl.Agent { return Clerk(nil, script.Say("Grüße, 世界. A text that comes in pieces.")) },
 		"a call": func() *pawl.Agent { return Clerk(nil, script.Call("look", `{"at":"the sky"}`), script.Say("Seen.")) },
 		"several calls": func() *pawl.Agent {
-			return Clerk(nil, script.Together(script.Say("I look."), script.Call("look", `{"at":"a"}`), script.Call("look", `{"at":"b"}`), script.Call("look", `{"at":"c"}`)),
+			return Clerk(nil, script.Together(script.Say("I look."), script.Call("look", `{"at":"a"}`),
+				script.Call("look", `{"at":"b"}`), script.Call("look", `{"at":"c"}`)),
 				script.Say("Seen."))
 		},
 		"wrong calls": func() *pawl.Agent {
@@ -39,7 +40,8 @@ func Runs() map[string]func() *pawl.Agent {
 		},
 		"a yes": func() *pawl.Agent { return Clerk(nil, script.Call("pay", `{"at":"7"}`), script.Say("Paid.")) },
 		"yes and reads": func() *pawl.Agent {
-			return Clerk(nil, script.Together(script.Call("look", `{"at":"a"}`), script.Call("pay", `{"at":"7"}`)), script.Call("pay", `{"at":"8"}`), script.Say("Paid."))
+			return Clerk(nil, script.Together(script.Call("look", `{"at":"a"}`), script.Call("pay", `{"at":"7"}`)),
+				script.Call("pay", `{"at":"8"}`), script.Say("Paid."))
 		},
 		"an agent inside": func() *pawl.Agent {
 			a := Clerk(nil, script.Call("inner", `{"task":"look"}`), script.Say("Done."))

@@ -84,9 +84,7 @@ func Signed(p llm.Part) bool {
 	return json.Unmarshal(r.Opaque.Data, &block) == nil && block.Type == "compaction" && block.Signature != ""
 }
 
-// Has reports whether a request has a signed summary.
-func Has(req *llm.Request) bool { return count(req) > 0 }
-
+// count returns the number of signed summaries in a request.
 func count(req *llm.Request) (n int) {
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {

@@ -75,6 +75,33 @@ for (const stream of [false, true]) {
 	const again = await client.responses.retrieve(done.id);
 	await client.responses.delete(done.id);
 	all[mode + 'responses again'] = { text: again.output_text, status: again.status, gone: (await thrown(() => client.responses.retrieve(done.id))).status };
+
+	// what Codex CLI sends: custom tools, namespaces and tools that OpenAI's servers execute
+	const many = [
+		{ type: 'custom', name: 'patch', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
+		{ type: 'namespace', name: 'desk', description: 'd', tools: flat },
+		{ type: 'web_search' },
+	];
+	const shown = (r) => r.output.map((i) => [i.type, i.namespace, i.name, i.input ?? i.arguments ?? i.content[0].text].join(' '));
+	for (const word of ['patch', 'desk']) {
+		const asks = await ask(word, { tools: many });
+		const kind = { custom_tool_call: 'custom_tool_call_output', function_call: 'function_call_output' };
+		const outputs = asks.output.map((i) => ({ type: kind[i.type], call_id: i.call_id, output: 'ok' }));
+		const ends = await ask(outputs, { tools: many });
+		let stored = '';
+		for await (const e of await client.responses.retrieve(asks.id, { stream: true })) if (e.type === 'response.completed') stored = shown(e.response);
+		const items = [];
+		for await (const i of client.responses.inputItems.list(ends.id, { order: 'asc' })) items.push(i.type);
+		all[mode + 'responses ' + word] = { asks: shown(asks), stored, ends: ends.output_text, items, cancel: (await client.responses.cancel(ends.id)).status };
+	}
+	let text = '';
+	for await (const e of await client.responses.retrieve(first.id, { stream: true })) if (e.type === 'response.output_text.delta') text += e.delta;
+	const conversation = (await client.conversations.create()).id;
+	const seen = [];
+	for (let i = 0; i < 3; i++) seen.push((await ask('count', { conversation })).output_text);
+	const pdf = { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0xLjcgeA==' };
+	const file = await thrown(async () => (await ask([{ role: 'user', content: [{ type: 'input_text', text: 'object' }, pdf] }])).output_text);
+	all[mode + 'responses stored'] = { text, seen, file };
 	all[mode + 'responses no model'] = await thrown(() => client.responses.create({ model: 'nobody', input: 'x', stream }));
 }
 

@@ -60,7 +60,7 @@ func TestFlowOnHostileResults(t *testing.T) {
 				}
 				start := time.Now()
 				ix := indexed("Write to a1@x.example.", text, data)
-				ix.Judge(send, send.Arguments(args))
+				ix.Judge(send, send.Arguments(args), Program{})
 				best = min(best, time.Since(start))
 			}
 			return best
@@ -76,7 +76,7 @@ func TestFlowOnHostileResults(t *testing.T) {
 	}
 	start := time.Now()
 	ix := indexed("x", strings.Repeat("eve@y.example ", (10<<20)/14), nil)
-	ix.Judge(send, send.Arguments(args))
+	ix.Judge(send, send.Arguments(args), Program{})
 	t.Logf("10 MB of addresses: %v", time.Since(start))
 	// Beyond the bound nothing is endorsed but what the user said.
 	over := indexed("Write to a1@x.example about Ann.", strings.Repeat("text ", maxText/5+1), nil)
@@ -84,10 +84,11 @@ func TestFlowOnHostileResults(t *testing.T) {
 	r.CallID = "2"
 	msgs := append(slices.Clone(over.msgs), llm.Assistant(llm.ToolCall{ID: "2", Name: "get", Args: []byte(`{"q":"Ann"}`)}), llm.Results(r))
 	over.Read(msgs, reads)
-	if over.endorsed(send, roleParty, "ann@x.example") || !over.endorsed(send, roleParty, "a1@x.example") {
+	endorsed := func(ix *Index, v string) bool { return stands(ix.groundOf(send, roleParty, v)) }
+	if endorsed(over, "ann@x.example") || !endorsed(over, "a1@x.example") {
 		t.Error("beyond the bound: got a record endorsed, or the user's words not")
 	}
-	if ok := indexed("Write to Ann.", `{"name":"Ann","email":"ann@x.example"}`, nil); !ok.endorsed(send, roleParty, "ann@x.example") {
+	if ok := indexed("Write to Ann.", `{"name":"Ann","email":"ann@x.example"}`, nil); !endorsed(ok, "ann@x.example") {
 		t.Error("the control: a record within the bound is not endorsed")
 	}
 }
@@ -174,7 +175,8 @@ func FuzzFlowText(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			why := ix.Judge(c, c.Arguments(args))
+			j := ix.Judge(c, c.Arguments(args), Program{})
+			why := j.Text()
 			if !utf8.ValidString(why) || strings.ContainsAny(why, "\n\x1b\x00") {
 				t.Errorf("the question %q", why)
 			}

@@ -16,6 +16,8 @@ type Conduct struct {
 	verbs []string // the words of the name
 
 	acts    bool // it may change the world
+	reads   bool // its name says that it reads, with any effect
+	byName  bool // only its name says that it changes nothing
 	compose bool // its results come from other tools
 	pure    bool // its results come from its arguments
 	removes bool // its calls remove something
@@ -23,6 +25,7 @@ type Conduct struct {
 	sends   bool // its calls send their arguments to others
 	trusted bool // people whom the user trusts write its results
 	private bool // its results must not leave
+	sealed  bool // after one of its results, nothing leaves without a question
 	quiet   bool // only a link in its arguments is looked at
 
 	roles  map[string]role // of the properties of its schema; roleNone means a choice
@@ -41,13 +44,23 @@ func NewConduct(t *pawl.Tool, labels []string) *Conduct {
 		closed:  map[string]bool{},
 	}
 	c.acts = t.Effect != pawl.EffectRead && !c.Exempt()
-	c.quiet = !c.acts
+	isRead := func(w string) bool { return readVerbs[w] }
+	c.reads = !c.acts || slices.ContainsFunc(c.verbs[:min(2, len(c.verbs))], isRead)
+
+	// Most tools of servers state no effect. For the origin of values, and not for approval, the
+	// name decides then.
+	c.byName = t.Effect == pawl.EffectUnstated && c.reads && !slices.ContainsFunc(c.verbs, isActing)
+	c.acts = c.acts && !c.byName
+	c.quiet = !c.acts && !c.byName
 
 	c.addVerb()
 	c.addSchema(t.Input)
 
+	// Labels come last: the author of the tool knows more than its name says. A label adds, and
+	// takes nothing away.
 	c.trusted = slices.Contains(labels, "trusted")
 	c.private = slices.Contains(labels, "private")
+	c.sealed = slices.Contains(labels, "sealed")
 	c.final = c.final || slices.Contains(labels, "final")
 	c.sends = c.sends || slices.Contains(labels, "out")
 	return c
@@ -56,6 +69,20 @@ func NewConduct(t *pawl.Tool, labels []string) *Conduct {
 // Exempt reports whether no call of the tool is looked at: it changes nothing and sends nothing.
 func (c *Conduct) Exempt() bool { return c.compose || c.pure }
 
+// isPrivate reports whether results of the tool must not leave.
+func (c *Conduct) isPrivate() bool { return c.private }
+
+// isSealed reports whether nothing leaves without a question after a result of the tool.
+func (c *Conduct) isSealed() bool { return c.sealed }
+
+// isActing reports whether a word of the name of a tool says that it changes something.
+func isActing(w string) bool {
+	if verbNouns[w] {
+		return false
+	}
+	return removeVerbs[w] || finalVerbs[w] || slices.Contains(sendVerbs, w) || changeVerbs[w]
+}
+
 // addVerb adds what the verb of a tool says about its calls. The verb is the first word of the
 // name, or the second one, after the name of a server.
 func (c *Conduct) addVerb() {
@@ -63,7 +90,9 @@ func (c *Conduct) addVerb() {
 		return
 	}
 	for i, w := range c.verbs[:min(2, len(c.verbs))] {
-		if i > 0 && verbNouns[w] {
+		aboutFile := w == "write" && slices.ContainsFunc(c.verbs, func(w string) bool { return fileNouns[w] })
+		// The second word may be a noun, as in get_order. To write a file sends nothing.
+		if i > 0 && verbNouns[w] || aboutFile {
 			continue
 		}
 		sends := slices.Contains(sendVerbs, w)
@@ -173,6 +202,8 @@ func (c *Conduct) readRole(r role, n, v string) role {
 		return roleAddress
 	case addressKind(v) == kindLink && !c.trusted:
 		return roleAddress
+	case c.byName && addressKind(v) != "": // the name may be wrong
+		return roleParty
 
 	// One word stands in too many texts to mean anything.
 	case !strings.Contains(v, " "):

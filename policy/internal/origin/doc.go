@@ -19,6 +19,7 @@
 // need none of them. All texts of an index are plain (plainText), so that they compare without
 // case.
 //
-// To read the package, begin with conduct.go and roles.go (what an argument is for), then judge.go
-// and trust.go (the decision). index.go, results.go and words.go answer the questions of trust.go.
+// To read the package, begin with conduct.go and roles.go (what an argument is for), then judge.go,
+// grounds.go and trust.go (the decision). lookup.go and words.go answer the questions of trust.go,
+// with what index.go and results.go have read.
 package origin

@@ -4,9 +4,7 @@ package origin
 
 import (
 	"bytes"
-	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -36,20 +34,29 @@ type Index struct {
 	msgs    []llm.Message           // that were read
 	calls   map[string]llm.ToolCall // of the last reply, by ID
 	words   []string                // the user's
-	tainted bool                    // an untrusted result is there: before it, nothing is judged
+	asked   string                  // the last of them, for questions; empty means none
+	tainted bool                    // a part of others is there: before it, nothing is judged
+	foreign int                     // bytes of the texts of others that are harmless so far
 	full    bool                    // the bounds are passed
+	strict  bool                    // records and documents endorse no party
+	sealed  string                  // the tool of the first sealed result; empty means none
+	unheard bool                    // a result beyond the bounds is private
 	bytes   atomic.Int64
+
+	cut map[string]*Conduct // the tools of results that were too large, by the key of the call
 
 	unread  []unread // the results that no value was looked for in
 	scanned int      // how many of them have no private value
 
 	// What load has read of the results.
-	sources []*source          // in their order
-	own     map[string]*source // the ids that writes returned
-	spots   []spot             // in their order
-	last    map[string]int     // the index in spots of the last spot of a value
+	sources []*source           // in their order
+	own     map[string]*source  // the ids that writes returned
+	reached map[destination]int // when calls of this run reached it, in texts of the user
+	spots   []spot              // in their order
+	last    map[string]int      // the index in spots of the last spot of a value
 	texts   []passage
-	private []string // values that must not leave
+	private []string        // values of words that must not leave
+	secrets map[string]bool // tokens that must not leave
 
 	seen map[string]*sighting // by value
 }
@@ -57,16 +64,21 @@ type Index struct {
 // source is the result that a value stands in.
 type source struct {
 	tool *Conduct
-	seq  int // its place in Index.sources
+	call string // the ID of its call; empty means that it is a message
+	seq  int    // its place in Index.sources
 
 	// The names and values of the arguments of the call that the user did not say.
 	args      []string
-	truncated bool // there are more
-	requested bool // the user said all of them
-	web       bool // the call went to an address
+	truncated bool     // there are more
+	requested bool     // the user said all of them
+	web       bool     // the call went to an address
+	visits    []string // the addresses that the call went to
+	inside    bool     // its result is not public: it came from no address, and no call made it
+	turn      int      // how many texts of the user stood before it
 
-	document bool // the call reads one document, by its path or address
-	named    bool // and the user said that path or address
+	document bool     // the call reads one document, by its path or address
+	named    bool     // and the user said that path or address
+	places   []string // these paths and addresses
 }
 
 // spot is a place of a short value in a result.
@@ -87,28 +99,12 @@ type record struct {
 // passage is running text of a source.
 type passage struct {
 	*source
-	text   string
-	shadow bool // the text of a result whose data are indexed, too
+	raw    string // as it was written; empty means as text
+	text   string // plain
+	shadow bool   // the text of a result whose data are indexed, too
 
 	listed    bool // addresses is known
 	addresses []string
-}
-
-// sighting is where a value stands in passages. It grows with the index: each passage is searched
-// once for a value.
-type sighting struct {
-	nextPassage int      // the first passage that was not searched
-	nextSource  int      // the first source whose call had the value, or that was not searched
-	parts       []string // the words of the value; set with the first search of sources
-
-	// What the passages before nextPassage say.
-	tool  string // of the first passage with the value; empty means none
-	stray bool   // it stands in the text of an untrusted result
-	asID  bool   // a text names it as an identifier
-	doc   bool   // it stands in a document that the user named
-	sure  bool   // it stands in the text of a trusted result
-	fresh bool   // it stands in a text before a call had it
-	local bool   // and that text is of a call that went to no address
 }
 
 // NewIndex returns the index of a conversation without messages. outer is the index of the
@@ -119,14 +115,35 @@ func NewIndex(outer *Index, inner bool, words string) *Index {
 		outer: outer,
 		inner: inner,
 		own:   map[string]*source{},
-		last:  map[string]int{},
-		seen:  map[string]*sighting{},
+
+		reached: map[destination]int{},
+		last:    map[string]int{},
+		cut:     map[string]*Conduct{},
+
+		secrets: map[string]bool{},
+		seen:    map[string]*sighting{},
 	}
-	ix.tainted = inner && (outer == nil || outer.locked(func() bool { return outer.tainted }))
+	ix.tainted = inner && (outer == nil || outside(ix, func(outer *Index) bool { return outer.tainted }))
 	if words != "" {
 		ix.words = append(ix.words, plainText(words))
 	}
 	return ix
+}
+
+// AddForeign adds a text that others wrote, which stands before the conversation. what says in
+// words where it stands.
+func (ix *Index) AddForeign(what, text string) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.addForeign(what, text, false)
+	ix.taint(text)
+}
+
+// BeStrict makes records and documents endorse no party.
+func (ix *Index) BeStrict() {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.strict = true
 }
 
 // Bytes returns the size of the texts that were read.
@@ -153,12 +170,16 @@ func (ix *Index) Begins(msgs []llm.Message) bool {
 	})
 }
 
-// equalPart reports whether a and b say the same to an index. It does not read reasoning and media.
+// equalPart reports whether a and b say the same to an index. It does not read reasoning, and of
+// media only the label.
 func equalPart(a, b llm.Part) bool {
 	switch a := a.(type) {
 	case llm.Text:
 		b, ok := b.(llm.Text)
-		return ok && a.Text == b.Text
+		return ok && a.Text == b.Text && equalLabel(a.Label, b.Label)
+	case llm.Media:
+		b, ok := b.(llm.Media)
+		return ok && equalLabel(a.Label, b.Label)
 	case llm.ToolCall:
 		b, ok := b.(llm.ToolCall)
 		return ok && equalCall(a, b)
@@ -173,11 +194,25 @@ func equalCall(a, b llm.ToolCall) bool {
 	return a.ID == b.ID && a.Name == b.Name && bytes.Equal(a.Args, b.Args)
 }
 
+// equalResult compares all that an index reads of a result. The key says that the call ran here,
+// and the label who may know the result: a client's copy of a conversation has neither.
 func equalResult(a, b llm.ToolResult) bool {
-	if a.CallID != b.CallID || a.IsError != b.IsError {
+	switch {
+	case a.CallID != b.CallID || a.Key != b.Key:
+		return false
+	case a.IsError != b.IsError || a.LeftOut != b.LeftOut:
+		return false
+	case !equalLabel(a.Label, b.Label):
 		return false
 	}
 	return bytes.Equal(a.Data, b.Data) && slices.EqualFunc(a.Parts, b.Parts, equalPart)
+}
+
+func equalLabel(a, b *llm.Label) bool {
+	if a == nil || b == nil || a == b {
+		return a == b
+	}
+	return a.By == b.By && slices.Equal(a.From, b.From) && slices.Equal(a.Readers, b.Readers)
 }
 
 // Read reads the messages that are new. tool returns the conduct of a tool by its name.
@@ -192,6 +227,8 @@ func (ix *Index) Read(msgs []llm.Message, tool func(string) *Conduct) {
 		case llm.RoleUser, llm.RoleSystem, llm.RoleDeveloper:
 			ix.readWords(m)
 		case llm.RoleAssistant:
+			ix.taintBy(m.Parts)
+			// Results refer to the last reply only, and some models use the ids again.
 			ix.calls = map[string]llm.ToolCall{}
 			for _, c := range m.Calls() {
 				ix.calls[c.ID] = c
@@ -207,185 +244,77 @@ func (ix *Index) Read(msgs []llm.Message, tool func(string) *Conduct) {
 	ix.msgs = msgs
 }
 
-// readWords reads a message that is no reply. The task that another agent gave is untrusted text.
+// readWords reads a message that is no reply. Only the user's own words and the operator's endorse:
+// the task that another agent gave, and what the user has from others, is untrusted text.
 func (ix *Index) readWords(m llm.Message) {
-	text := m.Text()
-	ix.bytes.Add(int64(len(text)))
-	if !ix.inner || m.Role != llm.RoleUser {
-		ix.words = append(ix.words, plainText(text))
-		return
-	}
-	task := &source{seq: -1, tool: &Conduct{name: "the agent that gave the task"}}
-	ix.texts = append(ix.texts, passage{source: task, text: plainText(text)})
-}
-
-// locked calls f with the lock of ix, for the index of a conversation within this one.
-func (ix *Index) locked(f func() bool) bool {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return f()
-}
-
-// said reports whether the user's words have v.
-func (ix *Index) said(v string) bool { return ix.saidIn(ix.words, v) }
-
-// saidIn reports whether words, or the user's words of the conversation around this one, have v.
-func (ix *Index) saidIn(words []string, v string) bool {
-	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.said(v) }) {
-		return true
-	}
-	v = bareLink(v)
-	return slices.ContainsFunc(words, func(w string) bool { return find(w, v, 0) >= 0 })
-}
-
-// spotsOf yields the places of v, the last first, except those after a call that had v as an
-// argument: a tool may return what the model gave it, then or later.
-func (ix *Index) spotsOf(v string) iter.Seq[*spot] {
-	return func(yield func(*spot) bool) {
-		ix.load()
-		at, ok := ix.last[v]
+	inner := ix.inner && m.Role == llm.RoleUser
+	ix.taintBy(m.Parts)
+	for _, p := range m.Parts {
+		t, ok := p.(llm.Text)
 		if !ok {
-			return
+			continue
 		}
-		for ; at >= 0; at = ix.spots[at].before {
-			s := &ix.spots[at]
-			if !ix.wasArgument(v, s.source) && !yield(s) {
-				return
+		ix.bytes.Add(int64(len(t.Text)))
+		by := author(t.Label)
+		switch {
+		case inner:
+			ix.addForeign("the task that another agent gave", t.Text, false)
+		case by == llm.Typed:
+			own, quoted := ownWords(t.Text)
+			ix.words = append(ix.words, plainText(own))
+			ix.asked = oneLine(own, maxSentence)
+			if quoted != "" {
+				ix.taint(quoted)
+				ix.addForeign("the user's attachment", quoted, true)
+			}
+		case by == llm.Operator:
+			ix.words = append(ix.words, plainText(t.Text))
+		case by == llm.Attached:
+			ix.addForeign("the user's attachment", t.Text, true)
+		default:
+			ix.addForeign("a message that is not the user's own", t.Text, false)
+		}
+	}
+}
+
+// addForeign adds a text of a message that others wrote. named means that the user chose it.
+func (ix *Index) addForeign(what, text string, named bool) {
+	s := &source{seq: -1, tool: &Conduct{name: what}, document: named, named: named}
+	ix.texts = append(ix.texts, passage{source: s, raw: text, text: plainText(text)})
+}
+
+// author returns the author of a part with the label l.
+func author(l *llm.Label) llm.Author {
+	if l == nil {
+		return llm.Stranger
+	}
+	return l.By
+}
+
+// taintBy notes the parts that others wrote. Media shows any text, so that it counts at once.
+func (ix *Index) taintBy(parts []llm.Part) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			if author(p.Label) < llm.Trusted {
+				ix.taint(p.Text)
+			}
+		case llm.Media:
+			if author(p.Label) < llm.Trusted {
+				ix.tainted = true
 			}
 		}
 	}
 }
 
-// anySpot reports whether f holds for a place of v.
-func (ix *Index) anySpot(v string, f func(*spot) bool) bool {
-	for s := range ix.spotsOf(v) {
-		if f(s) {
-			return true
-		}
-	}
-	return false
-}
+// harmless is the number of bytes, over the whole conversation, in which texts of others ask for
+// nothing, unless one of them has an address.
+const harmless = 16
 
-// standsAlone reports whether v is a whole value of a result.
-func (ix *Index) standsAlone(v string) bool {
-	return ix.anySpot(v, func(*spot) bool { return true })
-}
-
-// standsIn reports whether v is a whole value of the result of s.
-func (ix *Index) standsIn(v string, s *source) bool {
-	at, ok := ix.last[v]
-	for ; ok && at >= 0; at = ix.spots[at].before {
-		if ix.spots[at].source == s {
-			return true
-		}
+// taint notes a text of others. Short texts add up: an order may come in pieces.
+func (ix *Index) taint(text string) {
+	ix.foreign += len(text)
+	if ix.foreign > harmless || len(addressesIn(plainText(text), 1)) > 0 {
+		ix.tainted = true
 	}
-	return false
-}
-
-// wasArgument reports whether the call of s, or one before it, had v as an argument, as a whole or
-// in parts. v has the origin of that argument then.
-func (ix *Index) wasArgument(v string, s *source) bool {
-	if s.tool.pure && !s.tool.trusted {
-		return true
-	}
-
-	known := ix.sightingOf(v)
-	bare := bareLink(v)
-	if known.nextSource == 0 {
-		known.parts = strings.FieldsFunc(bare, func(r rune) bool { return !wordRune(r) || r == '@' })
-	}
-
-	// It stays at the first source whose call had v.
-	for known.nextSource <= s.seq && !ix.sources[known.nextSource].hadArgument(bare, known.parts) {
-		known.nextSource++
-	}
-	return known.nextSource <= s.seq
-}
-
-// hadArgument reports whether the call of s had the value v, or all of its parts, as arguments that
-// the user did not say.
-func (s *source) hadArgument(v string, parts []string) bool {
-	// A part of a word of an argument counts too, unless it is so short that many words have it.
-	lacks := func(w string) bool {
-		return !slices.ContainsFunc(s.args, func(arg string) bool {
-			return len(w) > 4 && strings.Contains(arg, w) || find(arg, w, 0) >= 0
-		})
-	}
-	if s.truncated || !lacks(v) {
-		return true
-	}
-	return len(parts) > 1 && !slices.ContainsFunc(parts, lacks)
-}
-
-// sightingOf returns what is known about v, which may be nothing yet. search brings it up to date.
-func (ix *Index) sightingOf(v string) *sighting {
-	s := ix.seen[v]
-	if s == nil {
-		if len(ix.seen) > maxSightings {
-			clear(ix.seen)
-		}
-		s = &sighting{}
-		ix.seen[v] = s
-	}
-	return s
-}
-
-// search returns where v stands in passages.
-func (ix *Index) search(v string) *sighting {
-	ix.load()
-	s := ix.sightingOf(v)
-	bare := bareLink(v)
-	for ; s.nextPassage < len(ix.texts); s.nextPassage++ {
-		p := &ix.texts[s.nextPassage]
-		at := find(p.text, bare, 0)
-		if at < 0 {
-			continue
-		}
-
-		// The text of a result repeats its data. A value of the data is no running text.
-		if p.shadow && ix.standsIn(v, p.source) {
-			continue
-		}
-
-		fresh := !ix.wasArgument(v, p.source)
-		s.add(p, fresh)
-		for ; !p.tool.trusted && !s.asID && at >= 0; at = find(p.text, bare, at+1) {
-			s.asID = identifies(p.text[max(0, at-16):at])
-		}
-	}
-	return s
-}
-
-// add adds a passage with the value. fresh means that no call before it had the value.
-func (s *sighting) add(p *passage, fresh bool) {
-	if s.tool == "" {
-		s.tool = p.tool.name
-	}
-	if !p.tool.trusted {
-		s.stray = true
-	}
-	if !fresh {
-		return
-	}
-
-	s.fresh = true
-	if !p.web {
-		s.local = true
-	}
-	switch {
-	case p.tool.trusted:
-		s.sure = true
-	case p.named:
-		s.doc = true
-	}
-}
-
-// identifies reports whether the text before a value names it as an identifier: with id 13.
-func identifies(before string) bool {
-	for _, noun := range []string{"id", "ids", "number"} {
-		if find(before, noun, 0) >= 0 {
-			return true
-		}
-	}
-	return strings.HasSuffix(before, "#")
 }

@@ -3,6 +3,7 @@ package origin
 // results.go: reads the results of calls into the index of a conversation.
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -13,7 +14,6 @@ import (
 
 // Bounds of the values of results, in bytes and in spaces between words.
 const (
-	harmless  = 16  // a shorter result asks for nothing
 	longValue = 256 // a longer value is running text
 	manyWords = 6
 )
@@ -34,12 +34,33 @@ func (ix *Index) admit(r llm.ToolResult, tool func(string) *Conduct) {
 		u.args = c.Args
 	}
 
-	// The text of an error has words of the model, and a composing tool has words of other tools.
-	if u.tool.trusted && (r.IsError || u.tool.compose) {
+	// A page of a result that was too large for the model is as that result.
+	if of := ix.pageOf(u.args); of != nil {
+		u.tool = of
+	}
+	if r.LeftOut > 0 {
+		ix.cut[string(r.Key)] = u.tool
+	}
+
+	// The label of a result says who wrote it, unless the operator has labelled the tool. The text
+	// of an error has words of the model, and a composing tool has words of other tools.
+	by, _ := llm.Results(r).Label()
+	trusted := u.tool.trusted || by.By >= llm.Trusted
+	if r.IsError || u.tool.compose {
+		trusted = false
+	}
+	// What a program, a plan or an agent made of private results is private.
+	private := u.tool.private || sourceIn(by, tool, (*Conduct).isPrivate) != ""
+	if trusted != u.tool.trusted || private != u.tool.private {
 		c := *u.tool
-		c.trusted = false
+		c.trusted = trusted
+		c.private = private
 		u.tool = &c
 	}
+	if u.tool.sealed {
+		ix.sealed = cmp.Or(ix.sealed, u.tool.name)
+	}
+	ix.sealed = cmp.Or(ix.sealed, sourceIn(by, tool, (*Conduct).isSealed))
 
 	size := len(r.Data)
 	for _, p := range r.Parts {
@@ -47,16 +68,57 @@ func (ix *Index) admit(r llm.ToolResult, tool func(string) *Conduct) {
 			size += len(t.Text)
 		}
 	}
-	if !u.tool.trusted && size > harmless {
-		ix.tainted = true
+	composed := u.tool.compose && by.By >= llm.Trusted // of trusted parts only
+	if !trusted && !composed {
+		ix.taintByResult(r)
 	}
 
 	if !ix.full && ix.bytes.Add(int64(size)) > maxText {
 		ix.full = true
 	}
-	if !ix.full {
-		ix.unread = append(ix.unread, u)
+	if ix.full {
+		ix.unheard = ix.unheard || u.tool.private
+		return
 	}
+	ix.unread = append(ix.unread, u)
+}
+
+// pageOf returns the conduct of the tool whose result a call with args reads a page of. nil means
+// that the call reads no result.
+func (ix *Index) pageOf(args json.RawMessage) *Conduct {
+	if len(ix.cut) == 0 {
+		return nil
+	}
+	var page struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(args, &page) != nil {
+		return nil
+	}
+	return ix.cut[page.ID]
+}
+
+// sourceIn returns the first tool among the sources of a label for which is holds. Empty means
+// none.
+func sourceIn(l llm.Label, tool func(string) *Conduct, is func(*Conduct) bool) string {
+	for _, s := range l.From {
+		if s.Kind == "tool" && is(tool(s.Name)) {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// taintByResult notes a result that others wrote.
+func (ix *Index) taintByResult(r llm.ToolResult) {
+	if slices.ContainsFunc(r.Parts, func(p llm.Part) bool { _, is := p.(llm.Media); return is }) {
+		ix.tainted = true
+	}
+	text := r.Text()
+	if len(r.Data) > len(text) { // the text repeats the data, as a rule
+		text = string(r.Data)
+	}
+	ix.taint(text)
 }
 
 // mayBePrivate reports whether a field of the result may be private.
@@ -93,21 +155,36 @@ func (ix *Index) load() {
 
 // readResult reads a result: its data as records, and its text as a passage or as lines.
 func (ix *Index) readResult(r unread) {
-	s := &source{tool: r.tool, seq: len(ix.sources)}
+	s := &source{tool: r.tool, call: r.CallID, seq: len(ix.sources), turn: r.words}
 	ix.sources = append(ix.sources, s)
 	ix.readArguments(s, r.args, ix.words[:r.words])
 
+	ran := r.Key != "" && !r.IsError
+	if ran {
+		ix.addReached(s.tool, r.args, r.words)
+	}
+
+	// A label that names no readers says that a page is not public.
+	label, _ := llm.Results(r.ToolResult).Label()
+	public := s.web && r.Label == nil || slices.Contains(label.Readers, "*")
+	s.inside = s.tool.reads && !s.tool.pure && !public
+
 	text := r.Text()
 	data := r.Data
+	if s.tool.private {
+		addTokens(ix.secrets, plainText(text))
+		addTokens(ix.secrets, plainText(string(data)))
+	}
 	if data == nil {
 		data = asData(text)
 	}
 
 	// Outsiders write documents, errors and what other tools returned. These are texts also
 	// if they look like data.
-	foreign := r.IsError || s.tool.compose || s.document && !s.tool.trusted
+	ofOutsiders := s.document && !s.tool.trusted
+	foreign := r.IsError || s.tool.compose || ofOutsiders
 	if data == nil || foreign || !json.Valid(data) {
-		ix.addText(passage{source: s, text: plainText(text)})
+		ix.addText(passage{source: s, raw: text, text: plainText(text)})
 		if !s.tool.acts && !s.document && !foreign {
 			ix.readLines(s, text)
 		}
@@ -135,7 +212,7 @@ func asData(text string) json.RawMessage {
 func (ix *Index) readBesides(s *source, text string) {
 	cur := jsonscan.New([]byte(text))
 	if kind := cur.Kind(); kind != jsonscan.Object && kind != jsonscan.Array {
-		ix.addText(passage{source: s, text: plainText(text), shadow: true})
+		ix.addText(passage{source: s, raw: text, text: plainText(text), shadow: true})
 		return
 	}
 	cur.Skip()
@@ -156,6 +233,7 @@ func (ix *Index) readArguments(s *source, args json.RawMessage, words []string) 
 	unsaid := 0
 	onValue := func(name, value string, isString bool) {
 		v := plainText(value)
+		// What the model made up for a call and reads again in its result has no origin but itself.
 		said := ix.saidIn(words, v)
 		if !said {
 			s.args = append(s.args, v, columns.Replace(v))
@@ -169,8 +247,11 @@ func (ix *Index) readArguments(s *source, args json.RawMessage, words []string) 
 		if !said {
 			unsaid++
 		}
+		if addressWords[n] || addressKind(v) == kindLink {
+			s.visits = append(s.visits, v)
+		}
 		if !s.tool.acts {
-			s.addPlace(n, said)
+			s.addPlace(n, v, said)
 		}
 	}
 	onName := func(name string) { s.args = append(s.args, plainText(name)) }
@@ -182,14 +263,16 @@ func (ix *Index) readArguments(s *source, args json.RawMessage, words []string) 
 	s.requested = texts > 0 && unsaid == 0
 }
 
-// addPlace adds an argument of a read with the noun n, which may say where the result comes from.
-func (s *source) addPlace(n string, said bool) {
+// addPlace adds the value v of an argument of a read with the noun n, which may say where the
+// result comes from.
+func (s *source) addPlace(n, v string, said bool) {
 	if !placeWords[n] && !addressWords[n] {
 		return
 	}
 	s.document = true
 	if said {
 		s.named = true
+		s.places = append(s.places, v)
 	}
 	if addressWords[n] {
 		s.web = true
@@ -218,6 +301,7 @@ func (ix *Index) readValue(cur *jsonscan.Cursor, s *source, field string, rec *r
 		inner := &record{up: rec}
 		for key := range cur.Members() {
 			k := string(key)
+			// A key can be the data, as in {"ann@example.com": "admin"}.
 			if addressKind(plainText(k)) != "" {
 				ix.readScalar(s, field, k, rec, depth)
 			}
@@ -247,6 +331,9 @@ func (ix *Index) readScalar(s *source, field, value string, rec *record, depth i
 	if v == "" {
 		return
 	}
+	if privateWords[n] {
+		addTokens(ix.secrets, v)
+	}
 	if len(v) > 5 && (s.tool.private || privateWords[n]) {
 		ix.private = append(ix.private, v)
 	}
@@ -254,7 +341,7 @@ func (ix *Index) readScalar(s *source, field, value string, rec *record, depth i
 	// Outsiders write titles and subjects, too, but these also name a record.
 	prose := isProse(n, v)
 	if prose || isHeading(n, v) {
-		ix.addText(passage{source: s, text: v})
+		ix.addText(passage{source: s, raw: value, text: v})
 	}
 	if prose {
 		return

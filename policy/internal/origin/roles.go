@@ -40,8 +40,10 @@ var (
 	wireWords = set("accept agent application authorization bearer cache charset content control cookie " +
 		"deflate encoding gzip html image json language mozilla origin plain referer text type " +
 		"user utf8 xhtml")
-	secretWords  = set("password passcode passphrase pin secret credential")
-	amountWords  = set("amount price sum total quantity")
+	secretWords = set("password passcode passphrase pin secret credential")
+	amountWords = set("amount price sum total quantity")
+	// linkWords are how a user asks for what is behind links.
+	linkWords    = strings.Fields("link links linked url urls website websites site sites webpage webpages page pages article articles")
 	addressWords = set("url uri link href webhook endpoint host hostname domain callback")
 	placeWords   = set("path file filepath directory folder")  // what a read of a document takes
 	nameWords    = set("filename document title subject page") // how a user names a document
@@ -56,11 +58,16 @@ var (
 	stateWords   = set("status state type kind read permission priority category currency")
 	privateWords = set("password passport card ssn cvv secret credential")
 
+	readVerbs   = set("get list search read find fetch show look query describe check count view")
+	changeVerbs = set("set update create add make edit change modify write run execute invite schedule start stop " +
+		"upload submit approve assign move rename insert put patch apply enable disable close open reset")
 	removeVerbs = set("delete remove cancel drop destroy purge erase revoke kick")
 	finalVerbs  = set("pay transfer buy purchase order book reserve withdraw refund checkout wire")
 	sendVerbs   = strings.Fields("send share forward mail email e-mail message post reply write notify contact comment")
 	// verbNouns are nouns behind another word: archive_mail, list_orders.
 	verbNouns = set("mail email message post comment contact order book transfer refund share")
+	// fileNouns are nouns of what is written without being sent: file_write, write_files.
+	fileNouns = set("file files folder disk")
 	// intents are verbs that mean the same request.
 	intents = [][]string{
 		strings.Fields("pay transfer wire send remit settle refund"),
@@ -97,6 +104,7 @@ func noun(name string) string {
 	}
 
 	words := nameParts(name)
+	// Words such as id and name at the end say in which form a thing is named, not what it is.
 	for len(words) > 1 && suffixWords[singular(words[len(words)-1])] {
 		words = words[:len(words)-1]
 	}

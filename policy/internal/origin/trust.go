@@ -1,33 +1,11 @@
 package origin
 
-// trust.go: the grounds on which the user stands behind a value.
+// trust.go: what the grounds of a value consist of: owned, trusted, recorded, documented.
 
 import (
+	"math"
 	"slices"
 )
-
-// endorsed reports whether v may have the role r in a call of c: whether the user stands behind v,
-// and not only a text that someone else wrote. One ground is enough; a call with a value that has
-// none gets a question. TestEndorsed has a row for each ground, and one for each part of it.
-func (ix *Index) endorsed(c *Conduct, r role, v string) bool {
-	// Most values are the user's own words. All other grounds need every result.
-	if ix.said(v) {
-		return true
-	}
-	ix.load()
-
-	undoable := !c.final && !c.removes
-	switch {
-	case r == roleObject && ix.owned(v): // a write of this run returned it
-	case undoable && ix.trusts(v): // a trusted tool wrote it
-	case ix.endorsedOutside(c, r, v):
-	case ix.recorded(c, r, v):
-	case r == roleParty && ix.soleInDocument(c, v):
-	default:
-		return false
-	}
-	return true
-}
 
 // owned reports whether a write of this run returned the id v, and no call had it before.
 func (ix *Index) owned(v string) bool {
@@ -37,26 +15,6 @@ func (ix *Index) owned(v string) bool {
 // trusts reports whether a trusted result has v, and no call before it had v as an argument.
 func (ix *Index) trusts(v string) bool {
 	return ix.search(v).sure || ix.anySpot(v, func(s *spot) bool { return s.tool.trusted })
-}
-
-// endorsedOutside reports whether the conversation around this agent endorses v.
-func (ix *Index) endorsedOutside(c *Conduct, r role, v string) bool {
-	return ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.endorsed(c, r, v) })
-}
-
-// recorded reports whether a record endorses v: the user named the record, or asked for it.
-func (ix *Index) recorded(c *Conduct, r role, v string) bool {
-	inTexts := ix.search(v)
-	for s := range ix.spotsOf(v) {
-		// An item of a plain text may be from anyone, and so may v.
-		if s.record == nil || ix.full {
-			return false
-		}
-		if ix.vouches(s, inTexts, c, r, v) {
-			return true
-		}
-	}
-	return false
 }
 
 // vouches reports whether the record of s endorses v. inTexts are the running texts with v.
@@ -90,12 +48,18 @@ func vouchesObject(c *Conduct, s *spot, named, asID bool) bool {
 
 // named reports whether r, or an object around it, holds a text that the user said.
 func (ix *Index) named(r *record) bool {
+	_, ok := ix.nameOf(r)
+	return ok
+}
+
+// nameOf returns the text of r, or of an object around it, that the user said.
+func (ix *Index) nameOf(r *record) (name string, ok bool) {
 	for ; r != nil; r = r.up {
-		if slices.ContainsFunc(r.texts, ix.said) {
-			return true
+		if i := slices.IndexFunc(r.texts, ix.said); i >= 0 {
+			return r.texts[i], true
 		}
 	}
-	return false
+	return "", false
 }
 
 // identifies reports whether the field of s has an identifier.
@@ -120,9 +84,9 @@ func (ix *Index) soleInDocument(c *Conduct, v string) bool {
 	switch {
 	case kind != kindMail && kind != kindAccount:
 		return false
-	case c.removes || ix.full:
+	case c.removes || ix.full || ix.strict:
 		return false
-	case !ix.search(v).doc || !ix.intended(c):
+	case !ix.search(v).doc || !ix.intendedFor(c, v):
 		return false
 	}
 
@@ -135,6 +99,7 @@ func (ix *Index) soleInDocument(c *Conduct, v string) bool {
 			continue
 		}
 		found := p.list()
+		// A list that is full may lack the second address.
 		if len(found) == maxAddresses || slices.ContainsFunc(found, another) {
 			return false
 		}
@@ -152,11 +117,36 @@ func (p *passage) list() []string {
 }
 
 // intended reports whether the user's words have a verb of the tool, or a verb that means the same.
-func (ix *Index) intended(c *Conduct) bool {
+func (ix *Index) intended(c *Conduct) bool { return slices.ContainsFunc(c.intents(), ix.said) }
+
+// intents returns the verbs by which a user asks for the act of the tool.
+func (c *Conduct) intents() (verbs []string) {
 	for _, group := range intents {
 		ofTool := func(verb string) bool { return slices.Contains(c.verbs, verb) }
-		if slices.ContainsFunc(group, ofTool) && slices.ContainsFunc(group, ix.said) {
-			return true
+		if slices.ContainsFunc(group, ofTool) {
+			verbs = append(verbs, group...)
+		}
+	}
+	return verbs
+}
+
+// intendedFor reports whether the user asked for the act of c on a document that has v: to pay what
+// the bill says, and not to mail a summary of it to others.
+func (ix *Index) intendedFor(c *Conduct, v string) bool {
+	verbs := c.intents()
+	for i := range ix.texts {
+		p := &ix.texts[i]
+		if !p.named || find(p.text, bareLink(v), 0) < 0 {
+			continue
+		}
+		if len(p.places) == 0 { // an attachment, which the words do not name by its place
+			return ix.intended(c)
+		}
+		for _, words := range ix.words {
+			asks := func(place string) bool { return actsOn(words, place, verbs) }
+			if slices.ContainsFunc(p.places, asks) {
+				return true
+			}
 		}
 	}
 	return false
@@ -167,55 +157,71 @@ func (ix *Index) chose(c *Conduct, v string) bool {
 	return ix.said(v) || ix.soleInDocument(c, v)
 }
 
-// endorsedAmount reports whether a final act may have the amount s: the user said it, or it stands
-// in a record that the user named, or in a document that the user named for such an act.
-func (ix *Index) endorsedAmount(c *Conduct, s string) bool {
-	n, ok := amount(s)
-	if !ok {
-		return false
-	}
+// Bounds of what a host may learn after something inside was read: the pages that are fetched from
+// it for one message of the user, and the bits that their choice reveals.
+const (
+	maxPages = 3
+	maxBits  = 12
+)
 
-	saidAmount := func(words string) bool { return hasAmount(words, n) }
-	inNamedRecord := func(s *spot) bool { return s.record != nil && ix.named(s.record) }
-	plain := plainText(s)
-	inNamedDocument := func(p passage) bool {
-		return p.named && hasAmount(p.text, n) && !ix.wasArgument(plain, p.source)
-	}
-
-	switch {
-	case slices.ContainsFunc(ix.words, saidAmount):
-	case ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.endorsedAmount(c, s) }):
-	case ix.anySpot(plain, inNamedRecord):
-	case ix.intended(c) && slices.ContainsFunc(ix.texts, inNamedDocument):
-	default:
-		return false
-	}
-	return true
+// saidHost reports whether the user said an address at the host h.
+func (ix *Index) saidHost(h string) bool {
+	return slices.ContainsFunc(ix.words, func(words string) bool {
+		at := func(a string) bool { return addressKind(a) == kindLink && host(a) == h }
+		return slices.ContainsFunc(addressesIn(words, maxAddresses), at)
+	})
 }
 
-// reachable reports whether a read may go to the address v. An address that stands as a whole in
-// the conversation reveals only that it was read. An address that the model has put together
-// may carry data, unless the user said its host.
-func (ix *Index) reachable(v string) bool { return ix.said(host(v)) || ix.complete(v) }
+// readInside reports whether a result that is not public was read, here or around this agent.
+func (ix *Index) readInside() bool {
+	ix.load()
+	if slices.ContainsFunc(ix.sources, func(s *source) bool { return s.inside }) {
+		return true
+	}
+	if slices.ContainsFunc(ix.texts, func(p passage) bool { return p.seq < 0 }) {
+		return true // a message of others, or the task of another agent
+	}
+	return ix.full || outside(ix, (*Index).readInside)
+}
+
+// overBudget reports whether the reads of pages of v's host, for the last message of the user, use
+// up what that host may learn. Each page is a choice among the pages that texts of others list.
+func (ix *Index) overBudget(v string) bool {
+	h := host(v)
+	visited := map[string]bool{}
+	for _, s := range ix.sources {
+		for _, a := range s.visits {
+			if s.turn == len(ix.words) && host(a) == h && !ix.said(a) {
+				visited[bareLink(a)] = true
+			}
+		}
+	}
+	if visited[bareLink(v)] {
+		return false // again
+	}
+	if len(visited) >= maxPages {
+		return true
+	}
+
+	listed := map[string]bool{}
+	for i := range ix.texts {
+		all := ix.texts[i].list()
+		if len(all) == maxAddresses {
+			return true // there may be any number
+		}
+		for _, a := range all {
+			if host(a) == h {
+				listed[bareLink(a)] = true
+			}
+		}
+	}
+	// A choice among n pages can spell log2(n) bits of what was read.
+	bits := math.Log2(float64(max(1, len(listed))))
+	return bits*float64(len(visited)+1) > maxBits
+}
 
 // complete reports whether the address v stands as a whole in the conversation.
-func (ix *Index) complete(v string) bool {
-	switch {
-	case ix.said(v), ix.standsAlone(v), ix.owned(v), ix.trusts(v), ix.search(v).fresh:
-		return true
-	}
-	return ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.complete(v) })
-}
-
-// mayLeave reports whether a text that leaves may have the address v: the user said it, a trusted
-// tool wrote it, or a write of this run returned it.
-func (ix *Index) mayLeave(v string) bool {
-	switch {
-	case ix.said(v), ix.trusts(v), ix.owned(v):
-		return true
-	}
-	return ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.trusts(v) || ix.outer.owned(v) })
-}
+func (ix *Index) complete(v string) bool { return ix.said(v) || stands(ix.fromWhole(v)) }
 
 // onlyProse reports whether v stands only in untrusted running text, outside of the documents that
 // the user named.

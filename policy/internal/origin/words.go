@@ -78,6 +78,7 @@ func find(text, v string, start int) int {
 		if apart(text[:i], v, text[i+len(v):]) {
 			return i
 		}
+		// From the next word on: v begins at no place within this word.
 		i = wordEnd(text, i+1)
 	}
 	return -1
@@ -118,9 +119,11 @@ func apart(before, v, after string) bool {
 		return true
 	}
 
-	joins := func(r rune) bool {
-		return strings.ContainsRune(".-/+", r) || number && (r == ':' || r == ',')
+	signs := ".-/+"
+	if number {
+		signs = ".-/+:,"
 	}
+	joins := func(r rune) bool { return strings.ContainsRune(signs, r) }
 	beforeLeft, _ := utf8.DecodeLastRuneInString(before[:len(before)-leftSize])
 	if joins(left) && wordRune(beforeLeft) {
 		return false
@@ -220,7 +223,7 @@ func bareLink(v string) string {
 }
 
 // host returns the host of a link without its port. A user before the host is part of it, so that
-// no user said such a link.
+// no user said such a link. A dot at its end is no part: example.com. is example.com.
 func host(v string) string {
 	h := bareLink(v)
 	if i := strings.IndexAny(h, "/?"); i >= 0 {
@@ -229,7 +232,7 @@ func host(v string) string {
 	if !strings.ContainsAny(h, `@\`) {
 		h, _, _ = strings.Cut(h, ":")
 	}
-	return h
+	return strings.TrimSuffix(h, ".")
 }
 
 var figure = regexp.MustCompile(`\d[\d.,']*`)

@@ -31,17 +31,14 @@ func Embed(ctx context.Context, provider string, texts []string,
 	all := make([][]float32, 0, len(texts))
 	for len(all) < len(texts) {
 		from := len(all)
-		to := from
-		size := 0
-		for to < len(texts) && to-from < batchTexts && (to == from || size+len(texts[to]) <= batchBytes) {
-			size += len(texts[to])
-			to++
-		}
+		to := from + batch(texts[from:])
 		vectors, err := ask(ctx, texts[from:to])
 		if err != nil {
 			return nil, inBatch(err, from, to, len(texts))
 		}
 		all = append(all, vectors...)
+		// A server that was changed between two batches may answer with another model. Vectors of
+		// two sizes cannot be compared.
 		for i := from; i < to; i++ {
 			if len(all[i]) != len(all[0]) {
 				return nil, Broken(provider, "text %d has a vector of %d values, text 0 one of %d", i, len(all[i]), len(all[0]))
@@ -60,6 +57,19 @@ func inBatch(err error, from, to, all int) error {
 	also := *e
 	also.Message += fmt.Sprintf(" (texts %d to %d)", from, to-1)
 	return &also
+}
+
+// batch returns how many of texts are sent together. A text that is too large for a batch is sent
+// alone, and the server decides about it.
+func batch(texts []string) int {
+	size := 0
+	for n, t := range texts {
+		size += len(t)
+		if n == batchTexts || n > 0 && size > batchBytes {
+			return n
+		}
+	}
+	return len(texts)
 }
 
 // Vectors returns the want vectors that an answer lists as raw JSON. nil means that it lists none,
@@ -93,6 +103,8 @@ func vector(raw []byte) (out []float32, fault string) {
 	case err != nil || list == nil:
 		return nil, "it is no list of numbers, or one of them is out of range"
 	}
+	// Similarity is an angle, which a vector of zeros does not have. Such a vector comes from a
+	// server with a fault.
 	zero := true
 	for i, v := range list {
 		f, ok := v.(float64)

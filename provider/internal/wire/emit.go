@@ -22,6 +22,7 @@ type Emitter struct {
 	Model, ID string
 	Usage     *llm.Usage
 	Refused   bool // part of the text is a refusal
+	Late      bool // content came after the finish reason, and was skipped
 
 	// Lenient means that the words that end replies are not known in advance: a reply that ends
 	// with an unknown one counts as complete.
@@ -34,6 +35,7 @@ type Emitter struct {
 	Whole     bool // the reply arrives in one body, and its parts are stored without joining
 	Unchecked bool // for tests: differing statements are no error
 
+	piece  []byte              // of ArgsPiece
 	late   fragment            // the pending fragment of a stream
 	halves map[int]half        // by part: the half of a character at the end of its last fragment
 	sums   []sum               // by part
@@ -56,6 +58,7 @@ func (o *Emitter) Send(d llm.Delta) error {
 			return err
 		}
 	}
+	// A fragment that waits was sent before this delta, so that it is emitted first.
 	if err := o.Flush(); err != nil {
 		return err
 	}
@@ -89,9 +92,11 @@ func (o *Emitter) Part(p llm.Part) error {
 
 // Finish emits the last delta.
 func (o *Emitter) Finish(f llm.FinishReason) error {
+	// APIs that send a refusal as text end it like any text.
 	if o.Refused && f == llm.FinishReasonStop {
 		f = llm.FinishReasonContentFilter
 	}
+	// A part that was not ended may still wait for the second half of a character.
 	for i := 0; i < o.Next && len(o.halves) > 0; i++ {
 		if err := o.endHalf(i); err != nil {
 			return err
@@ -134,6 +139,22 @@ func Args(c *jsonscan.Cursor) json.RawMessage {
 		return bytes.Clone(c.Raw())
 	}
 	return c.AppendPiece(nil)
+}
+
+// ArgsPiece is AsArgs for one of many pieces, which share a buffer: unless the reply arrives whole,
+// the result is valid until the next call.
+func (o *Emitter) ArgsPiece(raw []byte) []byte {
+	if o.Whole {
+		return AsArgs(raw)
+	}
+	c := jsonscan.New(raw)
+	switch c.Kind() {
+	case jsonscan.Object, jsonscan.Array:
+		o.piece = append(o.piece[:0], c.Raw()...)
+	default:
+		o.piece = c.AppendPiece(o.piece[:0])
+	}
+	return o.piece
 }
 
 // AsArgs reads arguments, as Args does, from a value that Cursor.Raw returned.

@@ -29,6 +29,14 @@ const (
 // Endings are the words with which an API ends a reply. A word without a row is Unknown.
 type Endings map[string]Ending
 
+// Overrules reports whether a reply that ended with first and says later that it ended with e
+// counts as e. The first word counts, because what follows it is not part of the reply. But a reply
+// that says once that it is not complete is not complete.
+func (e Ending) Overrules(first Ending) bool { return first.complete() && !e.complete() }
+
+// complete reports whether no word says that the reply lacks something.
+func (e Ending) complete() bool { return e == Unknown || e == Answered || e == Calls }
+
 // finish returns the finish reason for an ending. A paused reply that is not continued is cut.
 func (o *Emitter) finish(e Ending) llm.FinishReason {
 	switch e {
@@ -52,7 +60,16 @@ func (o *Emitter) finish(e Ending) llm.FinishReason {
 // table of an API does not have may mean that the reply is not complete. So it counts as cut, and a
 // notice names it, unless the Emitter is Lenient. A notice also names the words for replies that
 // are cut, except for their size.
+//
+// What a server sends after that word is no part of the reply. A notice says that it was skipped.
 func (o *Emitter) FinishAs(e Ending, word string) error {
+	if o.Late {
+		text := o.Provider + ": the server sent more after the finish reason " + strconv.Quote(word) + ", which was skipped"
+		if err := o.NoteEnd(text, word); err != nil {
+			return err
+		}
+	}
+
 	text := ""
 	switch {
 	case e == Unknown && o.Lenient:
@@ -64,6 +81,7 @@ func (o *Emitter) FinishAs(e Ending, word string) error {
 		text = "the reply is not complete: it ended with " + strconv.Quote(word)
 	}
 
+	// The notice comes before the last delta, because readers stop at that.
 	if text != "" {
 		if err := o.NoteEnd(o.Provider+": "+text, word); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ import (
 )
 
 // exchange sends the request once. h replaces the Client's header; nil means the Client's header.
-func (c *Client) exchange(ctx context.Context, method string, u *url.URL, h http.Header, body []byte, whole bool,
+func (c *Client) exchange(ctx context.Context, method string, u *url.URL, h http.Header, body *Body, whole bool,
 	out *Emitter, decoder func(*Emitter) Decoder) error {
 	if h == nil {
 		h = c.Header
@@ -27,16 +26,22 @@ func (c *Client) exchange(ctx context.Context, method string, u *url.URL, h http
 			Err: errHeader}
 	}
 	t := c.Timeouts.limits()
+	// The watch cancels with the timeout that has passed as the cause, which becomes the error.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var w watch
 	w.begin(cancel, t.FirstByte)
 	defer w.stop()
+	sent, err := body.reader()
+	if err != nil {
+		return err // the sender has released it
+	}
+	// http.NewRequest takes the address as text, and would parse it again for each request.
 	r := (&http.Request{
 		Method: method, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: reader(body), ContentLength: int64(len(body)),
-		GetBody: func() (io.ReadCloser, error) { return reader(body), nil },
+		Body: sent, ContentLength: int64(len(body.bytes)),
+		GetBody: body.reader,
 	}).WithContext(ctx)
 	var transport http.RoundTripper
 	if c.HTTP == nil {
@@ -60,23 +65,23 @@ func (c *Client) exchange(ctx context.Context, method string, u *url.URL, h http
 	if err != nil {
 		return c.undecoded(context.Cause(ctx), err)
 	}
+	// The length is of the encoded body.
 	size := res.ContentLength
 	if res.Header.Get("Content-Encoding") != "" {
 		size = -1
 	}
+	// An error page can have any size. A mebibyte contains every error that an API sends.
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		all, _ := io.ReadAll(io.LimitReader(reply, 1<<20))
 		return out.readBadCall(c.ToError(res.StatusCode, res.Header, all, time.Now()))
 	}
 	err = out.readBadCall(Read(c.Provider, reply, size, whole, decoder(out)))
+	// A read that fails because of a timeout reports only a closed connection.
 	if err != nil && err != ErrStopped && ctx.Err() != nil {
 		return c.failed(context.Cause(ctx), llm.CodeStream, err)
 	}
 	return err
 }
-
-// reader returns a reader of body. net/http recognizes its type and writes head and body together.
-func reader(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 
 // failed returns the error of an exchange that ended with err. cause is the cause of its context;
 // nil means that the context did not end.
@@ -151,6 +156,7 @@ func newTransport(connect time.Duration, dial func(ctx context.Context, network,
 				defer cancel()
 			}
 			conn, err := dial(ctx, network, address)
+			// The dialer reports a cancelled context. The cause says which limit it was.
 			if err != nil && ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}

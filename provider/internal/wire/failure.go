@@ -150,6 +150,7 @@ func Excerpt(b []byte) string {
 // RetryAfter reads the wait that the headers ask for: in milliseconds, in seconds, or until a
 // date. 0 means that they do not ask for one.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
+	// The upper bounds keep the multiplication within a Duration. NaN fails both comparisons.
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
 	}
@@ -175,6 +176,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 func RetryIn(message string) time.Duration {
 	lower := strings.ToLower(message)
 	for _, words := range [...]string{"try again in ", "retry in ", "retry after "} {
+		// The last occurrence: such sentences end with the wait, after they have quoted limits.
 		i := strings.LastIndex(lower, words)
 		if i < 0 {
 			continue

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"unsafe"
 
 	"github.com/pawl-go/pawl/llm"
@@ -23,6 +24,9 @@ type fragment struct {
 	data  []byte       // text or arguments
 }
 
+// usualSize is room for most fragments that are joined.
+const usualSize = 256
+
 type fragmentKind byte
 
 const (
@@ -41,9 +45,9 @@ func (o *Emitter) BeginReasoning(r llm.Reasoning) (int, error) {
 	return o.begin(fragment{kind: reasoningKind, with: r.Opaque}, bytesOf(r.Text))
 }
 
-// BeginCall begins a part and returns its index.
+// BeginCall begins a part and returns its index. The caller may use the arguments again.
 func (o *Emitter) BeginCall(c llm.ToolCall) (int, error) {
-	args := c.Args
+	args := bytes.Clone(c.Args)
 	c.Args = nil
 	return o.begin(fragment{kind: callKind, call: c}, args)
 }
@@ -54,7 +58,7 @@ func (o *Emitter) MoreText(i int, s string) error { return o.more(i, textKind, b
 // MoreReasoning continues part i.
 func (o *Emitter) MoreReasoning(i int, s string) error { return o.more(i, reasoningKind, bytesOf(s)) }
 
-// MoreArgs continues part i.
+// MoreArgs continues part i. The caller may use args again.
 func (o *Emitter) MoreArgs(i int, args []byte) error { return o.more(i, callKind, args) }
 
 // Seal ends part i.
@@ -112,14 +116,20 @@ func (o *Emitter) more(i int, kind fragmentKind, data []byte) error {
 	if i < len(o.sums) {
 		o.sums[i].add(data)
 	}
+	// Fragments of one part that arrive together become one delta. Flush emits them before the
+	// connection is awaited.
 	if o.late.on && o.late.index == i {
+		if len(o.late.data) == 0 {
+			o.late.data = make([]byte, 0, max(len(data), usualSize))
+		}
 		o.late.data = append(o.late.data, data...)
 		return nil
 	}
 	if err := o.Flush(); err != nil {
 		return err
 	}
-	o.late = fragment{on: true, index: i, kind: kind, data: data}
+	room := make([]byte, 0, max(len(data), usualSize))
+	o.late = fragment{on: true, index: i, kind: kind, data: append(room, data...)}
 	return nil
 }
 

@@ -21,6 +21,8 @@ func (o *Emitter) join(i int, kind fragmentKind, data []byte) []byte {
 		return data
 	}
 
+	// A server may cut its text between the two escapes of one character. Decoding each alone would
+	// lose it.
 	delete(o.halves, i)
 	data = append(before.data, data...)
 	if jsonscan.EndsInHalf(data) {
@@ -36,6 +38,9 @@ func (o *Emitter) join(i int, kind fragmentKind, data []byte) []byte {
 
 // joinPart is join for a part of a delta.
 func (o *Emitter) joinPart(i int, p llm.Part) llm.Part {
+	if _, held := o.halves[i]; !held && !hasHalf(p) {
+		return p
+	}
 	switch p := p.(type) {
 	case llm.Text:
 		p.Text = stringOf(o.join(i, textKind, bytesOf(p.Text)))
@@ -50,8 +55,25 @@ func (o *Emitter) joinPart(i int, p llm.Part) llm.Part {
 	return p
 }
 
+// hasHalf reports whether half of a character is in p. Few parts have one, and the others need no
+// copy.
+func hasHalf(p llm.Part) bool {
+	switch p := p.(type) {
+	case llm.Text:
+		return jsonscan.HasHalf(bytesOf(p.Text))
+	case llm.Reasoning:
+		return jsonscan.HasHalf(bytesOf(p.Text))
+	case llm.ToolCall:
+		return jsonscan.HasHalf(p.Args)
+	}
+	return false
+}
+
 // wholePart returns p with the halves in it joined: nothing continues it.
 func wholePart(p llm.Part) llm.Part {
+	if !hasHalf(p) {
+		return p
+	}
 	switch p := p.(type) {
 	case llm.Text:
 		p.Text = stringOf(jsonscan.JoinHalves(bytesOf(p.Text)))

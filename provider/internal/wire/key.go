@@ -25,7 +25,7 @@ func Env(name string) string {
 // contain a key.
 func BaseURL(provider, address, example string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
 		return nil, &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest,
 			Message: "the base URL is not an http or https address such as " + example}
 	}
@@ -37,12 +37,15 @@ func BaseURL(provider, address, example string) (*url.URL, error) {
 // A key that one of the provider's variables has is the provider's. h is Options.HTTP: a program
 // that carries the requests itself decides where they go.
 func CheckAddress(provider, address, key string, h http.RoundTripper, variables ...string) error {
-	if address != "" || key == "" || h != nil ||
-		slices.ContainsFunc(variables, func(v string) bool { return key == Env(v) }) {
+	if address != "" || key == "" || h != nil {
+		return nil
+	}
+	if slices.ContainsFunc(variables, func(v string) bool { return key == Env(v) }) {
 		return nil
 	}
 	return &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest,
-		Message: "a key is given, but BaseURL is empty, as from a variable that is not set: give the address of the key's server; for the provider's own, DefaultBaseURL or provider.Info.BaseURL"}
+		Message: "a key is given, but BaseURL is empty, as from a variable that is not set: give the address of the key's " +
+			"server; for the provider's own, DefaultBaseURL or provider.Info.BaseURL"}
 }
 
 // CheckKey returns an error if no header can hold the key. The error does not contain the key.

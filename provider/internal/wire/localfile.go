@@ -44,7 +44,7 @@ func IsLocal(address string) bool {
 // "file-" (OpenAI) or "file_" (Anthropic), followed by letters, digits, - and _.
 func FileID(address string) bool {
 	id, ok := strings.CutPrefix(address, "file")
-	if !ok || len(id) < 2 || id[0] != '-' && id[0] != '_' {
+	if !ok || len(id) < 2 || !strings.ContainsRune("-_", rune(id[0])) {
 		return false
 	}
 	return strings.Trim(id, Alphanumeric+"-_") == ""
@@ -78,6 +78,7 @@ func ReadLocal(m llm.Media) (llm.Media, error) {
 		}
 	}
 
+	// The size is checked before the file is read: a device or a large file would fill the memory.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -106,7 +107,9 @@ func MIMEByName(name string) string {
 
 var byEnding = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".heic": "image/heic", ".heif": "image/heif",
-	".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv", ".html": "text/html", ".log": "text/plain", ".yaml": "text/plain", ".yml": "text/plain", ".go": "text/plain", ".py": "text/plain", ".json": "application/json", ".xml": "text/xml",
+	".pdf": "application/pdf", ".md": "text/markdown", ".csv": "text/csv", ".html": "text/html",
+	".json": "application/json", ".xml": "text/xml",
+	".txt": "text/plain", ".log": "text/plain", ".yaml": "text/plain", ".yml": "text/plain", ".go": "text/plain", ".py": "text/plain",
 	".wav": "audio/wav", ".mp3": "audio/mpeg", ".flac": "audio/flac", ".ogg": "audio/ogg", ".aac": "audio/aac", ".aiff": "audio/aiff", ".m4a": "audio/mp4",
 	".mp4": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime", ".mpeg": "video/mpeg",
 }
@@ -125,6 +128,7 @@ func ReadDataURI(m llm.Media) (llm.Media, error) {
 	head, encoded := strings.CutSuffix(head, ";base64")
 	mime, _, _ := strings.Cut(head, ";")
 	mime = cmp.Or(mime, "text/plain")
+	// The program knows its file better than the author of the URI.
 	if m.MIME != "" {
 		mime = m.MIME
 	}

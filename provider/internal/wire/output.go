@@ -33,6 +33,8 @@ func NewOutput(form OutputForm, schema json.RawMessage) Output {
 		if form.Any {
 			compile = d.CompileValue
 		}
+		// A schema with no form is no error: the run asks for the schema in its instructions, and
+		// validates the reply.
 		c, err := compile(schema)
 		if err != nil || reshaped(c) || emptied(c) {
 			continue

@@ -29,17 +29,19 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		}
 		body = bytes.NewReader(text)
 	}
+	// The first bytes decide. A server that cannot stream answers with a whole body, and status
+	// 200.
 	events := sse.NewReader(body)
 	head, err := events.Peek()
 	if err != nil && err != io.EOF {
 		return cut(provider, err)
 	}
-	if looksLikeJSON(head) {
+	if looksLikeJSON(bytes.TrimPrefix(head, byteOrderMark)) {
 		all, err := readAll(head, body, size)
 		if err != nil {
 			return cut(provider, err)
 		}
-		return dec.Whole(all)
+		return dec.Whole(bytes.TrimPrefix(all, byteOrderMark))
 	}
 	// title is the title of a page. Events may still follow a line of garbage.
 	var title string
@@ -48,6 +50,7 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 	}
 	events.Wait = dec.Flush
 	eof, err := readEvents(provider, events, dec)
+	// A fragment that waits belongs before the error: readers get all that has arrived.
 	if err != ErrStopped {
 		if e := dec.Flush(); e != nil {
 			return e
@@ -57,6 +60,7 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: title +
 			"; is the base URL right for the API?", Retryable: true, Err: err}
 	}
+	// A connection can be used again only if its body was read to the end.
 	if err == nil && !eof {
 		drain(body)
 	}
@@ -97,6 +101,7 @@ func readEvents(provider string, events *sse.Reader, dec Decoder) (eof bool, err
 		if err := dec.Event(data); err != nil {
 			return false, err
 		}
+		// An end mark behind nothing but heartbeats is what some proxies send in place of a reply.
 		if dec.Over() && !some {
 			return false, Nothing(provider)
 		}
@@ -110,18 +115,32 @@ func readEvents(provider string, events *sse.Reader, dec Decoder) (eof bool, err
 var endMark = []byte("[DONE]")
 
 // isEndMark reports whether data is a form of endMark.
-func isEndMark(data []byte) bool {
-	return bytes.Equal(data, endMark) || len(data) <= len(endMark) && strings.EqualFold(strings.Trim(string(data), "[]"), "done")
-}
+func isEndMark(data []byte) bool { return bytes.Equal(data, endMark) || word(data) == "done" }
 
 // isHeartbeat reports whether an event only keeps the connection open. Gateways send events without
-// data, and events whose type says so.
+// data, with a value that holds nothing, or with a word for it, as data or as their type.
 func isHeartbeat(typ, data []byte) bool {
-	if len(data) == 0 {
-		return true
+	hasType := len(typ) > 0
+	return isBeat(word(data)) || hasType && isBeat(word(typ))
+}
+
+// longestWord is the length of the longest text that word returns.
+const longestWord = 12
+
+// word returns a word in lower case without the brackets and quotes around it. It returns "" for an
+// empty word, and a text that is no word for a long text.
+func word(text []byte) string {
+	if len(text) > longestWord {
+		return "{"
 	}
-	switch string(typ) {
-	case "ping", "heartbeat", "keepalive", "keep-alive":
+	return strings.ToLower(strings.Trim(string(text), "[]\" "))
+}
+
+// isBeat reports whether a word, or a value of JSON, says nothing.
+func isBeat(word string) bool {
+	switch word {
+	case "", "null", "true", "false", "0", "1",
+		"ping", "pong", "heartbeat", "keepalive", "keep-alive", "keep_alive", "alive", "noop":
 		return true
 	}
 	return false

@@ -26,6 +26,7 @@ func (o *Emitter) restored(d llm.Delta) error {
 			o.held[d.Index] = h
 		}
 	}
+	// Only arguments of a tool with a changed schema are held. All other deltas pass.
 	if h == nil || d.Part == nil && !d.Done {
 		return o.yield(d)
 	}
@@ -34,6 +35,7 @@ func (o *Emitter) restored(d llm.Delta) error {
 	if d.Done {
 		delete(o.held, d.Index)
 		call.Args = h.restore(h.args)
+		// A call without arguments ends without a part.
 		if len(call.Args) == 0 && !ok {
 			return o.yield(d)
 		}

@@ -50,6 +50,8 @@ func (r *MediaRule) Apply(req *llm.Request, yield func(llm.Delta, error) bool) (
 			taken, notes := r.result(&result)
 			left = append(left, notes...)
 			result.Parts = taken
+			// The copies are as deep as the changes: messages are shared with the caller's
+			// conversation.
 			if out == req {
 				out = new(*req)
 				out.Messages = slices.Clone(req.Messages)

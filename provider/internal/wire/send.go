@@ -38,7 +38,7 @@ type Client struct {
 // Send posts body to u, and a decoder emits the reply through out. A failed request is repeated if
 // the error is retryable and no fragment of its reply was emitted; a Delta with a Notice announces
 // each retry. Send returns a *llm.ProviderError, an error that wraps the cause of a cancelled ctx,
-// or ErrStopped.
+// or ErrStopped. The caller passes on body: see NewBody.
 func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
 	return c.SendHeader(ctx, u, nil, body, whole, out)
 }
@@ -46,14 +46,21 @@ func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, 
 // SendHeader is Send with the headers of this request. nil means the Client's headers.
 func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool,
 	out *Emitter) error {
-	return c.send(ctx, u, h, body, whole, out, c.Decoder)
+	sent := NewBody(body)
+	defer sent.Release()
+	return c.send(ctx, u, h, sent, whole, out, c.Decoder)
+}
+
+// SendBody is Send for a body that the caller releases.
+func (c *Client) SendBody(ctx context.Context, u *url.URL, body *Body, whole bool, out *Emitter) error {
+	return c.send(ctx, u, nil, body, whole, out, c.Decoder)
 }
 
 // Post posts body to u and passes the whole response to read, which must not retain it. It retries
 // and fails as Send does, without notices.
 func (c *Client) Post(ctx context.Context, u *url.URL, body []byte, read func(answer []byte) error) error {
 	out := &Emitter{Provider: c.Provider, Yield: func(llm.Delta, error) bool { return true }}
-	return c.send(ctx, u, nil, body, true, out, func(*Emitter) Decoder { return answer{c.Provider, read} })
+	return c.send(ctx, u, nil, NewBody(body), true, out, func(*Emitter) Decoder { return answer{c.Provider, read} })
 }
 
 // answer is the Decoder of a response that is not a model's reply and never a stream.
@@ -69,7 +76,7 @@ func (a answer) Stated() bool            { return false }
 func (a answer) Flush() error            { return nil }
 func (a answer) End() error              { return Broken(a.provider, "the answer is no JSON") }
 
-func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter,
+func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body *Body, whole bool, out *Emitter,
 	decoder func(*Emitter) Decoder) error {
 	return c.Retry(ctx, out, func() error {
 		return c.exchange(ctx, http.MethodPost, u, h, body, whole, out, decoder)
@@ -80,7 +87,7 @@ func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byt
 // an earlier part of the same reply.
 func (c *Client) Exchange(ctx context.Context, method string, u *url.URL, body []byte, whole bool, out *Emitter,
 	dec Decoder) error {
-	return c.exchange(ctx, method, u, nil, body, whole, out, func(*Emitter) Decoder { return dec })
+	return c.exchange(ctx, method, u, nil, NewBody(body), whole, out, func(*Emitter) Decoder { return dec })
 }
 
 // Retry calls send until it succeeds, by the rules by which Send repeats a request. send emits the
@@ -100,8 +107,11 @@ func (c *Client) Retry(ctx context.Context, out *Emitter, send func() error) err
 		if again && e.RetryAfter > 0 {
 			wait = e.RetryAfter
 		}
-		// A longer wait would block the caller.
-		if !again || out.Began || attempt >= c.Retries || wait > maxWait {
+
+		// A reply that has begun cannot begin again: readers have seen a part of it. A longer wait
+		// would block the caller.
+		mayRepeat := again && !out.Began && attempt < c.Retries
+		if !mayRepeat || wait > maxWait {
 			if sent(err) && !out.Yield(llm.Delta{Requests: 1}, nil) {
 				return ErrStopped
 			}

@@ -14,7 +14,8 @@ const summaryType = "compaction"
 // IsSummary reports whether p is a summary that the server of a tag wrote, or failed to write.
 func IsSummary(p llm.Part, tag string) bool {
 	r, ok := p.(llm.Reasoning)
-	return ok && r.Opaque != nil && r.Opaque.Provider == tag && isSummary(r.Opaque.Data)
+	own := ok && r.Opaque != nil && r.Opaque.Provider == tag
+	return own && isSummary(r.Opaque.Data)
 }
 
 // Compaction reports whether p is a summary by the server of a tag. text is the member that has it.

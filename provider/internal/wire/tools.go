@@ -169,9 +169,11 @@ func NewToolset(form ToolForm, tools []*llm.ToolSpec) (*Toolset, error) {
 		sent, strict, err := form.compile(t)
 		s.names[name], s.words[name] = err == nil, name
 		if err != nil { // only this tool is left out
-			s.Notices = append(s.Notices, llm.Notice{Code: "tool_left_out", Text: fmt.Sprintf("%s: the tool %s is not offered: %v", form.Provider, t.Name, err)})
+			text := fmt.Sprintf("%s: the tool %s is not offered: %v", form.Provider, t.Name, err)
+			s.Notices = append(s.Notices, llm.Notice{Code: "tool_left_out", Text: text})
 			continue
 		}
+		// Arguments in the provider's form are not what the tool reads. restore converts them back.
 		if reshaped(sent) {
 			if s.restore == nil {
 				s.restore = map[string]func(json.RawMessage) json.RawMessage{}
@@ -204,6 +206,7 @@ func (s *Toolset) name(provider string, tools []*llm.ToolSpec) error {
 			s.wire = map[string]string{}
 			s.back = map[string]string{}
 		}
+		// Two names may become equal when they are fitted, or become the name of another tool.
 		again := 0
 		w := fitted(t.Name, again)
 		for ; taken[w]; w = fitted(t.Name, again) {
@@ -238,8 +241,9 @@ func (s *Toolset) Empty() bool { return len(s.Body) <= len("[]") }
 // Refuse returns an error if choice requires a tool that was left out. own has the tools in the
 // request's options.
 func (s *Toolset) Refuse(provider string, c llm.ToolChoice, own ...string) error {
+	allLeftOut := s.Empty() && len(s.Notices) > 0
 	switch {
-	case c.Mode == llm.ToolRequired && s.Empty() && len(s.Notices) > 0 && len(own) == 0:
+	case c.Mode == llm.ToolRequired && allLeftOut && len(own) == 0:
 		return Unsupported(provider, "tool_choice", "no tool is offered: %s", s.Notices[0].Text)
 	case c.Mode == llm.ToolNamed:
 		for _, n := range c.Names {

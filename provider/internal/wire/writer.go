@@ -18,22 +18,12 @@ import (
 // conversation begins with the bytes of the shorter one, so that prompt caches hit.
 type Writer struct {
 	Provider string
-	B        []byte
+	Body     []byte
 	Keys     []string // names in the request's provider options, which override the adapter's
 	Err      error    // the first error
 	// Tools are the elements of the options' list of tools. List appends them. nil means none.
 	Tools []byte
 	own   []byte // the other members of the options
-}
-
-// Buffer returns an empty buffer, usually large enough for the body of req. Buffers are not
-// reused, because a RoundTripper may read the body after the exchange.
-func Buffer(req *llm.Request, tools *Toolset) []byte {
-	n := 1<<10 + len(tools.Body) + len(req.Output)
-	for i := range req.Messages {
-		n += sizeOf(req.Messages[i].Parts)
-	}
-	return make([]byte, 0, n+n/16) // a sixteenth for escapes
 }
 
 // sizeOf estimates the length of parts as JSON.
@@ -66,17 +56,17 @@ func (w *Writer) Begin(options []byte) {
 	if len(options) > 0 {
 		w.options(options)
 	}
-	w.B = append(w.B, '{')
+	w.Body = append(w.Body, '{')
 }
 
 // Finish closes the body.
 func (w *Writer) Finish() ([]byte, error) {
 	if w.own != nil {
 		w.Comma()
-		w.B = append(w.B, w.own...)
+		w.Body = append(w.Body, w.own...)
 	}
-	w.B = append(w.B, '}')
-	return w.B, w.Err
+	w.Body = append(w.Body, '}')
+	return w.Body, w.Err
 }
 
 // options reads the members of the object o.
@@ -88,6 +78,8 @@ func (w *Writer) options(o []byte) {
 	listed := false
 	c := jsonscan.New(o)
 	for k := range c.Members() {
+		// Tools of the options are joined with the request's in one array, so that they are no
+		// member of their own.
 		listed = listed || string(k) == "tools" && c.Kind() == jsonscan.Array
 		if !listed || string(k) != "tools" {
 			w.Keys = append(w.Keys, string(k))
@@ -122,11 +114,11 @@ func (w *Writer) tools(o []byte) []byte {
 func (w *Writer) List(body []byte) {
 	w.Raw("[")
 	if len(body) > 2 {
-		w.B = append(w.B, body[1:len(body)-1]...)
+		w.Body = append(w.Body, body[1:len(body)-1]...)
 	}
 	if len(w.Tools) > 0 {
 		w.Comma()
-		w.B = append(w.B, w.Tools...)
+		w.Body = append(w.Body, w.Tools...)
 	}
 	w.Raw("]")
 }
@@ -145,18 +137,18 @@ func (w *Writer) Key(name string) bool {
 		return false
 	}
 	w.Comma()
-	w.B = append(w.B, '"')
-	w.B = append(w.B, name...)
-	w.B = append(w.B, '"', ':')
+	w.Body = append(w.Body, '"')
+	w.Body = append(w.Body, name...)
+	w.Body = append(w.Body, '"', ':')
 	return true
 }
 
 // Comma separates members and elements. It appends nothing after an opening bracket.
 func (w *Writer) Comma() {
-	switch w.B[len(w.B)-1] {
+	switch w.Body[len(w.Body)-1] {
 	case '{', '[':
 	default:
-		w.B = append(w.B, ',')
+		w.Body = append(w.Body, ',')
 	}
 }
 
@@ -167,15 +159,15 @@ func (w *Writer) Extra(tag string, o *llm.Opaque) {
 	}
 	if n := len(o.Data); n > 2 && o.Data[0] == '{' && o.Data[n-1] == '}' {
 		w.Comma()
-		w.B = append(w.B, o.Data[1:n-1]...)
+		w.Body = append(w.Body, o.Data[1:n-1]...)
 	}
 }
 
 // Raw appends s unchanged.
-func (w *Writer) Raw(s string) { w.B = append(w.B, s...) }
+func (w *Writer) Raw(s string) { w.Body = append(w.Body, s...) }
 
 // String appends s as a JSON string.
-func (w *Writer) String(s string) { w.B = jsonscan.AppendString(w.B, s) }
+func (w *Writer) String(s string) { w.Body = jsonscan.AppendString(w.Body, s) }
 
 // Quote appends parts in turn: JSON unchanged, then a string that it quotes, then JSON, and so on.
 func (w *Writer) Quote(parts ...string) {
@@ -199,20 +191,20 @@ func (w *Writer) Strings(list []string) {
 }
 
 // Bytes appends s as a JSON string.
-func (w *Writer) Bytes(s []byte) { w.B = jsonscan.AppendString(w.B, s) }
+func (w *Writer) Bytes(s []byte) { w.Body = jsonscan.AppendString(w.Body, s) }
 
 // Int appends a number.
-func (w *Writer) Int(n int) { w.B = strconv.AppendInt(w.B, int64(n), 10) }
+func (w *Writer) Int(n int) { w.Body = strconv.AppendInt(w.Body, int64(n), 10) }
 
 // Bool appends true or false.
-func (w *Writer) Bool(v bool) { w.B = strconv.AppendBool(w.B, v) }
+func (w *Writer) Bool(v bool) { w.Body = strconv.AppendBool(w.Body, v) }
 
 // Float appends a number. A value that JSON does not have is an error, which names field.
 func (w *Writer) Float(field string, f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		w.Fail(Invalid(w.Provider, field, "%v is no number", f))
 	}
-	w.B = strconv.AppendFloat(w.B, f, 'f', -1, 64)
+	w.Body = strconv.AppendFloat(w.Body, f, 'f', -1, 64)
 }
 
 // Object returns the arguments of a call as one JSON object, because servers pass them to the
@@ -230,7 +222,7 @@ func Object(args []byte, member string) []byte {
 }
 
 // Base64 appends data in base64, without quotes.
-func (w *Writer) Base64(data []byte) { w.B = base64.StdEncoding.AppendEncode(w.B, data) }
+func (w *Writer) Base64(data []byte) { w.Body = base64.StdEncoding.AppendEncode(w.Body, data) }
 
 // Alphanumeric are the ASCII letters and digits.
 const Alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

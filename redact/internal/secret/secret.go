@@ -33,6 +33,7 @@ const MinForm = 4
 // At most 4 bits of the secret remain there.
 func Forms(s string) []string {
 	forms := []string{s}
+	// The encoding of a text depends on its offset modulo 3.
 	for at := range 3 {
 		padded := append(make([]byte, at), s...)
 		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -59,6 +60,7 @@ func Forms(s string) []string {
 		}
 	}
 
+	// Short forms would occur by chance, and hide innocent text.
 	slices.Sort(forms)
 	return slices.DeleteFunc(slices.Compact(forms), func(f string) bool { return len(f) < MinForm })
 }
@@ -159,6 +161,7 @@ func (s *Stream) emit(all bool) string {
 		if open && !all {
 			break
 		}
+		// Overlapping forms are one secret, with one mask.
 		if n > 0 && i >= s.masked {
 			b.WriteString(Mask)
 		}

@@ -5,10 +5,13 @@ package a2a
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/journal"
+	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/conversation"
 	"github.com/pawl-go/pawl/server/internal/runs"
@@ -84,7 +87,7 @@ func (c call) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 
 	case a2a.TaskStateFailed, a2a.TaskStateCanceled:
 		// A limit can leave an answer, or the calls that the caller may execute.
-		if x.End != nil && x.End.Answer != nil {
+		if x.End != nil && (x.End.Answer != nil || x.End.Stop.Class() == pawl.ClassLimited) {
 			c.addAnswer(t, runs.AnswerOf(x), runs.OutputOf(x))
 		}
 		parts := []*a2a.Part{a2a.NewTextPart(cmp.Or(run.Cause, string(run.Stop)))}
@@ -96,6 +99,7 @@ func (c call) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 			parts = append(parts, a2a.NewDataPart(map[string]any{"calls": whole.Calls}))
 		}
 		t.Status.Message = message(t, a2a.MessageRoleAgent, conversation.Hash(20, h.ID, "end"), parts...)
+		c.addUnfit(t.Status.Message, x)
 	}
 
 	if history != nil {
@@ -115,6 +119,29 @@ func (c call) addAnswer(t *a2a.Task, text string, output json.RawMessage) {
 	t.Artifacts = []*a2a.Artifact{{ID: answerID, Parts: a2a.ContentParts{part}}}
 	id := conversation.Hash(20, string(t.ID), "answer")
 	t.History = append(t.History, message(t, a2a.MessageRoleAgent, id, part))
+}
+
+// addUnfit adds why the last answer of a run does not fit its schema, for clients in Go.
+func (c call) addUnfit(m *a2a.Message, x *journal.Export) {
+	if x.End == nil || len(x.End.Unfit) == 0 {
+		return
+	}
+	res := pawl.Result{Stop: x.End.Stop, Unfit: x.End.Unfit}
+	for _, r := range x.Replies {
+		if runs.IsOwn(r.Key) {
+			res.Messages = append(res.Messages, r.Response.Message)
+		}
+	}
+	unfit, ok := errors.AsType[*pawl.OutputError](res.Err())
+	if !ok {
+		return
+	}
+
+	u := foreign.Unfit{Answer: c.Secrets.String(unfit.Text)}
+	for _, fault := range unfit.Faults {
+		u.Faults = append(u.Faults, c.Secrets.String(fault))
+	}
+	m.SetMeta(foreign.UnfitKey, u)
 }
 
 // message returns a message of a task.

@@ -87,6 +87,8 @@ func (c *Call) AddHistory(in *Request, items []Item) error {
 		if !strings.HasPrefix(id, in.Prefix) {
 			continue
 		}
+
+		// The client's copy counts for a run that was deleted.
 		_, err := c.Runs.Head(c.Context(), c.Caller(), id)
 		switch {
 		case err == nil:

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
@@ -113,7 +114,7 @@ func (c *Call) Follow(in *Request) error {
 // numbered returns the ID of the run of a request, and whether the run exists: the run of an equal
 // request, or the next number.
 func (c *Call) numbered(in *Request) (id string, exists bool, err error) {
-	said, err := json.Marshal(in.Messages)
+	said, err := json.Marshal(llm.WithoutLabels(in.Messages))
 	if err != nil {
 		return "", false, err
 	}
@@ -136,5 +137,8 @@ func (c *Call) numbered(in *Request) (id string, exists bool, err error) {
 	if last == largest {
 		return "", false, runs.Fault("conflict", "the conversation has no number left", "take another ID for it")
 	}
+
+	// Numbers count down in IDs, because lists are in the order of IDs and the newest run is looked
+	// for.
 	return fmt.Sprintf("%s%0*d_%s", in.Prefix, digits, largest-last-1, equal), false, nil
 }

@@ -34,8 +34,8 @@ func (c *Call) Respond(in *Request) error {
 	return nil
 }
 
-// Send sends the stream of a run until it has ended or asks something. A run without a reader goes
-// on, unless it is to be cancelled.
+// Send sends the stream of a run until it has ended or asks something. A run without a reader is
+// cancelled, unless it is to go on.
 func (c *Call) Send(l *runs.Live, o uistream.Options) {
 	o.Beat = c.Beat
 	o.Wait = c.Wait
@@ -43,8 +43,8 @@ func (c *Call) Send(l *runs.Live, o uistream.Options) {
 	leave := l.AddReader()
 	defer func() {
 		last := leave() == 0
-		if last && ctx.Err() != nil && c.DisconnectCancels(l.Agent(), false) {
-			c.CancelLater(l.ID(), func() bool { return l.Readers() == 0 })
+		if last && ctx.Err() != nil && c.DisconnectCancels(l.Agent()) {
+			c.CancelLater(l.ID(), l, func() bool { return l.Readers() == 0 })
 		}
 	}()
 

@@ -16,12 +16,9 @@ import (
 // chatRequest holds the supported fields of a request to /v1/chat/completions. Other fields are
 // ignored, except that unsupported fields that would change the answer are an error.
 type chatRequest struct {
-	Model    string        `json:"model"`
-	Messages []chatMessage `json:"messages"`
-	Tools    []struct {
-		Type     string          `json:"type"`
-		Function runs.ClientTool `json:"function"`
-	} `json:"tools"`
+	Model               string          `json:"model"`
+	Messages            []chatMessage   `json:"messages"`
+	Tools               []toolRequest   `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	MaxTokens           int             `json:"max_tokens"`
 	MaxCompletionTokens int             `json:"max_completion_tokens"`
@@ -62,14 +59,39 @@ type chatMessage struct {
 	ToolCalls  []chatCall      `json:"tool_calls"`
 }
 
+// chatCall is a call of a function or of a custom tool.
 type chatCall struct {
-	Index    *int   `json:"index,omitempty"`
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
+	Index    *int          `json:"index,omitempty"`
+	ID       string        `json:"id"`
+	Type     string        `json:"type"`
+	Function *chatFunction `json:"function,omitempty"`
+	Custom   *chatCustom   `json:"custom,omitempty"`
+}
+
+type chatFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type chatCustom struct {
+	Name  string `json:"name"`
+	Input string `json:"input"`
+}
+
+// llm converts the call.
+func (c *chatCall) llm() (llm.ToolCall, error) {
+	call := llm.ToolCall{ID: c.ID}
+	switch {
+	case c.Custom != nil:
+		call.Name = c.Custom.Name
+		call.Args = textArgs(c.Custom.Input)
+	case c.Function != nil:
+		call.Name = c.Function.Name
+		call.Args = json.RawMessage(c.Function.Arguments)
+	default:
+		return call, runs.BadRequest("the call "+c.ID+" has neither function nor custom", "")
+	}
+	return call, nil
 }
 
 // convert converts the request.
@@ -86,11 +108,8 @@ func (r *chatRequest) convert() (in asked, err error) {
 	in.Agent = r.Model
 	in.Stream = r.Stream
 	in.Extras.Forget = !r.stored()
-	if r.isSide() {
-		in.Agent = r.Model + runs.SideSuffix
-		in.Extras.Forget = true
-	}
-	if err := r.addExtras(&in.Extras); err != nil {
+	in.Task = sideTask(r.Metadata)
+	if err := r.addExtras(&in); err != nil {
 		return in, err
 	}
 	for _, m := range r.Messages {
@@ -102,7 +121,8 @@ func (r *chatRequest) convert() (in asked, err error) {
 }
 
 // addExtras adds the settings, the tools and the output of the request.
-func (r *chatRequest) addExtras(x *runs.Extras) (err error) {
+func (r *chatRequest) addExtras(in *asked) (err error) {
+	x := &in.Extras
 	x.Settings = llm.Settings{
 		MaxTokens:   max(r.MaxTokens, r.MaxCompletionTokens),
 		Temperature: r.Temperature,
@@ -114,11 +134,8 @@ func (r *chatRequest) addExtras(x *runs.Extras) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, t := range r.Tools {
-		if t.Type != "function" {
-			return runs.BadRequest("tools of the type "+t.Type+" are not taken", "functions are")
-		}
-		x.Tools = append(x.Tools, t.Function)
+	if err := in.tools.add(x, "", r.Tools); err != nil {
+		return err
 	}
 	x.Choice, err = choiceOf(r.ToolChoice)
 	if err != nil {
@@ -141,11 +158,11 @@ func (m *chatMessage) add(in *asked) error {
 		in.Messages = append(in.Messages, llm.Message{Role: llm.RoleUser, Parts: parts})
 	case "assistant":
 		for _, c := range m.ToolCalls {
-			parts = append(parts, llm.ToolCall{
-				ID:   c.ID,
-				Name: c.Function.Name,
-				Args: json.RawMessage(c.Function.Arguments),
-			})
+			call, err := c.llm()
+			if err != nil {
+				return err
+			}
+			parts = append(parts, call)
 		}
 		in.Messages = append(in.Messages, llm.Message{Role: llm.RoleAssistant, Parts: parts})
 	case "tool":
@@ -270,6 +287,7 @@ func (c *call) chat() error {
 	words := voice{say: v.say("content"), withdraw: v.withdraw}
 	out, err := c.follow(t, v.send, words, &thoughts{say: v.say("reasoning_content")})
 	if err != nil {
+		// The status has been sent, so that the error is an event.
 		t.failed = true
 		v.send.Event("", "", errorBody(runs.ToError(err), "server_error", c.Secrets))
 		v.send.Flush()
@@ -291,11 +309,15 @@ func (c *call) chat() error {
 }
 
 // chatCalls returns calls in the form of a message, or, numbered, of a chunk.
-func chatCalls(calls []llm.ToolCall, numbered bool) (out []chatCall) {
+func chatCalls(calls []clientCall, numbered bool) (out []chatCall) {
 	for i, call := range calls {
 		v := chatCall{ID: call.ID, Type: "function"}
-		v.Function.Name = call.Name
-		v.Function.Arguments = string(call.Args)
+		if call.freeform {
+			v.Type = "custom"
+			v.Custom = &chatCustom{Name: call.Name, Input: call.input()}
+		} else {
+			v.Function = &chatFunction{Name: call.Name, Arguments: call.input()}
+		}
 		if numbered {
 			v.Index = &i
 		}

@@ -5,7 +5,9 @@ package openai
 import (
 	"cmp"
 	"net/http"
-	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
 )
 
 // model is an agent in the form of OpenAI's models, with the members that chat programs show.
@@ -21,28 +23,46 @@ type model struct {
 
 // models handles GET /v1/models and GET /v1/models/{model}.
 func (c *call) models() error {
-	list := []model{}
-	for _, a := range c.Runs.Agents() {
-		about := c.About[a.Name]
-		list = append(list, model{
-			ID:          a.Name,
-			Object:      "model",
-			Created:     c.Runs.Started().Unix(),
-			OwnedBy:     "pawl",
-			Name:        cmp.Or(about.Title, a.Name),
-			Description: about.Description,
-			Window:      about.Window,
-		})
+	if id := c.Request.PathValue("model"); id != "" {
+		name := id
+		if base, isSide := strings.CutSuffix(id, sideName); isSide && c.Runs.TakesSide(base) {
+			name = base
+		}
+		a, err := c.Runs.Agent(name)
+		if err != nil {
+			return err
+		}
+
+		// NAME means the newest NAME@VERSION, as in a request, and the answer has the name that was
+		// asked for.
+		m := c.modelOf(a)
+		m.ID = id
+		return c.Write(http.StatusOK, m)
 	}
 
-	id := c.Request.PathValue("model")
-	if id == "" {
-		return c.Write(http.StatusOK, object{"object": "list", "data": list})
+	list := []model{}
+	for _, a := range c.Runs.Agents() {
+		m := c.modelOf(a)
+		list = append(list, m)
+		if c.Runs.TakesSide(a.Name) { // listed, because programs let one choose from the list
+			m.ID += sideName
+			m.Name += " (titles and tags)"
+			list = append(list, m)
+		}
 	}
-	i := slices.IndexFunc(list, func(m model) bool { return m.ID == id })
-	if i < 0 {
-		_, err := c.Runs.Agent(id)
-		return err
+	return c.Write(http.StatusOK, object{"object": "list", "data": list})
+}
+
+// modelOf returns an agent as a model.
+func (c *call) modelOf(a *pawl.Agent) model {
+	about := c.About[a.Name]
+	return model{
+		ID:          a.Name,
+		Object:      "model",
+		Created:     c.Runs.Started().Unix(),
+		OwnedBy:     "pawl",
+		Name:        cmp.Or(about.Title, a.Name),
+		Description: about.Description,
+		Window:      about.Window,
 	}
-	return c.Write(http.StatusOK, list[i])
 }

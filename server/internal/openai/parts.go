@@ -33,6 +33,9 @@ func choiceOf(raw json.RawMessage) (*llm.ToolChoice, error) {
 		Function struct {
 			Name string `json:"name"`
 		} `json:"function"`
+		Custom struct {
+			Name string `json:"name"`
+		} `json:"custom"`
 	}
 
 	switch {
@@ -45,11 +48,12 @@ func choiceOf(raw json.RawMessage) (*llm.ToolChoice, error) {
 			return &llm.ToolChoice{Mode: mode}, nil
 		}
 
-	case json.Unmarshal(raw, &named) == nil && named.Type == "function":
-		c := llm.Named(named.Name + named.Function.Name)
+	case json.Unmarshal(raw, &named) == nil && (named.Type == "function" || named.Type == "custom"):
+		// Responses has the name next to the type, and Chat Completions in function or custom.
+		c := llm.Named(named.Name + named.Function.Name + named.Custom.Name)
 		return &c, nil
 	}
-	return nil, runs.BadRequest("tool_choice is not understood", "auto, none, required, or a function")
+	return nil, runs.BadRequest("tool_choice is not understood", "auto, none, required, a function or a custom tool")
 }
 
 // outputOf parses response_format and text.format.

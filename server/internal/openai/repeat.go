@@ -21,10 +21,12 @@ import (
 func (c *call) open(prefix string, in asked) (*turn, error) {
 	how := c.retry(in.Stream)
 	for {
+		now := c.Now()
 		s, fresh := c.handler.window.enter(&sent{
 			print:  c.print(how.key),
 			body:   c.Body,
-			at:     c.Now(),
+			at:     now,
+			span:   spanOf(now, how),
 			opened: make(chan struct{}),
 		}, how)
 
@@ -112,31 +114,51 @@ func (c *call) begin(prefix string, in asked, s *sent, how retry) (*turn, error)
 		}
 	}
 
-	// The journal has the request if an earlier process got it.
-	spans := spansOf(s.at, how)
-	if how.explicit() || c.afterRestart(s, how) {
-		for _, span := range spans {
-			head, err := c.last(prefix, s.print, span)
-			if err != nil {
-				return nil, err
-			}
-			if head != nil && c.answers(head, s, how) {
-				return c.found(head)
-			}
+	// The journal has the request if an earlier process got it. It is not asked again once this
+	// process has begun a run for an equal request: every run after that one is new, too.
+	number, began := c.handler.window.numberOf(s)
+	if how.explicit() || !began && c.afterRestart(s, how) {
+		head, err := c.earlier(prefix, s, how, number)
+		if err != nil {
+			return nil, err
+		}
+		if head != nil {
+			return c.found(head)
 		}
 	}
 
-	return c.startNew(prefix, in, s, spans[0])
+	return c.startNew(prefix, in, s, number)
 }
 
-// spansOf returns the spans of time whose requests a request may repeat, the present one first. A
-// key has no end, so that all its requests are in one span.
-func spansOf(at time.Time, how retry) []int64 {
-	if how.key != "" {
-		return []int64{0}
+// earlier returns the run with which an earlier process answers the request s, in its span of time
+// or the one before. Nil means that there is none. from is a number that may be free.
+func (c *call) earlier(prefix string, s *sent, how retry, from int) (*store.JournalRun, error) {
+	free, last, err := c.firstFree(prefix, s.print, s.span, max(from-1, 0))
+	if err != nil {
+		return nil, err
 	}
-	now := at.Unix() / int64(windowStated.Seconds())
-	return []int64{now, now - 1}
+	if last != nil && c.answers(last, s, how) {
+		c.handler.window.setNumber(s, free-1, false)
+		return last, nil
+	}
+	if how.key != "" { // it has one span
+		return nil, nil
+	}
+
+	_, last, err = c.firstFree(prefix, s.print, s.span-1, 0)
+	if err != nil || last == nil || !c.answers(last, s, how) {
+		return nil, err
+	}
+	return last, nil
+}
+
+// spanOf returns the span of time of a request. A key has no end, so that all its requests are in
+// one span.
+func spanOf(at time.Time, how retry) int64 {
+	if how.key != "" {
+		return 0
+	}
+	return at.Unix() / int64(windowStated.Seconds())
 }
 
 // afterRestart reports whether the process before this one may have lost the request, which states
@@ -157,29 +179,34 @@ func (c *call) answers(head *store.JournalRun, s *sent, how retry) bool {
 	return !how.counts && head.Created.Before(c.Runs.Started()) && age < windowLost
 }
 
-// startNew starts a run under the first free ID of the request. Another process may take an ID
-// between the look and the start.
-func (c *call) startNew(prefix string, in asked, s *sent, span int64) (*turn, error) {
+// startNew starts a run under the first free ID of the request, whose number is at least from.
+// Another process may take an ID between the look and the start.
+func (c *call) startNew(prefix string, in asked, s *sent, from int) (*turn, error) {
 	in.Extras.Print = s.body[:]
-	for ; ; s.number++ {
-		id := derived(prefix, s.print, span, s.number)
-		_, err := c.Runs.Head(c.Context(), c.Caller(), id)
-		switch {
-		case err == nil: // another process had the same request
-			continue
-		case !errors.Is(err, store.ErrNotFound):
+	if in.conversation != "" {
+		before, err := c.newestOf(in.conversation)
+		if err != nil {
+			return nil, err
+		}
+		in.Previous = before
+	}
+	for {
+		number, _, err := c.firstFree(prefix, s.print, s.span, from)
+		if err != nil {
 			return nil, err
 		}
 
-		in.ID = id
+		in.ID = derived(prefix, s.print, s.span, number)
 		l, err := c.Runs.Create(c.Context(), c.Caller(), in.Request)
 		if l != nil {
-			return &turn{id: id, agent: in.Agent, live: l, forget: in.Extras.Forget}, nil
+			c.handler.window.setNumber(s, number, true)
+			return &turn{id: in.ID, agent: in.Agent, live: l, extras: &in.Extras, forget: in.Extras.Forget}, nil
 		}
 		taken := errors.Is(err, durable.ErrLost) || errors.Is(err, store.ErrConflict)
 		if err != nil && !taken {
 			return nil, err
 		}
+		from = number + 1
 	}
 }
 
@@ -192,25 +219,40 @@ func derived(prefix string, print [32]byte, span int64, n int) string {
 	return prefix + "_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:20])
 }
 
-// last returns the last run of equal requests in a span of time. Nil means that there is none.
-func (c *call) last(prefix string, print [32]byte, span int64) (last *store.JournalRun, err error) {
-	for n := 0; ; n++ {
-		head, err := c.Runs.Head(c.Context(), c.Caller(), derived(prefix, print, span, n))
+// firstFree returns the first number, at least from, that no run of equal requests has in a span of
+// time, and the run before it; nil means that the number from is free. The runs have numbers
+// without a gap, so that the number is found by doubling and bisection, and not one by one.
+func (c *call) firstFree(prefix string, print [32]byte, span int64, from int) (free int, last *store.JournalRun,
+	err error) {
+	isTaken := func(n int) bool {
+		head, headErr := c.Runs.Head(c.Context(), c.Caller(), derived(prefix, print, span, n))
 		switch {
-		case errors.Is(err, store.ErrNotFound):
-			return last, nil
-		case err != nil:
-			return nil, err
+		case headErr == nil:
+			last = &head
+		case !errors.Is(headErr, store.ErrNotFound):
+			err = headErr
 		}
-		last = &head
+		return headErr == nil
 	}
+
+	taken := from - 1
+	free = from
+	for isTaken(free) {
+		taken = free
+		free = from + 2*(free-from) + 1
+	}
+	for err == nil && free-taken > 1 {
+		middle := taken + (free-taken)/2
+		if isTaken(middle) {
+			taken = middle
+		} else {
+			free = middle
+		}
+	}
+	return free, last, err
 }
 
-// foundEvery is the interval at which found looks for the end of a lease.
-const foundEvery = 500 * time.Millisecond
-
-// found returns the turn of a run that an earlier process started. It waits until that process has
-// released the run, or its lease has ended.
+// found returns the turn of a run that another process started, and may still execute.
 func (c *call) found(head *store.JournalRun) (*turn, error) {
 	x, err := c.Runs.Extras(c.Context(), c.Caller(), head.ID)
 	if err != nil {
@@ -219,17 +261,8 @@ func (c *call) found(head *store.JournalRun) (*turn, error) {
 	if x != nil && !bytes.Equal(x.Print, c.Body[:]) {
 		return nil, otherBody()
 	}
-	for {
-		l, err := c.Runs.Attach(c.Context(), c.Caller(), head.ID)
-		if !errors.Is(err, durable.ErrLost) {
-			return &turn{id: head.ID, agent: head.Agent, live: l}, err
-		}
-		select {
-		case <-time.After(foundEvery):
-		case <-c.Request.Context().Done():
-			return nil, c.Request.Context().Err()
-		}
-	}
+	l, err := c.Runs.Attach(c.Context(), c.Caller(), head.ID)
+	return &turn{id: head.ID, agent: head.Agent, live: l, extras: x}, err
 }
 
 // otherBody returns the error for a key that came with another body.

@@ -19,15 +19,13 @@ type responsesRequest struct {
 	Model        string          `json:"model"`
 	Input        json.RawMessage `json:"input"`
 	Instructions string          `json:"instructions"`
-	Tools        []struct {
-		Type string `json:"type"`
-		runs.ClientTool
-	} `json:"tools"`
-	ToolChoice json.RawMessage `json:"tool_choice"`
-	MaxTokens  int             `json:"max_output_tokens"`
-	Previous   string          `json:"previous_response_id"`
-	Background bool            `json:"background"`
-	Reasoning  struct {
+	Tools        []toolRequest   `json:"tools"`
+	ToolChoice   json.RawMessage `json:"tool_choice"`
+	MaxTokens    int             `json:"max_output_tokens"`
+	Previous     string          `json:"previous_response_id"`
+	Conversation conversationID  `json:"conversation"`
+	Background   bool            `json:"background"`
+	Reasoning    struct {
 		Effort string `json:"effort"`
 	} `json:"reasoning"`
 	Text struct {
@@ -46,9 +44,12 @@ type inputItem struct {
 	Content   json.RawMessage `json:"content"`
 	CallID    string          `json:"call_id"`
 	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"` // of the tool of a call
 	Arguments string          `json:"arguments"`
+	Input     string          `json:"input"` // of a call of a custom tool
 	Output    json.RawMessage `json:"output"`
-	ID        string          `json:"id"` // for an item_reference
+	Tools     []toolRequest   `json:"tools"` // of additional_tools
+	ID        string          `json:"id"`    // for an item_reference
 }
 
 // convert converts the request. item finds the items that it refers to.
@@ -62,6 +63,10 @@ func (r *responsesRequest) convert(item func(id string) (inputItem, error)) (in 
 	in.Extras.System = r.Instructions
 	in.Extras.Forget = !r.stored()
 	in.Previous, _ = runOfResponse(r.Previous)
+	in.conversation = r.Conversation
+	if err := r.Conversation.check(r.Previous, r.stored()); err != nil {
+		return in, err
+	}
 	in.Extras.Settings = llm.Settings{
 		MaxTokens:   r.MaxTokens,
 		Temperature: r.Temperature,
@@ -69,11 +74,8 @@ func (r *responsesRequest) convert(item func(id string) (inputItem, error)) (in 
 		Effort:      r.Reasoning.Effort,
 		Parallel:    r.Parallel,
 	}
-	for _, t := range r.Tools {
-		if t.Type != "function" {
-			return in, runs.BadRequest("tools of the type "+t.Type+" are not taken", "functions are")
-		}
-		in.Extras.Tools = append(in.Extras.Tools, t.ClientTool)
+	if err := in.tools.add(&in.Extras, "", r.Tools); err != nil {
+		return in, err
 	}
 	in.Extras.Choice, err = choiceOf(r.ToolChoice)
 	if err != nil {
@@ -135,18 +137,25 @@ func (i *inputItem) add(in *asked) error {
 			return err
 		}
 		in.Append(llm.RoleAssistant, parts...)
-	case "function_call":
-		in.Append(llm.RoleAssistant, llm.ToolCall{ID: i.CallID, Name: i.Name, Args: json.RawMessage(i.Arguments)})
-	case "function_call_output":
+	case "function_call", "custom_tool_call":
+		call := llm.ToolCall{ID: i.CallID, Name: in.tools.nameOf(in.Extras.Tools, i.Namespace, i.Name)}
+		call.Args = json.RawMessage(i.Arguments)
+		if i.Type == "custom_tool_call" {
+			call.Args = textArgs(i.Input)
+		}
+		in.Append(llm.RoleAssistant, call)
+	case "function_call_output", "custom_tool_call_output":
 		parts, err := contentOf(i.Output)
 		if err != nil {
 			return err
 		}
 		in.Append(llm.RoleTool, llm.ToolResult{CallID: i.CallID, Parts: parts})
+	case "additional_tools":
+		return in.tools.add(&in.Extras, "", i.Tools)
 	case "reasoning": // the agent stores its own reasoning
 	default:
 		return runs.BadRequest("items of the type "+i.Type+" are not taken",
-			"message, function_call, function_call_output, item_reference and reasoning")
+			"message, calls and outputs of functions and custom tools, item_reference and reasoning")
 	}
 	return nil
 }
@@ -161,11 +170,12 @@ func (c *call) responses() error {
 	defer leave()
 
 	v := &response{
-		id:       responseID(t.id, t.skip),
-		agent:    t.agent,
-		previous: r.Previous,
-		created:  time.Now(),
-		store:    r.stored(),
+		id:           responseID(t.id, t.skip),
+		agent:        runs.BaseName(t.agent),
+		previous:     r.Previous,
+		conversation: r.Conversation,
+		created:      time.Now(),
+		store:        r.stored(),
 	}
 	if !r.Stream {
 		out, err := c.follow(t, nil, mute, nil)
@@ -175,28 +185,32 @@ func (c *call) responses() error {
 		return c.Write(http.StatusOK, v.whole(out))
 	}
 
-	v.send = c.StartStream()
-	v.encode = c.encode
-	v.event("response.created", object{"response": v.form("in_progress", []any{})})
-	v.event("response.in_progress", object{"response": v.form("in_progress", []any{})})
+	v.begin(c)
+	c.followResponse(t, v)
+	return nil
+}
+
+// followResponse sends the events of a response that has begun, to its end.
+func (c *call) followResponse(t *turn, v *response) {
 	out, err := c.follow(t, v.send, voice{v.word, v.withdraw}, nil)
 	if err != nil {
+		// The status has been sent, so that the error is an event.
 		t.failed = true
 		e := runs.ToError(err)
 		v.fail(e.Code, c.Secrets.String(e.Message))
-		return nil
+		return
 	}
 	v.finish(out)
-	return nil
 }
 
 // response is a response in progress.
 type response struct {
-	id       string
-	previous string
-	agent    string
-	created  time.Time
-	store    bool
+	id           string
+	previous     string
+	conversation conversationID
+	agent        string
+	created      time.Time
+	store        bool
 
 	send   *web.Sender // of a stream
 	encode func(any) []byte
@@ -204,6 +218,14 @@ type response struct {
 	begun  bool   // the message has begun
 	index  int    // of the message, or of the first call: the number of void messages before it
 	text   []byte // of the message so far
+}
+
+// begin begins the stream.
+func (v *response) begin(c *call) {
+	v.send = c.StartStream()
+	v.encode = c.encode
+	v.event("response.created", object{"response": v.form("in_progress", []any{})})
+	v.event("response.in_progress", object{"response": v.form("in_progress", []any{})})
 }
 
 // form returns the current state of the response.
@@ -230,6 +252,9 @@ func (v *response) form(status string, output []any) object {
 	if v.previous != "" {
 		m["previous_response_id"] = v.previous
 	}
+	if v.conversation != "" {
+		m["conversation"] = object{"id": v.conversation}
+	}
 	return m
 }
 
@@ -240,7 +265,7 @@ func (v *response) whole(out reply) object {
 		items = append(items, v.message(out.text, "completed"))
 	}
 	for _, call := range out.calls {
-		items = append(items, item(call, "completed", string(call.Args)))
+		items = append(items, item(call, "completed", call.input()))
 	}
 
 	m := v.form("completed", items)
@@ -286,21 +311,37 @@ func (v *response) messageID() string {
 
 func messageID(response string) string { return "msg_" + strings.TrimPrefix(response, "resp_") }
 
-func itemID(call llm.ToolCall) string { return "fc_" + strings.TrimPrefix(call.ID, "call_") }
+func itemID(call clientCall) string {
+	kind := "fc_"
+	if call.freeform {
+		kind = "ctc_"
+	}
+	return kind + strings.TrimPrefix(call.ID, "call_")
+}
 
 func part(text string) object {
 	return object{"type": "output_text", "text": text, "annotations": []any{}}
 }
 
-func item(call llm.ToolCall, status, args string) object {
-	return object{
-		"id":        itemID(call),
-		"type":      "function_call",
-		"status":    status,
-		"call_id":   call.ID,
-		"name":      call.Name,
-		"arguments": args,
+// item returns a call as an item, with input so far.
+func item(call clientCall, status, input string) object {
+	m := object{
+		"id":      itemID(call),
+		"type":    "function_call",
+		"status":  status,
+		"call_id": call.ID,
+		"name":    call.Name,
 	}
+	if call.namespace != "" {
+		m["namespace"] = call.namespace
+	}
+	if call.freeform {
+		m["type"] = "custom_tool_call"
+		m["input"] = input
+	} else {
+		m["arguments"] = input
+	}
+	return m
 }
 
 // event sends an event.
@@ -368,27 +409,34 @@ func (v *response) finish(out reply) {
 }
 
 // callEvents sends the events of a call for the client.
-func (v *response) callEvents(index int, call llm.ToolCall) {
+func (v *response) callEvents(index int, call clientCall) {
 	id := itemID(call)
-	args := string(call.Args)
+	input := call.input()
+	kind := "response.function_call_arguments"
+	done := object{
+		"item_id":      id,
+		"output_index": index,
+		"name":         call.Name,
+		"arguments":    input,
+	}
+	if call.freeform {
+		kind = "response.custom_tool_call_input"
+		done = object{"item_id": id, "output_index": index, "input": input}
+	}
+
 	v.event("response.output_item.added", object{
 		"output_index": index,
 		"item":         item(call, "in_progress", ""),
 	})
-	v.event("response.function_call_arguments.delta", object{
+	v.event(kind+".delta", object{
 		"item_id":      id,
 		"output_index": index,
-		"delta":        args,
+		"delta":        input,
 	})
-	v.event("response.function_call_arguments.done", object{
-		"item_id":      id,
-		"output_index": index,
-		"name":         call.Name,
-		"arguments":    args,
-	})
+	v.event(kind+".done", done)
 	v.event("response.output_item.done", object{
 		"output_index": index,
-		"item":         item(call, "completed", args),
+		"item":         item(call, "completed", input),
 	})
 }
 

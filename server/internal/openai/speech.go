@@ -17,8 +17,8 @@ import (
 type reply struct {
 	text      string
 	reasoning string
-	calls     []llm.ToolCall // calls for the client to execute, with IDs made by callID
-	finish    string         // stop, length, content_filter or tool_calls
+	calls     []clientCall // calls for the client to execute, with IDs made by callID
+	finish    string       // stop, length, content_filter or tool_calls
 	usage     llm.Usage
 }
 

@@ -5,6 +5,7 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -33,33 +34,127 @@ func runOfResponse(id string) (run string, skip int) {
 	return run, skip
 }
 
-// showResponse handles GET /v1/responses/{id}.
-func (c *call) showResponse() error {
-	id := c.Request.PathValue("id")
+// storedResponse is a response that the journal has.
+type storedResponse struct {
+	head   store.JournalRun
+	skip   int // replies of the run in earlier responses
+	export *journal.Export
+	extras *runs.Extras // nil means none
+	reply  reply        // so far
+}
+
+// storedResponse finds a response.
+func (c *call) storedResponse(id string) (*storedResponse, error) {
 	head, skip, err := c.responseRun(id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	x, extras, err := c.Runs.Stored(c.Context(), c.Caller(), head.ID)
 	if err != nil {
+		return nil, err
+	}
+	out, ok := turnOf(x, extras, head.ID, skip, head.State == store.JournalOpen)
+	if !ok || id != responseID(head.ID, skip) {
+		return nil, runs.Fault("not_found", "there is no response "+id, "")
+	}
+	return &storedResponse{head: head, skip: skip, export: x, extras: extras, reply: out}, nil
+}
+
+// response returns the response without its output.
+func (s *storedResponse) response() *response {
+	v := &response{
+		id:      responseID(s.head.ID, s.skip),
+		agent:   runs.BaseName(s.head.Agent),
+		created: s.head.Created,
+		store:   s.extras == nil || !s.extras.Forget,
+	}
+	if s.extras == nil || s.extras.Thread == "" {
+		return v
+	}
+	thread := conversationID(s.extras.Thread)
+	if strings.HasPrefix(s.head.ID, thread.prefix()+"_") {
+		v.conversation = thread
+	}
+	return v
+}
+
+// showResponse handles GET /v1/responses/{id}.
+func (c *call) showResponse() error {
+	s, err := c.storedResponse(c.Request.PathValue("id"))
+	if err != nil {
 		return err
 	}
-	out, ok := turnOf(x, extras, head.ID, skip)
-	if !ok || id != responseID(head.ID, skip) {
-		return runs.Fault("not_found", "there is no response "+id, "")
+	q := c.Request.URL.Query()
+	if q.Get("stream") == "true" {
+		if q.Get("starting_after") != "" {
+			return runs.BadRequest("starting_after: not supported", "without it the stream begins with the response")
+		}
+		return c.streamStored(s)
 	}
 
-	v := &response{
-		id:      id,
-		agent:   head.Agent,
-		created: head.Created,
-		store:   extras == nil || !extras.Forget,
-	}
-	m := v.whole(out)
-	if len(out.calls) == 0 {
-		setStatus(m, head.State, endOf(x))
+	m := s.response().whole(s.reply)
+	if len(s.reply.calls) == 0 {
+		setStatus(m, s.head.State, endOf(s.export))
 	}
 	return c.Write(http.StatusOK, m)
+}
+
+// streamStored sends a response from its beginning, and follows it to its end. A response that
+// ended with calls for the client is complete, although its run may have gone on.
+func (c *call) streamStored(s *storedResponse) error {
+	release, err := c.AcquireStream()
+	if err != nil {
+		return err
+	}
+	defer release()
+	v := s.response()
+	if len(s.reply.calls) > 0 {
+		v.begin(c)
+		if s.reply.text != "" {
+			v.word(s.reply.text)
+		}
+		v.finish(s.reply)
+		return nil
+	}
+
+	t := &turn{id: s.head.ID, agent: s.head.Agent, extras: s.extras, skip: s.skip}
+	t.spent.Usage = usageBefore(s.export, s.skip)
+	t.live, err = c.Runs.Attach(c.Context(), c.Caller(), t.id)
+	if err != nil {
+		return err
+	}
+	v.begin(c)
+	c.followResponse(t, v)
+	return nil
+}
+
+// usageBefore returns the usage of a run before the reply that follows its first n ones.
+func usageBefore(x *journal.Export, n int) (u llm.Usage) {
+	own := 0
+	for _, r := range x.Replies {
+		if own == n {
+			break
+		}
+		u.Add(r.Response.Usage)
+		if runs.IsOwn(r.Key) {
+			own++
+		}
+	}
+	return u
+}
+
+// cancelResponse handles POST /v1/responses/{id}/cancel.
+func (c *call) cancelResponse() error {
+	head, _, err := c.responseRun(c.Request.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	l, err := c.Runs.Cancel(c.Context(), c.Caller(), head.ID)
+	if err != nil {
+		return err
+	}
+	runs.Settle(c.Request.Context(), l)
+	return c.showResponse()
 }
 
 // setStatus sets the status of a response whose run is in that state.
@@ -98,19 +193,22 @@ func (c *call) item(id string) (inputItem, error) {
 	name, isMessage := strings.CutPrefix(id, "msg_")
 	run, skip := runOfResponse("resp_" + name)
 	if !isMessage {
-		id = "call_" + strings.TrimPrefix(id, "fc_")
+		id = "call_" + strings.TrimPrefix(strings.TrimPrefix(id, "fc_"), "ctc_")
 		run = runOf(id)
 	}
 	if store.CheckID(run) != nil {
 		return inputItem{}, none
 	}
 	x, extras, err := c.Runs.Stored(c.Context(), c.Caller(), run)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return inputItem{}, none
+	case err != nil:
+		return inputItem{}, err
 	}
 
 	if isMessage {
-		out, ok := turnOf(x, extras, run, skip)
+		out, ok := turnOf(x, extras, run, skip, false)
 		if !ok || out.text == "" || id != messageID(responseID(run, skip)) {
 			return inputItem{}, none
 		}
@@ -120,11 +218,24 @@ func (c *call) item(id string) (inputItem, error) {
 	for _, r := range x.Replies {
 		for i, call := range r.Response.Message.Calls() {
 			if extras.Executes(call) && id == callID(run, runs.CallKey(r.Key, i)) {
-				return inputItem{Type: "function_call", CallID: id, Name: call.Name, Arguments: string(call.Args)}, nil
+				return storedCall(extras, id, call), nil
 			}
 		}
 	}
 	return inputItem{}, none
+}
+
+// storedCall returns a call of a stored response as an item.
+func storedCall(x *runs.Extras, id string, call llm.ToolCall) inputItem {
+	to := toClient(x, call)
+	i := inputItem{Type: "function_call", CallID: id, Name: to.Name, Namespace: to.namespace}
+	if to.freeform {
+		i.Type = "custom_tool_call"
+		i.Input = to.input()
+	} else {
+		i.Arguments = to.input()
+	}
+	return i
 }
 
 // responseRun finds the run of a response.
@@ -147,7 +258,8 @@ func endOf(x *journal.Export) journal.ExportedEnd {
 
 // turnOf returns the part of a run that one response contains: the replies after the first skip
 // ones, up to the first reply with calls for the client. ok means that a response begins there.
-func turnOf(x *journal.Export, extras *runs.Extras, run string, skip int) (out reply, ok bool) {
+// open means that the run executes, so that the response may have no reply yet.
+func turnOf(x *journal.Export, extras *runs.Extras, run string, skip int, open bool) (out reply, ok bool) {
 	out.finish = "stop"
 	begins := skip == 0 // a response begins after the replies that were skipped
 	var texts []string
@@ -182,22 +294,23 @@ func turnOf(x *journal.Export, extras *runs.Extras, run string, skip int) (out r
 
 	if len(out.calls) == 0 {
 		for _, returned := range runs.Returned(x) {
-			out.calls = append(out.calls, returned.Call)
+			out.calls = append(out.calls, toClient(extras, returned.Call))
 		}
 	}
 	out.text = strings.Join(texts, "\n\n")
 	if out.text == "" && len(out.calls) == 0 {
 		out.text = runs.AnswerOf(x)
 	}
-	return out, begins && (skip == 0 || n > skip)
+	hasReply := n > skip
+	return out, begins && (skip == 0 || hasReply || open)
 }
 
 // clientCalls returns the calls of a reply that the client executes, with their IDs for it.
-func clientCalls(run string, reply llm.Key, calls []llm.ToolCall, extras *runs.Extras) (out []llm.ToolCall) {
+func clientCalls(run string, reply llm.Key, calls []llm.ToolCall, extras *runs.Extras) (out []clientCall) {
 	for i, call := range calls {
 		if extras.Executes(call) {
 			call.ID = callID(run, runs.CallKey(reply, i))
-			out = append(out, call)
+			out = append(out, toClient(extras, call))
 		}
 	}
 	return out

@@ -1,54 +1,12 @@
 package openai
 
-// thoughts.go: what chat programs in front of the endpoints need: answers to their side requests,
-// and the reasoning of a reply.
+// thoughts.go: the reasoning of a reply, for chat programs in front of the endpoints.
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/llm"
 )
-
-// sideMarks are texts by which a request of a chat program is known: the first begins the message,
-// and the message has the others. Open WebUI's prompt for a question about documents has the same
-// beginning as its side requests, but no history.
-var sideMarks = [][]string{
-	// Open WebUI, LibreChat with two prompts, and LobeChat
-	{"### Task:", "<chat_history>"},
-	{"Provide a concise, 5-word-or-less title for the conversation"},
-	{"Analyze this conversation and provide:", "concise title in the detected"},
-	{"You are a professional conversation summarizer. Generate a concise title", "ONLY"},
-}
-
-// isSide reports whether a chat program asks for a title, tags or follow-up questions.
-func (r *chatRequest) isSide() bool {
-	var meta struct {
-		Task string `json:"task"`
-	}
-	if json.Unmarshal(r.Metadata, &meta) == nil && meta.Task != "" {
-		return true
-	}
-	return len(r.Messages) <= 2 && slices.ContainsFunc(r.Messages, chatMessage.isSide)
-}
-
-// isSide reports whether the message is a known prompt of a side request.
-func (m chatMessage) isSide() bool {
-	parts, err := contentOf(m.Content)
-	if err != nil || m.Role == "assistant" {
-		return false
-	}
-	text := strings.TrimSpace(llm.Message{Parts: parts}.Text())
-	absent := func(mark string) bool { return !strings.Contains(text, mark) }
-	for _, marks := range sideMarks {
-		if strings.HasPrefix(text, marks[0]) && !slices.ContainsFunc(marks, absent) {
-			return true
-		}
-	}
-	return false
-}
 
 // mostShown is the number of characters that are shown of a call.
 const mostShown = 300

@@ -18,6 +18,10 @@ import (
 type asked struct {
 	runs.Request
 	Stream bool
+	Task   string // the kind of a side request, as Open WebUI states it; it may be false
+
+	conversation conversationID // of Responses; "" means none
+	tools        toolIndex      // of Extras.Tools
 }
 
 // turn is the part of a run that answers one request.
@@ -25,10 +29,11 @@ type turn struct {
 	id     string // ID of the run
 	agent  string
 	live   *runs.Live
-	skip   int        // replies that were sent before
-	spent  pawl.Spent // usage before
-	forget bool       // the run is deleted when it has ended
-	failed bool       // the stream ended with an error
+	extras *runs.Extras // of its client; nil means none
+	skip   int          // replies that were sent before
+	spent  pawl.Spent   // usage before
+	forget bool         // the run is deleted when it has ended
+	failed bool         // the stream ended with an error
 	sent   *sent
 }
 
@@ -60,12 +65,21 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := c.sideAgent(&in); err != nil {
+		return nil, nil, err
+	}
+	in.Messages = llm.FromClient(in.Messages...)
 
 	in.Extras.Thread = c.Request.Header.Get("X-OpenWebUI-Chat-Id")
 	if in.Extras.Thread != "" {
 		if err := store.CheckID(in.Extras.Thread); err != nil {
 			return nil, nil, runs.BadRequest("X-OpenWebUI-Chat-Id: "+err.Error(), "")
 		}
+	}
+
+	if in.conversation != "" {
+		in.Extras.Thread = string(in.conversation)
+		prefix = in.conversation.prefix()
 	}
 
 	// A stream that would be refused must not start a run first.
@@ -81,15 +95,24 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 		release()
 		return nil, nil, err
 	}
-	return t, func() { release(); c.disconnect(t) }, nil
+	read := func() int { return 0 }
+	if t.live != nil {
+		read = t.live.AddReader()
+	}
+	leave = func() {
+		release()
+		read()
+		c.disconnect(t)
+	}
+	return t, leave, nil
 }
 
 // resultsAtEnd returns the results at the end of a conversation, the run of their calls, and the
 // messages of the user after them. An empty ID means that they belong to no run of this server.
 func resultsAtEnd(msgs []llm.Message) (id string, results []llm.ToolResult, more []llm.Message) {
-	for _, m := range slices.Backward(msgs) {
+	for i, m := range slices.Backward(msgs) {
 		if m.Role == llm.RoleUser && results == nil {
-			more = append([]llm.Message{m}, more...)
+			more = msgs[i:]
 			continue
 		}
 		if m.Role != llm.RoleTool {
@@ -122,11 +145,17 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
 	if err != nil {
 		return nil, err
 	}
-	x, _, err := c.Runs.Stored(c.Context(), c.Caller(), id)
+	x, extras, err := c.Runs.Stored(c.Context(), c.Caller(), id)
 	if err != nil {
 		return nil, err
 	}
-	t := &turn{id: id, agent: head.Agent, skip: replies(x), spent: runs.SpentOf(head)}
+	t := &turn{
+		id:     id,
+		agent:  head.Agent,
+		extras: extras,
+		skip:   replies(x),
+		spent:  runs.SpentOf(head),
+	}
 
 	ds, answered := decisionsOf(id, open, results)
 	history := answered != "" && len(ds) == 0 && !repeats(head.Updated)
@@ -189,7 +218,9 @@ func (t *turn) stopped(e pawl.Event, out *reply) error {
 	case pawl.ClassLimited:
 		// The calls that the limit left are for the client, as with rounds: 0. They have the IDs of
 		// the model, because no run waits for their results, which come with the conversation.
-		out.calls = res.Calls()
+		for _, call := range res.Calls() {
+			out.calls = append(out.calls, toClient(t.extras, call))
+		}
 		out.finish = "length"
 		if len(out.calls) > 0 {
 			out.finish = "tool_calls"
@@ -211,7 +242,7 @@ func (t *turn) pending(open []pawl.PendingCall, out *reply) error {
 			return runs.Fault("needs_decision", "the call of "+w.Call.Name+" waits for a decision",
 				"POST /v1/runs/"+t.id+"/approve, and watch the run there")
 		}
-		call := w.Call
+		call := toClient(t.extras, w.Call)
 		call.ID = callID(t.id, w.Key)
 		out.calls = append(out.calls, call)
 	}
@@ -226,7 +257,7 @@ func (c *call) disconnect(t *turn) {
 	if !deserted || c.Request.Header.Get("Idempotency-Key") != "" {
 		return
 	}
-	if c.DisconnectCancels(t.agent, true) {
-		c.CancelLater(t.id, func() bool { return c.handler.window.deserted(t.sent) })
+	if c.DisconnectCancels(t.agent) {
+		c.CancelLater(t.id, t.live, func() bool { return c.handler.window.deserted(t.sent) })
 	}
 }

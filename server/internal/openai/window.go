@@ -28,10 +28,13 @@ type sent struct {
 	print  [32]byte
 	body   [32]byte // SHA-256
 	at     time.Time
-	number int           // number of the run among the runs of equal requests
+	span   int64         // of time, in which the runs of equal requests are numbered
 	opened chan struct{} // closed when turn is set, or when the request could not begin
 	turn   *turn         // it is not changed: each connection has a copy
 
+	// window.mu guards these fields.
+	number  int  // of the run among the runs of equal requests; until it has one, the first to try
+	began   bool // this process has begun a run for it, or for an equal request before it
 	readers int  // connections that receive the answer
 	lost    bool // the last of them ended before it had the answer
 	failed  bool // the last of them got an error within its stream: Vercel's SDK repeats this
@@ -49,7 +52,10 @@ func (w *window) enter(r *sent, how retry) (s *sent, fresh bool) {
 			old.readers++
 			return old, false
 		}
-		r.number = old.number + 1
+		r.began = old.began
+		if r.span == old.span {
+			r.number = old.number + 1
+		}
 	}
 
 	if w.known == nil {
@@ -131,6 +137,21 @@ func (w *window) release(r *sent, lost, failed bool, now time.Time) bool {
 	r.failed = failed
 	r.ended = now
 	return lost && r.readers == 0
+}
+
+// numberOf returns the number of r, and whether this process has begun a run for an equal request.
+func (w *window) numberOf(r *sent) (number int, began bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.number, r.began
+}
+
+// setNumber records the number of the run of r. began means that this process has begun it.
+func (w *window) setNumber(r *sent, number int, began bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.number = number
+	r.began = r.began || began
 }
 
 // drop forgets a request that could not begin, and releases its repetitions.

@@ -4,9 +4,12 @@ package runs
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -80,21 +83,104 @@ func (s *Service) newest(name string) (best *pawl.Agent) {
 	return best
 }
 
+// families returns the names of the served agents without their versions: a run of NAME@1 is also
+// resumed by NAME@2.
+func (s *Service) families() (names []string) {
+	for _, a := range s.options.Agents {
+		family, _, _ := strings.Cut(a.Name, "@")
+		if !slices.Contains(names, family) {
+			names = append(names, family)
+		}
+	}
+	return names
+}
+
 // BaseName returns the name under which the agent of a run is served.
 func BaseName(agent string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(agent, CallSuffix), SideSuffix)
 }
 
-// sideAgent returns the agent that answers side requests, without tools and instructions.
+// kindOf returns api.Run.Kind of a run of the agent.
+func kindOf(agent string) string {
+	switch {
+	case strings.HasSuffix(agent, SideSuffix):
+		return "side"
+	case strings.HasSuffix(agent, CallSuffix):
+		return "call"
+	}
+	return ""
+}
+
+// Side is server.Side.
+type Side struct {
+	Model llm.Model
+	Allow string
+}
+
+// Values of Side.Allow.
+const (
+	sideNone  = "none"
+	sideKnown = "known"
+	sideAny   = "any"
+)
+
+// Check returns an error if Allow has another value.
+func (s Side) Check() error {
+	switch s.Allow {
+	case "", sideNone, sideKnown, sideAny:
+		return nil
+	}
+	return fmt.Errorf("Side.Allow is %s, %s or %s, and not %q", sideNone, sideKnown, sideAny, s.Allow)
+}
+
+// TakesSide reports whether the agent with that name answers each request that asks for a side
+// answer.
+func (s *Service) TakesSide(agent string) bool { return s.options.Sides[agent].Allow == sideAny }
+
+// SideAgent returns the name of the agent for a side request to the named agent. A client has asked
+// for it by the name NAME:side or by a header.
+func (s *Service) SideAgent(name string) (string, error) {
+	a, err := s.Agent(name)
+	switch {
+	case err != nil:
+		return "", err
+	case !s.TakesSide(a.Name):
+		return "", Fault("no_side", "the agent "+a.Name+" answers no side requests by name",
+			"side: {allow: any} in its file lets it")
+	}
+	return a.Name + SideSuffix, nil
+}
+
+// Limits of a side request.
+const (
+	sideTime = time.Minute
+
+	// SideTokens is the length of an answer in tokens.
+	SideTokens = 4000
+)
+
+// sideAgent returns the agent that answers side requests of a.
 func (s *Service) sideAgent(a *pawl.Agent) *pawl.Agent {
 	b := *a
 	b.Name = a.Name + SideSuffix
 	b.Tools = nil
 	b.Instructions = ""
 	b.Output = nil
+	b.OutputCheck = nil
 	b.Choice = llm.ToolChoice{}
-	if m := s.options.Sides[a.Name]; m != nil {
-		b.Model = m
+	b.Limits.Time = sideTime
+	b.Settings.MaxTokens = SideTokens
+	b.Middleware = slices.Clone(a.Middleware)
+	for i := range b.Middleware {
+		b.Middleware[i].Check = nil // rules may name tools, and this agent has none
+	}
+
+	side := s.options.Sides[a.Name]
+	switch {
+	case side.Allow != sideKnown && side.Allow != sideAny:
+		b.Model = silent{}
+	case side.Model != nil:
+		b.Model = side.Model
 	}
 	return &b
 }

@@ -27,11 +27,6 @@ func IsAnswer(msgs []llm.Message) bool {
 	return false
 }
 
-// hasDecision reports whether m contains a decision.
-func hasDecision(m llm.Message) bool {
-	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { _, ok := p.(llm.Decision); return ok })
-}
-
 // openCall returns the open call with a key. Nil means that there is none.
 func openCall(open []pawl.PendingCall, key llm.Key) *pawl.PendingCall {
 	i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Key == key })
@@ -178,7 +173,7 @@ func (s *Service) Pending(ctx context.Context, c Caller, id string) (head store.
 }
 
 // Show returns pending calls of a run for a client: complete for a client that executes them,
-// without secrets for a client that only hasDecision.
+// without secrets for a client that only decides.
 func (s *Service) Show(ctx context.Context, c Caller, id string, open []pawl.PendingCall) ([]pawl.PendingCall, error) {
 	hide, err := s.redactor(c.in(ctx), id)
 	if err != nil || len(open) == 0 {

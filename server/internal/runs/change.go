@@ -16,8 +16,8 @@ import (
 // settleTime is how long Settle waits for a run.
 const settleTime = 2 * time.Second
 
-// Cancel cancels a run. It returns a nil Live if the run has ended, or if another process executes
-// it. It is idempotent.
+// Cancel cancels a run. It returns a nil Live if the run has ended, or if there is no room to watch
+// it. A run of another process stops there within a second or two. It is idempotent.
 func (s *Service) Cancel(ctx context.Context, c Caller, id string) (*Live, error) {
 	head, err := s.Head(ctx, c, id)
 	if err != nil || isOver(head) {
@@ -47,8 +47,8 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (*Live, error
 	}
 
 	// The process that executes it, or will, sees the cancellation.
-	l, err = s.resume(ctx, c, head)
-	if errors.Is(err, durable.ErrLost) || isBusy(err) {
+	l, err = s.resumeOrFollow(ctx, c, head)
+	if isBusy(err) {
 		return nil, nil
 	}
 	return l, err

@@ -25,6 +25,7 @@ var ErrorCodes = []struct {
 	{"wrong_token", 401, "the token is unknown"},
 	{"wrong_scope", 403, "the token lacks the permission"},
 	{"wrong_host", 403, "the Host header names another machine"},
+	{"no_side", 403, "the agent answers no side requests of this kind"},
 	{"wrong_origin", 403, "web pages of this origin are not permitted"},
 	{"not_found", 404, "it does not exist, or it belongs to another user"},
 	{"method_not_allowed", 405, "the address does not support this method"},

@@ -18,8 +18,10 @@ import (
 // Extras are what a client adds to an agent for its run. They are stored with the run, for the
 // process that resumes it: their JSON form may gain fields and does not change.
 type Extras struct {
-	System   string          `json:"system,omitzero"` // follows the agent's system prompt
-	Tools    []ClientTool    `json:"tools,omitzero"`  // the client executes them
+	System string       `json:"system,omitzero"` // follows the agent's system prompt
+	Tools  []ClientTool `json:"tools,omitzero"`  // the client executes them
+	// Types of tools of the request that its API's own servers execute. They are not offered.
+	Skipped  []string        `json:"skipped,omitzero"`
 	Choice   *llm.ToolChoice `json:"choice,omitzero"` // nil means the agent's
 	Settings llm.Settings    `json:"settings,omitzero"`
 	Output   json.RawMessage `json:"output,omitzero"` // of the answer; empty means the agent's
@@ -38,6 +40,12 @@ type ClientTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitzero"`
 	Parameters  json.RawMessage `json:"parameters,omitzero"` // JSON Schema; empty means any object
+
+	// The namespace of the tool at the client, which knows it there as Known. "" means none.
+	Namespace string `json:"namespace,omitzero"`
+	Known     string `json:"known,omitzero"`
+	// The client takes text in place of arguments: their member input.
+	Freeform bool `json:"freeform,omitzero"`
 }
 
 // AddSystem adds to the system prompt.
@@ -49,8 +57,18 @@ func (x *Extras) AddSystem(parts []llm.Part) {
 }
 
 // Executes reports whether the client executes a call. x may be nil.
-func (x *Extras) Executes(c llm.ToolCall) bool {
-	return x != nil && slices.ContainsFunc(x.Tools, func(t ClientTool) bool { return t.Name == c.Name })
+func (x *Extras) Executes(c llm.ToolCall) bool { return x.Tool(c.Name) != nil }
+
+// Tool returns the client's tool of that name. Nil means that there is none. x may be nil.
+func (x *Extras) Tool(name string) *ClientTool {
+	if x == nil {
+		return nil
+	}
+	i := slices.IndexFunc(x.Tools, func(t ClientTool) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &x.Tools[i]
 }
 
 // apply returns a copy of a with the extras.
@@ -67,6 +85,9 @@ func (x *Extras) apply(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) 
 	}
 	if x.Choice != nil {
 		b.Choice = *x.Choice
+	}
+	if len(x.Skipped) > 0 {
+		b.Middleware = append(slices.Clip(a.Middleware), noticeSkipped(x.Skipped))
 	}
 	if len(x.Output) > 0 {
 		if _, _, err := schema.CompileOutput(x.Output); err != nil {
@@ -102,6 +123,8 @@ func (x *Extras) toolsWith(ctx context.Context, a *pawl.Agent) ([]pawl.Toolset, 
 	tools := slices.Clone(a.Tools)
 	for _, added := range x.Tools {
 		t := &pawl.Tool{Name: added.Name, Description: added.Description, Input: added.Parameters, Passive: true}
+
+		// A function without parameters has no schema in OpenAI's form.
 		if len(t.Input) == 0 || string(t.Input) == "null" {
 			t.Input = json.RawMessage(`{"type":"object"}`)
 		}

@@ -55,7 +55,8 @@ func newFeed(bound int) *feed {
 
 // append adds an event.
 func (f *feed) append(e pawl.Event) {
-	data, err := json.Marshal(e)
+	// json.Marshal would read what MarshalJSON writes once more.
+	data, err := e.MarshalJSON()
 	if err != nil { // the kind has no JSON form: a custom Runner created it
 		e = pawl.Event{
 			Kind: pawl.EventNotice,

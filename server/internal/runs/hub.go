@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/caller"
@@ -338,8 +339,7 @@ func (h *hub) isOurs(ctx context.Context, l *Live) bool {
 	if err != nil {
 		return true // its execution finds out
 	}
-	unowned := head.Owner == "" || !head.Until.After(h.service.options.Now())
-	return head.State == store.JournalOpen && unowned
+	return head.State == store.JournalOpen && !isLeased(head, h.service.options.Now())
 }
 
 // rest ends a run in this process, and keeps its feed for a while. gone means that another process
@@ -354,9 +354,9 @@ func (h *hub) rest(l *Live, gone bool) {
 	defer h.dispatch() // there is room for another one
 
 	switch {
-	case h.runs[l.place] != l: // the run was resumed or deleted
+	case h.runs[l.place] != l: // the run was resumed or deleted, or could not start
 		return
-	case l.startErr != nil || gone:
+	case gone:
 		delete(h.runs, l.place)
 		return
 	}
@@ -378,6 +378,13 @@ func (h *hub) forget(l *Live) {
 		h.held -= l.feed.bytes()
 		h.rested = slices.Delete(h.rested, i, i+1)
 	}
+}
+
+// remove removes a run that could not start.
+func (h *hub) remove(l *Live) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.forget(l)
 }
 
 // drop removes a run that was deleted, or that another process has changed.
@@ -435,6 +442,11 @@ func (h *hub) report(run string, err error) {
 	case errors.Is(err, durable.ErrClock):
 		log.Error("the clocks of the servers differ: set them, since leases hold by them", "run", run, "error", text)
 	}
+}
+
+// isLeased reports whether a process executes the run now.
+func isLeased(head store.JournalRun, now time.Time) bool {
+	return head.Owner != "" && head.Until.After(now)
 }
 
 // isOver reports whether a run needs no more work by any process.

@@ -34,6 +34,7 @@ type job struct {
 	meta   json.RawMessage // of a new run, for the process that resumes it
 	forget bool            // the run is deleted when it has ended
 	replay bool            // the stored events are replayed; the run is not resumed
+	follow bool            // of a replay: another process executes the run
 	thread string          // the conversation that the run continues; empty means none
 }
 
@@ -55,7 +56,7 @@ type Live struct {
 	pending atomic.Bool                // the run has stopped with questions
 	ended   atomic.Bool                // the journal has the end, and readers may know it
 	queued  atomic.Bool                // it waits for room: see queue
-	readers atomic.Int32
+	gate    gate
 }
 
 // ID returns the ID of the run.
@@ -112,12 +113,27 @@ func (l *Live) waitBegun(ctx context.Context) error {
 
 // AddReader counts a reader until leave is called, which returns the number of the others.
 func (l *Live) AddReader() (leave func() (others int)) {
-	l.readers.Add(1)
-	return func() int { return int(l.readers.Add(-1)) }
+	l.gate.enter()
+	return l.gate.leave
 }
 
 // Readers returns the number of readers.
-func (l *Live) Readers() int { return int(l.readers.Load()) }
+func (l *Live) Readers() int { return l.gate.count() }
+
+// Hold lets no call and no request of the run begin until it has a reader. It does nothing while it
+// has one. l may be nil: the run is not executed here.
+func (l *Live) Hold() {
+	if l != nil {
+		l.gate.hold()
+	}
+}
+
+// LetGo ends Hold. l may be nil.
+func (l *Live) LetGo() {
+	if l != nil {
+		l.gate.letGo()
+	}
+}
 
 // Read returns the encoded events after a position, up to about max bytes. ended means that nothing
 // follows them. If there is nothing to return, more is closed when there is.

@@ -86,6 +86,9 @@ func (p *progress) broken(stopped bool) bool { return p.begun && !p.ended && !st
 // isEnd reports whether e ends the run itself, and not a nested run.
 func isEnd(e pawl.Event) bool { return e.Run == "run" && e.Kind == pawl.EventRunEnded }
 
+// isStep reports whether e ends a step of the run itself.
+func isStep(e pawl.Event) bool { return e.Run == "run" && e.Kind == pawl.EventStep }
+
 // interrupted reports whether e, the end of a run, ends it only in this process.
 func interrupted(e pawl.Event) bool {
 	return e.Error != "" && e.Result != nil && e.Result.Stop.Class() == pawl.ClassCancelled

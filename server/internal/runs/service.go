@@ -24,7 +24,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/caller"
 	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server/internal/access"
 	"github.com/pawl-go/pawl/store"
@@ -38,8 +37,8 @@ type Options struct {
 	// Memories are compacted with the files of the journal. Nil means none.
 	Memories store.Memories
 	Secrets  *redact.Redactor // nil means none
-	// Sides answer side requests, by agent. Absent means the agent's model.
-	Sides map[string]llm.Model
+	// Sides are server.Side by the agent's name.
+	Sides map[string]Side
 	// Around wraps the Runner of each run, innermost. Nil means no wrapper.
 	Around func(id, agent string, r pawl.Runner) pawl.Runner
 	Lease  time.Duration // durable.Engine.Lease
@@ -76,8 +75,13 @@ func New(o Options) *Service {
 	s.engine = &durable.Engine{
 		Journal: o.Journal,
 		Lease:   o.Lease,
+		Agents:  s.families(),
+		Look:    lookEvery,
 		Drain:   s.hub.drained,
 		Report:  s.hub.report,
+
+		// A client gets the failure at once, and would not learn that the run goes on later.
+		Outage: -1,
 	}
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -97,7 +98,7 @@ func (s *Service) startNew(ctx context.Context, c Caller, r Request) (*Live, err
 	if IsAnswer(r.Messages) {
 		return nil, Fault("not_found", "there is no run "+r.ID+" that could be answered", "")
 	}
-	if slices.ContainsFunc(r.Messages, hasDecision) {
+	if slices.ContainsFunc(r.Messages, llm.Message.HasDecision) {
 		return nil, BadRequest("a new run has no calls to decide about", "send decisions to the run of the call")
 	}
 
@@ -169,10 +170,14 @@ func (s *Service) resumeWith(ctx context.Context, c Caller, head store.JournalRu
 		}
 	}
 
-	if !resume || isOver(head) {
-		return s.hub.find(place{c.Scope, r.ID}), nil
+	live := s.hub.find(place{c.Scope, r.ID})
+	switch {
+	case isOver(head), !resume && (live != nil || head.State != store.JournalOpen):
+		return live, nil
+	case !resume:
+		return s.Attach(ctx, c, r.ID)
 	}
-	return s.resume(ctx, c, head)
+	return s.resumeOrFollow(ctx, c, head)
 }
 
 // checkSameExtras returns an error for a run that was started with another output or after another
@@ -215,8 +220,8 @@ func (s *Service) checkSame(ctx context.Context, c Caller, r Request) error {
 	if r.Previous != "" { // they follow the messages of that run
 		began = began[max(0, len(began)-len(r.Messages)):]
 	}
-	was, errWas := json.Marshal(began)
-	is, errIs := json.Marshal(r.Messages)
+	was, errWas := json.Marshal(llm.WithoutLabels(began))
+	is, errIs := json.Marshal(llm.WithoutLabels(r.Messages))
 	if err := errors.Join(errWas, errIs); err != nil {
 		return err
 	}
@@ -284,22 +289,51 @@ func (s *Service) resume(ctx context.Context, c Caller, head store.JournalRun) (
 	return l, err
 }
 
-// Attach finds a run for a reader, and never starts one: a run that has stopped is replayed from
-// the journal. An interrupted run would be resumed anyway, so Attach resumes it at once.
-func (s *Service) Attach(ctx context.Context, c Caller, id string) (*Live, error) {
-	p := place{c.Scope, id}
-	if l := s.hub.find(p); l != nil {
-		return l, l.waitBegun(ctx)
+// resumeOrFollow executes an existing run, or follows it if another process executes it.
+func (s *Service) resumeOrFollow(ctx context.Context, c Caller, head store.JournalRun) (*Live, error) {
+	l, err := s.resume(ctx, c, head)
+	if errors.Is(err, durable.ErrLost) {
+		return s.replay(ctx, c, head, true)
 	}
-	head, err := s.Head(ctx, c, id)
-	if err != nil {
-		return nil, err
-	}
+	return l, err
+}
+
+// replay replays the stored events of a run. follow means that another process executes it, so that
+// more events follow.
+func (s *Service) replay(ctx context.Context, c Caller, head store.JournalRun, follow bool) (*Live, error) {
+	p := place{c.Scope, head.ID}
 	j, err := s.jobOf(c.in(ctx), p, head.Agent)
 	if err != nil {
 		return nil, err
 	}
-	j.replay = head.State != store.JournalOpen
+	j.replay = true
+	j.follow = follow
 	l, _, err := s.hub.run(c.in(ctx), p, j, nil)
 	return l, err
+}
+
+// Attach finds a run for a reader, and never starts one: a run that has stopped is replayed from
+// the journal. An interrupted run would be resumed anyway, so Attach resumes it at once, unless it
+// waits for its time. A run that another process executes is followed by the steps in the journal.
+func (s *Service) Attach(ctx context.Context, c Caller, id string) (*Live, error) {
+	if l := s.hub.find(place{c.Scope, id}); l != nil {
+		err := l.waitBegun(ctx)
+		if !errors.Is(err, durable.ErrLost) {
+			return l, err
+		}
+	}
+
+	head, err := s.Head(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	now := s.options.Now()
+	switch {
+	case head.State != store.JournalOpen, head.Next.After(now):
+		return s.replay(ctx, c, head, false)
+	case isLeased(head, now): // no room to execute it is needed here
+		return s.replay(ctx, c, head, true)
+	}
+	c.Slot = nil // a reader needs none
+	return s.resumeOrFollow(ctx, c, head)
 }

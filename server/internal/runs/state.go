@@ -128,6 +128,7 @@ func (s *Service) Describe(head store.JournalRun) api.Run {
 	run := api.Run{
 		ID:      head.ID,
 		Agent:   head.Agent,
+		Kind:    kindOf(head.Agent),
 		Task:    head.Task,
 		State:   head.State,
 		Created: head.Created,
@@ -139,6 +140,9 @@ func (s *Service) Describe(head store.JournalRun) api.Run {
 		run.Cause = s.options.Secrets.String(sum.Cause)
 		run.Spent = &sum.Spent
 		run.Waits = sum.Pending
+		if sum.Waiting != nil {
+			run.Cause = sum.Waiting.String()
+		}
 	}
 
 	l := s.hub.find(place{head.Scope, head.ID})

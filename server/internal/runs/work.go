@@ -62,12 +62,16 @@ func (h *hub) work(l *Live, msgs []llm.Message) {
 
 // runner returns the Runner that executes or replays a run.
 func (h *hub) runner(l *Live) pawl.Runner {
+	if l.job.follow {
+		return &follower{engine: h.service.engine, scope: l.scope, id: l.id, agent: l.job.agent}
+	}
 	if l.job.replay {
 		return h.service.engine.ReplayEvents(l.id, l.job.agent)
 	}
 	r := h.service.engine.Runner(l.id, l.job.agent)
 	r.Meta = l.job.meta
 	r.From = l.job.from
+	r.Gate = l.gate.wait
 	if h.service.options.Around != nil {
 		return h.service.options.Around(l.id, BaseName(l.Agent()), r)
 	}
@@ -79,6 +83,7 @@ func (h *hub) do(l *Live, e pawl.Event, err error, what action) {
 	switch what {
 	case actionRefuse:
 		l.startErr = err
+		h.remove(l) // before its callers know, because they may then follow it
 
 	case actionFail:
 		h.fail(l, err)
@@ -93,7 +98,7 @@ func (h *hub) do(l *Live, e pawl.Event, err error, what action) {
 
 	case actionPublish:
 		l.feed.append(e)
-		if e.Run == "run" && e.Kind == pawl.EventStep {
+		if isStep(e) {
 			l.spent.Store(e.Spent)
 			h.notify(l.place)
 		}
@@ -124,7 +129,8 @@ func (h *hub) withoutPanics(l *Live, events iter.Seq2[pawl.Event, error]) iter.S
 				return
 			}
 			end = nil
-			if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil && e.Result.Stop == pawl.StopFailed {
+			failed := e.Result != nil && e.Result.Stop == pawl.StopFailed
+			if isEnd(e) && failed {
 				end = &e
 				continue
 			}

@@ -55,9 +55,14 @@ func (c *call) agui() error {
 		in.Extras.AddSystem([]llm.Part{llm.Text{Text: text}})
 	}
 	for _, t := range r.Tools {
-		in.Extras.Tools = append(in.Extras.Tools, runs.ClientTool(t))
+		in.Extras.Tools = append(in.Extras.Tools, clientTool(uistream.PageTool(t)))
 	}
 	return c.Respond(in)
+}
+
+// clientTool converts a tool that a page executes.
+func clientTool(t uistream.PageTool) runs.ClientTool {
+	return runs.ClientTool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
 }
 
 // addMessages adds the messages of r, without the messages of its own run. answers reports whether

@@ -54,13 +54,15 @@ func (c *call) chat() error {
 		return err
 	}
 
+	// A page answers calls by sending the assistant's message again, with the answers in it.
 	if last.Role == "assistant" {
 		in.Run = last.ID
 		in.Answers = r.Answers(&in.Stream)
 		return c.Respond(in)
 	}
+	in.Extras.System = r.System
 	for _, t := range r.Tools {
-		in.Extras.Tools = append(in.Extras.Tools, runs.ClientTool(t.Function))
+		in.Extras.Tools = append(in.Extras.Tools, clientTool(t))
 	}
 	items := make([]conversation.Item, n)
 	for i := range r.Messages {

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,7 +41,7 @@ func (c *Call) Read(v any) error {
 		d.DisallowUnknownFields()
 	}
 	if err := d.Decode(v); err != nil {
-		return runs.BadRequest("the body: "+plainly(err), "GET /openapi.json describes the form")
+		return runs.BadRequest("the body: "+plainly(err, v), "GET /openapi.json describes the form")
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return runs.BadRequest("the body has more than one JSON value", "")
@@ -66,8 +67,8 @@ func unread(err error) error {
 var misfit = regexp.MustCompile(`^(.*?)json: cannot unmarshal (?:JSON )?(\w+) into Go ` +
 	`(?:struct field \w+\.(\S+) of type |value of type )?(.+?)(?: within "(.*)")?$`)
 
-// plainly returns the text of a decoding error without names of Go.
-func plainly(err error) string {
+// plainly returns the text of an error of decoding into v without names of Go.
+func plainly(err error, v any) string {
 	m := misfit.FindStringSubmatch(err.Error())
 	if m == nil {
 		return strings.TrimPrefix(err.Error(), "json: ")
@@ -86,10 +87,25 @@ func plainly(err error) string {
 		want = "a number"
 	}
 	at := cmp.Or(m[3], strings.ReplaceAll(strings.Trim(m[5], "/"), "/", "."))
+	at = clientName(at, v)
 	if at != "" {
 		at += ": "
 	}
 	return m[1] + at + "JSON of the type " + m[2] + " stands where " + want + " is expected"
+}
+
+// clientName returns the place of a member as the client wrote it: encoding/json puts the name of
+// an embedded struct before the names of its fields.
+func clientName(at string, v any) string {
+	first, rest, ok := strings.Cut(at, ".")
+	t := reflect.TypeOf(v)
+	if !ok || t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return at
+	}
+	if f, ok := t.Elem().FieldByName(first); ok && f.Anonymous && f.Tag.Get("json") == "" {
+		return rest
+	}
+	return at
 }
 
 // Params returns the query. A parameter that is not in names is an error.

@@ -118,31 +118,32 @@ func (c *Call) AcquireStream() (release func(), err error) {
 }
 
 // DisconnectCancels reports what happens to a run of an agent whose client has disconnected: it is
-// cancelled, unless a client repeats its request in time, or it continues. byDefault is the answer
-// if neither the request nor the server's options say.
-func (c *Call) DisconnectCancels(agent string, byDefault bool) bool {
-	switch cmp.Or(c.Request.Header.Get("X-Pawl-Disconnect"), c.Server.OnDisconnect[runs.BaseName(agent)]) {
-	case "cancel":
-		return true
-	case "continue":
-		return false
-	}
-	return byDefault
+// cancelled, unless a client repeats its request in time, or it continues if the request or the
+// server's options say so.
+func (c *Call) DisconnectCancels(agent string) bool {
+	return cmp.Or(c.Request.Header.Get("X-Pawl-Disconnect"), c.Server.OnDisconnect[runs.BaseName(agent)]) != "continue"
 }
 
 // CancelLater cancels the run of a client that has disconnected, if it has no reader after the
-// time for reconnecting. A run that has stopped by then stays: a repeated request gets its failure
-// or its question.
-func (c *Call) CancelLater(id string, deserted func() bool) {
+// time for reconnecting. Until then its calls in progress may end, and no other begins: a client
+// that presses stop does no more than disconnect. l is the run if this process executes it, or nil.
+//
+// A run that has stopped by then stays: a repeated request gets its failure or its question.
+func (c *Call) CancelLater(id string, l *runs.Live, deserted func() bool) {
+	l.Hold()
 	ctx := context.WithoutCancel(c.Context()) // the request has ended
 	caller := c.Caller()
 	time.AfterFunc(c.Reconnect, func() {
 		head, err := c.Runs.Head(ctx, caller, id)
-		if err == nil && head.State == store.JournalOpen && deserted() {
+		cancels := err == nil && head.State == store.JournalOpen && deserted()
+		if cancels {
 			_, err = c.Runs.Cancel(ctx, caller, id)
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			c.Log.Warn("cancelling a run whose client disconnected", "run", id, "error", err)
+		}
+		if !cancels || err != nil {
+			l.LetGo() // otherwise nothing may begin before the run has ended
 		}
 	})
 }

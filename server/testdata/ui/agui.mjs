@@ -149,7 +149,7 @@ await scene('cancel', async () => {
 	return sent;
 });
 await scene('gone client', async () => {
-	const agent = open('gone', { headers: { 'x-pawl-disconnect': 'cancel' } });
+	const agent = open('gone');
 	const began = await waits();
 	const sent = say(agent, 'call wait');
 	await until(async () => (await waits()) !== began && agent.events.some((e) => e.type === 'TOOL_CALL_END'));

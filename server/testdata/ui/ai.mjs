@@ -129,9 +129,12 @@ await scene('stop', async () => {
 	const sent = chat.sendMessage({ text: 'call wait' });
 	while ((await waits()) === began);
 	await until(() => chat.messages.at(-1)?.parts.some((p) => p.state === 'input-available'));
-	await fetch(`${root}/v1/ui/clerk/stop-${major}/stop`, { method: 'POST' });
+	chat.stop(); // it disconnects, and nothing else
 	await sent;
-	return chat;
+	let messages;
+	const over = () => messages?.at(-1).parts.some((p) => p.state === 'output-error');
+	while (!over()) ({ messages } = await (await fetch(`${root}/v1/ui/clerk/stop-${major}`)).json());
+	return open('stop', { chat: { messages } });
 });
 await scene('history', async () => {
 	const chat = open('history', {});

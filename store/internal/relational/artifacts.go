@@ -31,6 +31,7 @@ func (db *DB) PutArtifact(ctx context.Context, s store.Scope, run string, a pawl
 			return err
 		}
 
+		// The newest artifacts stay, as many as fit together.
 		_, err = tx.Exec(ctx, `delete from artifacts where n in (
 			select n from (select n, sum(size) over (order by n desc) as total
 				from artifacts where tenant = ? and USER = ? and thread = ?) x

@@ -19,6 +19,8 @@ func (db *DB) Erase(ctx context.Context, tenant, user string) error {
 	if err != nil {
 		return err
 	}
+
+	// One by one, because the deletion of each run is anchored.
 	for _, r := range runs {
 		if err := db.DeleteJournal(ctx, r.Scope, r.ID); err != nil {
 			return err

@@ -7,9 +7,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/pawl-go/pawl/store"
@@ -21,18 +21,24 @@ const largeBody = 16 << 10
 
 const (
 	journalColumns = "tenant, USER, thread, id, agent, task, state, summary, owner, fence, until, " +
-		"records, head, created, updated, seal"
+		"records, head, created, updated, seal, next, lapses"
 	ofJournal = " from journals where tenant = ? and USER = ? and thread = ? and id = ?"
 
 	selectRow    = "select " + journalColumns + ", n" + ofJournal
 	insertRecord = `insert into records (journal, seq, key, kind, fence, at, elapsed, body, digest, hash, signature)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (journal, key) do nothing returning seq`
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`
+	insertHead = "insert into journals (" + journalColumns + `)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing returning n`
+	insertBody = "insert into bodies (journal, digest, body) values (?, ?, ?) on conflict do nothing"
+
+	// updateHead changes a head that is the known one.
 	updateHead = `update journals set state = ?, summary = ?, owner = ?, fence = ?, until = ?, records = ?, head = ?,
-		updated = ?, seal = ? where n = ?`
+		updated = ?, seal = ?, next = ?, lapses = ? where n = ? and state = ? and coalesce(summary, '') = ? and
+		owner = ? and fence = ? and until = ? and records = ? and head = ? and updated = ? and seal = ?`
 )
 
 // Frequent lists the statements of every append, which a backend may prepare once.
-var Frequent = []string{selectRow, insertRecord, updateHead}
+var Frequent = []string{selectRow, insertHead, insertRecord, updateHead}
 
 func scanJournal(r Row) (v store.JournalRun, err error) {
 	err = scanHead(r, &v)
@@ -43,44 +49,137 @@ func scanJournal(r Row) (v store.JournalRun, err error) {
 func scanHead(r Row, v *store.JournalRun, more ...any) error {
 	return r.Scan(append([]any{&v.Scope.Tenant, &v.Scope.User, &v.Scope.Thread, &v.ID, &v.Agent, &v.Task, &v.State,
 		(*jsonField)(&v.Summary), &v.Owner, &v.Fence, (*timeField)(&v.Until), &v.Records, &v.Head,
-		(*timeField)(&v.Created), (*timeField)(&v.Updated), &v.Seal}, more...)...)
+		(*timeField)(&v.Created), (*timeField)(&v.Updated), &v.Seal, (*timeField)(&v.Next), &v.Lapses}, more...)...)
 }
 
-// changeJournal calls fn with a run in a transaction. fn changes the head, and returns statements
-// that are executed before the head is stored.
+// journalRow is a head in a transaction that changes it.
+type journalRow struct {
+	store.JournalRun
+	number int64
+	was    store.JournalRun // the known head, before the change
+	added  []store.Record   // to store with it
+}
+
+// changeJournal calls fn with a run in a transaction. fn changes the head and adds records.
 func (db *DB) changeJournal(ctx context.Context, s store.Scope, id string,
-	fn func(r *journalRow) ([]Statement, error)) (r journalRow, err error) {
+	fn func(r *journalRow) error) (r journalRow, err error) {
 	err = db.backend.Change(ctx, Item{"journal", s, id}, func(tx Conn) (err error) {
 		r, err = journalOf(ctx, tx, s, id)
 		if err != nil {
 			return err
 		}
-		batch, err := fn(&r)
-		if err != nil {
-			return err
-		}
-		return db.putHead(ctx, tx, &r, batch)
+		return db.changeRow(ctx, tx, &r, fn)
 	})
 	return r, err
 }
 
-// putHead executes statements, and stores the sealed head.
-func (db *DB) putHead(ctx context.Context, tx Conn, r *journalRow, batch []Statement) (err error) {
+// changeHeld is changeJournal for the holder of a lease, who knows the head since its last change
+// and does not read it again, unless it was changed since.
+func (db *DB) changeHeld(ctx context.Context, l store.Lease, fn func(r *journalRow) error) (r journalRow, err error) {
+	leased := func(r *journalRow) error {
+		if err := r.leased(l); err != nil {
+			return err
+		}
+		return fn(r)
+	}
+
+	known, isKnown := db.heads.of(l)
+	err = errOtherHead
+	if isKnown {
+		err = db.backend.Change(ctx, Item{"journal", l.Scope, l.Run}, func(tx Conn) error {
+			r = known
+			return db.changeRow(ctx, tx, &r, leased)
+		})
+	}
+	if errors.Is(err, errOtherHead) {
+		r, err = db.changeJournal(ctx, l.Scope, l.Run, leased)
+	}
+
+	if err != nil || r.Owner != l.Owner {
+		db.heads.forget(l)
+	} else {
+		db.heads.learn(l, r)
+	}
+	return r, err
+}
+
+// changeRow calls fn with the head r, and stores what fn changes.
+func (db *DB) changeRow(ctx context.Context, tx Conn, r *journalRow, fn func(r *journalRow) error) (err error) {
+	r.was = r.JournalRun
+	r.added = nil
+	if err := fn(r); err != nil {
+		return err
+	}
 	r.Seal, err = db.ledger.Seal(r.JournalRun)
 	if err != nil {
 		return err
 	}
-	var summary *string
-	if r.Summary != nil {
-		summary = new(string(r.Summary))
+
+	// The statement compares all columns, and changes no row if another process has changed the
+	// head since it was read.
+	is, was := r.JournalRun, r.was
+	var updated int64
+	update := Statement{
+		Text: updateHead,
+		Args: []any{
+			is.State, textOf(is.Summary), is.Owner, is.Fence, stamp(is.Until), is.Records, is.Head,
+			stamp(is.Updated), is.Seal, stamp(is.Next), is.Lapses, r.number,
+			was.State, string(was.Summary), was.Owner, was.Fence, stamp(was.Until), was.Records, was.Head,
+			stamp(was.Updated), was.Seal,
+		},
+		Changed: &updated,
 	}
-	if err := tx.Batch(ctx, append(batch, Statement{Text: updateHead, Args: []any{r.State, summary, r.Owner, r.Fence,
-		stamp(r.Until), r.Records, r.Head, stamp(r.Updated), r.Seal, r.n}})); err != nil {
+
+	stored := make([]int64, len(r.added))
+	err = tx.Batch(ctx, append([]Statement{update}, r.inserts(stored)...))
+	switch {
+	case err != nil:
 		return err
+	case updated == 0:
+		return fmt.Errorf("run %s: %w", r.ID, errOtherHead)
 	}
-	for _, rec := range r.added {
-		if rec.stored == 0 {
-			return fmt.Errorf("run %s: record %s exists: %w", r.ID, rec.key, store.ErrConflict)
+	return r.checkStored(stored)
+}
+
+// textOf returns the stored form of a JSON value. Nil is null.
+func textOf(b json.RawMessage) *string {
+	if b == nil {
+		return nil
+	}
+	return new(string(b))
+}
+
+// errOtherHead means that a head in the database is not the known one.
+var errOtherHead = errors.New("its head was changed meanwhile")
+
+// inserts returns the statements that store the added records. They set the elements of stored; 0
+// means that the key exists.
+func (r *journalRow) inserts(stored []int64) (all []Statement) {
+	for i, rec := range r.added {
+		body := new(string(rec.Body))
+		var digest *string
+		if len(rec.Body) >= largeBody {
+			// Equal large bodies of a run are stored once.
+			sum := sha256.Sum256(rec.Body)
+			digest = new(hex.EncodeToString(sum[:]))
+			all = append(all, Statement{Text: insertBody, Args: []any{r.number, digest, body}})
+			body = nil
+		}
+		all = append(all, Statement{
+			Text: insertRecord,
+			Args: []any{r.number, rec.Seq, rec.Key, rec.Kind, rec.Fence, stamp(rec.At), int64(rec.Elapsed),
+				body, digest, rec.Hash, rec.Signature},
+			Changed: &stored[i],
+		})
+	}
+	return all
+}
+
+// checkStored returns an error if the key of an added record existed.
+func (r *journalRow) checkStored(stored []int64) error {
+	for i, rec := range r.added {
+		if stored[i] == 0 {
+			return fmt.Errorf("run %s: record %s exists: %w", r.ID, rec.Key, store.ErrConflict)
 		}
 	}
 	return nil
@@ -115,46 +214,46 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 	}
 	db.plain(&r.Agent, &r.Task, &owner)
 	row := journalRow{JournalRun: store.JournalRun{Scope: s, ID: r.ID, Agent: r.Agent, Task: r.Task, State: r.State,
-		Summary: summary, Owner: owner, Fence: l.Fence, Until: until, Created: db.now()}}
-	err = db.backend.Change(ctx, Item{"journal", s, r.ID}, func(tx Conn) (err error) {
-		row.n, err = number(ctx, tx, "run", "insert into journals ("+journalColumns+`)
-			values (?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, 0, '', ?, 0, '') on conflict do nothing returning n`,
-			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, owner, l.Fence, stamp(until),
-			stamp(row.Created))
-		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("run %s exists: %w", r.ID, store.ErrConflict)
-		}
-		if err != nil {
-			return err
-		}
-		batch, err := db.addRecords(&row, l.Fence, nil, first)
-		if err != nil {
-			return err
-		}
-		return db.putHead(ctx, tx, &row, batch)
-	})
-	if err == nil {
-		err = db.ledger.Store(ctx, row.JournalRun, false)
+		Summary: summary, Owner: owner, Fence: l.Fence, Until: db.onClock(until), Next: db.onClock(r.Next),
+		Created: db.now()}}
+	if err := db.addRecords(&row, l.Fence, nil, first); err != nil {
+		return l, err
 	}
-	return l, err
-}
+	row.Seal, err = db.ledger.Seal(row.JournalRun)
+	if err != nil {
+		return l, err
+	}
 
-// journalRow is a head in a transaction that changes it.
-type journalRow struct {
-	store.JournalRun
-	n     int64
-	added []*addedRecord
-}
-
-// addedRecord is a record in a batch.
-type addedRecord struct {
-	key    string
-	stored int64 // its sequence number; 0 if the key exists
+	err = db.backend.Change(ctx, Item{"journal", s, r.ID}, func(tx Conn) (err error) {
+		row.number, err = number(ctx, tx, "run", insertHead,
+			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, textOf(summary), owner, l.Fence,
+			stamp(row.Until), row.Records, row.Head, stamp(row.Created), stamp(row.Updated), row.Seal, stamp(row.Next),
+			row.Lapses)
+		switch {
+		// The insertion did nothing, and returned no number.
+		case errors.Is(err, store.ErrNotFound):
+			return fmt.Errorf("run %s exists: %w", r.ID, store.ErrConflict)
+		case err != nil:
+			return err
+		}
+		stored := make([]int64, len(row.added))
+		if err := tx.Batch(ctx, row.inserts(stored)); err != nil {
+			return err
+		}
+		return row.checkStored(stored)
+	})
+	if err != nil {
+		return l, err
+	}
+	if owner != "" {
+		db.heads.learn(l, row)
+	}
+	return l, db.ledger.Store(ctx, row.JournalRun, false)
 }
 
 func journalOf(ctx context.Context, tx Conn, s store.Scope, id string) (journalRow, error) {
 	r, err := one(ctx, tx, "run "+id, func(row Row) (r journalRow, err error) {
-		err = scanHead(row, &r.JournalRun, &r.n)
+		err = scanHead(row, &r.JournalRun, &r.number)
 		return r, err
 	}, selectRow, s.Tenant, s.User, s.Thread, id)
 	if err == nil {
@@ -171,118 +270,56 @@ func (r *journalRow) leased(l store.Lease) error {
 	return nil
 }
 
-// addRecords appends records, changes the head, and returns the statements that store the records.
-func (db *DB) addRecords(r *journalRow, fence int64, c *store.JournalChange,
-	records []store.Record) (batch []Statement, err error) {
+// addRecords appends records, and changes the head.
+func (db *DB) addRecords(r *journalRow, fence int64, c *store.JournalChange, records []store.Record) (err error) {
 	before := r.Records
 	for _, rec := range records {
 		rec.Fence = fence
-		statements, err := db.addRecord(r, rec)
-		if err != nil {
-			return nil, err
+		if err := db.addRecord(r, rec); err != nil {
+			return err
 		}
-		batch = append(batch, statements...)
 	}
 	r.Updated = db.now()
+	if fence != 0 && len(records) > 0 {
+		r.Lapses = 0
+	}
 	if c == nil {
-		return batch, nil
+		return nil
 	}
 
 	r.State = c.StateAfter(before)
+	r.Next = moment(stamp(db.onClock(c.Next)))
 	if c.Summary != nil {
 		r.Summary, err = db.jsonValue("summary", c.Summary)
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if c.Release {
 		r.Owner = ""
 		r.Until = time.Time{}
 	}
-	return batch, nil
+	return nil
 }
 
-// addRecord makes a record the last of the run's chain, and returns the statements that store it.
-func (db *DB) addRecord(r *journalRow, rec store.Record) (batch []Statement, err error) {
+// addRecord makes a record the last of the run's chain.
+func (db *DB) addRecord(r *journalRow, rec store.Record) (err error) {
 	rec.Seq = r.Records + 1
 	rec.At = moment(stamp(rec.At))
 	rec.Hash = rec.Chain(r.ID, r.Head)
 	rec.Signature, err = db.ledger.SignRecord(rec)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.Records = rec.Seq
 	r.Head = rec.Hash
-
-	body := new(string(rec.Body))
-	var digest *string
-	if len(rec.Body) >= largeBody {
-		sum := sha256.Sum256(rec.Body)
-		digest = new(hex.EncodeToString(sum[:]))
-		batch = append(batch, Statement{
-			Text: "insert into bodies (journal, digest, body) values (?, ?, ?) on conflict do nothing",
-			Args: []any{r.n, digest, body},
-		})
-		body = nil
-	}
-
-	added := &addedRecord{key: rec.Key}
-	r.added = append(r.added, added)
-	return append(batch, Statement{
-		Text: insertRecord,
-		Args: []any{r.n, rec.Seq, rec.Key, rec.Kind, rec.Fence, stamp(rec.At), int64(rec.Elapsed),
-			body, digest, rec.Hash, rec.Signature},
-		Number: &added.stored,
-	}), nil
+	r.added = append(r.added, rec)
+	return nil
 }
 
 // JournalRun returns the head of a run.
 func (db *DB) JournalRun(ctx context.Context, s store.Scope, id string) (store.JournalRun, error) {
 	return item(ctx, db, s, "run", id, scanJournal, "select "+journalColumns+ofJournal)
-}
-
-// JournalRuns lists heads by ID.
-func (db *DB) JournalRuns(ctx context.Context, s store.Scope, state string, p store.Page) ([]store.JournalRun, error) {
-	if err := valid(s); err != nil {
-		return nil, err
-	}
-	return List(ctx, db.backend.Read(), scanJournal, "select "+journalColumns+` from journals
-		where tenant = ? and USER = ? and thread = ? and id > ? and (? = '' or state = ?) order by id limit ?`,
-		s.Tenant, s.User, s.Thread, db.backend.Plain(p.After), state, state, p.Size())
-}
-
-// AbandonedRuns lists open runs whose lease has expired.
-func (db *DB) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]store.JournalRun, error) {
-	return List(ctx, db.backend.Read(), scanJournal, "select "+journalColumns+` from journals
-		where state = 'open' and until <= ? order by updated limit ?`, stamp(now), store.Page{Limit: limit}.Size())
-}
-
-// UnendedRuns yields the runs of all scopes that are not over.
-func (db *DB) UnendedRuns(ctx context.Context) iter.Seq2[store.JournalRun, error] {
-	return func(yield func(store.JournalRun, error) bool) {
-		const page = 100
-		last := int64(0)
-		scan := func(r Row) (v store.JournalRun, err error) {
-			err = scanHead(r, &v, &last)
-			return v, err
-		}
-		for {
-			runs, err := List(ctx, db.backend.Read(), scan, "select "+journalColumns+
-				", n from journals where n > ? and state <> 'over' order by n limit ?", last, page)
-			if err != nil {
-				yield(store.JournalRun{}, err)
-				return
-			}
-			for _, r := range runs {
-				if !yield(r, nil) {
-					return
-				}
-			}
-			if len(runs) < page {
-				return
-			}
-		}
-	}
 }
 
 // ClaimJournal acquires the lease of a run.
@@ -292,18 +329,40 @@ func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string,
 	if err := valid(s, id, owner); err != nil {
 		return l, err
 	}
-	r, err := db.changeJournal(ctx, s, id, func(r *journalRow) ([]Statement, error) {
+	lasts := until.Sub(now)
+	now, err := db.backend.Clock(ctx, db.backend.Read(), now)
+	if err != nil {
+		return l, err
+	}
+	until = now.Add(lasts)
+	l.Until = until
+	r, err := db.changeJournal(ctx, s, id, func(r *journalRow) error {
 		if r.Owner != "" && stamp(r.Until) > stamp(now) {
-			return nil, fmt.Errorf("run %s is %s's: %w", id, r.Owner, store.ErrConflict)
+			return fmt.Errorf("run %s is %s's: %w", id, r.Owner, store.ErrConflict)
 		}
-		r.Owner, r.Fence, r.Until = owner, r.Fence+1, until
-		return nil, nil
+		if r.Owner != "" { // its lease was not released
+			r.Lapses++
+		}
+		r.Owner = owner
+		r.Fence++
+		r.Until = until
+		return nil
 	})
 	l.Fence = r.Fence
-	if err == nil {
-		err = db.ledger.Store(ctx, r.JournalRun, false)
+	l.Lapses = r.Lapses
+	if err != nil {
+		return l, err
 	}
-	return l, err
+	db.heads.learn(l, r)
+	return l, db.ledger.Store(ctx, r.JournalRun, false)
+}
+
+// onClock converts a time of this process to the clock by which leases hold.
+func (db *DB) onClock(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(db.backend.Ahead())
 }
 
 // RenewJournal changes the end of a lease, or releases the lease.
@@ -311,15 +370,12 @@ func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) 
 	if err := valid(l.Scope, l.Run); err != nil {
 		return head, err
 	}
-	r, err := db.changeJournal(ctx, l.Scope, l.Run, func(r *journalRow) ([]Statement, error) {
-		if err := r.leased(l); err != nil {
-			return nil, err
-		}
-		r.Until = until
+	r, err := db.changeHeld(ctx, l, func(r *journalRow) error {
+		r.Until = db.onClock(until)
 		if until.IsZero() {
 			r.Owner = ""
 		}
-		return nil, nil
+		return nil
 	})
 	return r.JournalRun, err
 }
@@ -330,12 +386,7 @@ func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.Journal
 	if err := errors.Join(valid(l.Scope, l.Run), db.checkRecords(records)); err != nil {
 		return 0, err
 	}
-	r, err := db.changeJournal(ctx, l.Scope, l.Run, func(r *journalRow) ([]Statement, error) {
-		if err := r.leased(l); err != nil {
-			return nil, err
-		}
-		return db.addRecords(r, l.Fence, c, records)
-	})
+	r, err := db.changeHeld(ctx, l, func(r *journalRow) error { return db.addRecords(r, l.Fence, c, records) })
 	if err != nil {
 		return 0, err
 	}
@@ -347,14 +398,15 @@ func (db *DB) AppendOutside(ctx context.Context, s store.Scope, id, state string
 	if err := errors.Join(valid(s, id), db.checkRecords(records)); err != nil {
 		return err
 	}
-	r, err := db.changeJournal(ctx, s, id, func(r *journalRow) ([]Statement, error) {
+	r, err := db.changeJournal(ctx, s, id, func(r *journalRow) error {
 		var c *store.JournalChange
 		switch {
 		case r.State == store.JournalOver:
-			return nil, fmt.Errorf("run %s is over: %w", id, store.ErrConflict)
+			return fmt.Errorf("run %s is over: %w", id, store.ErrConflict)
 		case r.State == store.JournalWaiting && state != "":
 			c = &store.JournalChange{State: state}
 		}
+		r.Next = time.Time{}
 		return db.addRecords(r, 0, c, records)
 	})
 	if err != nil {
@@ -365,6 +417,7 @@ func (db *DB) AppendOutside(ctx context.Context, s store.Scope, id, state string
 
 // JournalRecords returns the records of a run.
 func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, after int64) ([]store.Record, error) {
+	// A run without new records is not a run that does not exist.
 	if _, err := db.JournalRun(ctx, s, id); err != nil {
 		return nil, err
 	}
@@ -386,15 +439,6 @@ func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, afte
 		r.digest is not null and r.body is not null
 		from records r left join bodies b on b.journal = r.journal and b.digest = r.digest
 		where r.journal = (select n`+ofJournal+`) and r.seq > ? order by r.seq`, s.Tenant, s.User, s.Thread, id, after)
-}
-
-// EndedRuns lists the runs of all scopes in a state that no process executes and that were last
-// updated before a time, the oldest first. A tenant or a user that is not empty restricts the list.
-func (db *DB) EndedRuns(ctx context.Context, state, tenant, user string,
-	before, now time.Time) ([]store.JournalRun, error) {
-	return List(ctx, db.backend.Read(), scanJournal, "select "+journalColumns+` from journals where state = ? and updated < ?
-		and (owner = '' or until <= ?) and (? = '' or tenant = ?) and (? = '' or USER = ?) order by updated, n limit 1000`,
-		state, stamp(before), stamp(now), tenant, tenant, user, user)
 }
 
 // DeleteJournal deletes a run with its records, its artifacts and its trace.

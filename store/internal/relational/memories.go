@@ -140,7 +140,9 @@ func (db *DB) confirmMemory(ctx context.Context, tx Conn, s store.Scope,
 	confirms := existing.Source.Unconfirmed && !m.Source.Unconfirmed
 	makesPermanent := !existing.Source.Always && m.Source.Always
 	if confirms || makesPermanent {
+		label := existing.Source.Label // a person confirms what it says, and not who wrote it
 		existing.Source = m.Source
+		existing.Source.Label = label
 	}
 	if m.Created.After(existing.Created) && !m.Source.Unconfirmed {
 		existing.Created = moment(stamp(m.Created))

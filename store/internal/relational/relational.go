@@ -5,8 +5,9 @@
 // capitals for the parts that differ: USER is the column of Scope.User, ENABLED the condition for
 // an enabled schedule, VECTOR the expression that reads a vector, WORDROW the column of tables of
 // words that has the number of the row, AMONG the condition that a number is in the list of
-// Backend.Numbers, and KEYSHARE the clause that keeps a selected row until the transaction ends. A
-// Conn replaces them.
+// Backend.Numbers, and KEYSHARE the clause that keeps a selected row until the transaction ends.
+// EACHOF and FIRSTROWS stand around a query for each row, and join it with the rows of journals, as
+// j, whose numbers the query selects. A Conn replaces them.
 package relational
 
 import (
@@ -24,12 +25,15 @@ import (
 type DB struct {
 	backend Backend
 	ledger  *store.Ledger
+	heads   *heads
 }
 
 var _ store.Journal = (*DB)(nil)
 
 // New returns a store on b. A nil ledger neither signs nor anchors durable runs.
-func New(b Backend, ledger *store.Ledger) DB { return DB{b, ledger} }
+func New(b Backend, ledger *store.Ledger) DB {
+	return DB{backend: b, ledger: ledger, heads: new(heads)}
+}
 
 // now returns the time of a change, as the database stores it.
 func (db *DB) now() time.Time { return moment(stamp(db.backend.Now())) }
@@ -43,6 +47,11 @@ type Backend interface {
 	Change(ctx context.Context, item Item, fn func(tx Conn) error) error
 	// Now returns the time of a change.
 	Now() time.Time
+	// Clock returns the time of the clock by which leases hold, if the caller's clock shows now. A
+	// database that several machines use has a clock of its own.
+	Clock(ctx context.Context, c Conn, now time.Time) (time.Time, error)
+	// Ahead returns how far that clock is ahead of this process, as Clock last found it.
+	Ahead() time.Duration
 	// Plain returns a text in the form in which the database stores it.
 	Plain(text string) string
 	// Fold returns the value that is unique for the text of a memory in a scope.
@@ -90,6 +99,9 @@ type Statement struct {
 	Args []any // one for each ? of Text
 	// Number receives the value that the statement returns, if any. Nil means that it returns none.
 	Number *int64
+	// Changed receives the number of rows that the statement changed. Nil means that no caller
+	// needs it.
+	Changed *int64
 }
 
 // Row is a row of a result.

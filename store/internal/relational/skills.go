@@ -154,6 +154,8 @@ func (db *DB) RenameSkill(ctx context.Context, s store.Scope, name, to string) e
 			return err
 		}
 		k.Name = to
+
+		// Only the newest version is found by its words.
 		_, err = tx.Exec(ctx, "update skills set name = ? where tenant = ? and USER = ? and thread = ? and name = ?",
 			to, s.Tenant, s.User, s.Thread, name)
 		if err != nil {

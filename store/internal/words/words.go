@@ -60,8 +60,10 @@ func Terms(text string) []string {
 }
 
 // everywhere contains English words that do not describe the subject of a text.
-var everywhere = set("a about after all also am an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it its " +
-	"me my no not of on or our she should so some than that the their them then there these they this those to was we were what when where which who why will with would you your")
+var everywhere = set("a about after all also am an and any are as at be been but by can could did do does " +
+	"for from had has have he her his how i if in into is it its " +
+	"me my no not of on or our she should so some than that the their them then there these they this those to " +
+	"was we were what when where which who why will with would you your")
 
 func set(list string) map[string]bool {
 	all := map[string]bool{}

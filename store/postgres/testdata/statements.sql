@@ -263,3 +263,11 @@ create index skills_words_whose on skills_words (tenant,
 	size);
 alter table journals add column seal text not null default '';
 alter table records add column signature text not null default '';
+alter table journals add column next bigint not null default 0;
+alter table journals add column lapses bigint not null default 0;
+drop index journals_open;
+create index journals_due on journals (agent,
+	tenant,
+	(case when next > until then next else until end),
+	n) where state = 'open';
+alter table journals set (fillfactor = 70);

@@ -36,6 +36,7 @@ func Chunks(blocks []Block, maxBytes, overlap int) []Chunk {
 	c := &chunker{max: max(maxBytes, 64), overlap: max(overlap, 0)}
 	for i := range blocks {
 		b := &blocks[i]
+		// A passage from two sections would be cited with the heading of one.
 		if b.Heading != c.heading {
 			c.flush()
 			c.heading = b.Heading
@@ -225,6 +226,7 @@ func (c *chunker) piece(sep, head, row string) {
 	}
 
 	for {
+		// A row without its head means nothing when it is found alone.
 		if head != "" {
 			c.text.WriteString(head + "\n")
 			c.over = c.text.Len()
@@ -264,6 +266,7 @@ func sentences(text string) []sentence {
 			continue
 		}
 
+		// Quotes and brackets behind the stop belong to the sentence.
 		i += closing(text[i:])
 		next := len(text) - len(strings.TrimLeft(text[i:], " \n\t"))
 		if !cjk && !ends(text, begin, at, i, next) {

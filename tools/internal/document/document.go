@@ -72,6 +72,8 @@ func Read(ctx context.Context, name string, data []byte) (d *Document, err error
 	ctx, cancel := context.WithTimeoutCause(ctx, readTime, fmt.Errorf("reading it took longer than %v", readTime))
 	defer cancel()
 	defer func() {
+		// The readers of PDF panic on broken files, and a limit within them panics too, because
+		// they return no errors.
 		if v := recover(); v != nil {
 			d = nil
 			err = fmt.Errorf("the file cannot be read: %v", v)
@@ -171,6 +173,7 @@ func (o *outline) heading(level int, text string) {
 	if text == "" {
 		return
 	}
+	// A paragraph in the style of a heading would be repeated in front of each of its passages.
 	if len(text) > maxHeading {
 		o.prose(text)
 		return
@@ -208,6 +211,7 @@ func (o *outline) add(b Block) {
 		b.Rows[i] = clean(b.Rows[i])
 		o.size += len(b.Rows[i])
 	}
+	// Read recovers it: the readers have no other way to stop.
 	if o.size > maxText {
 		panic(fmt.Sprintf("it contains more than %d bytes of text", maxText))
 	}

@@ -32,6 +32,7 @@ func readDOCX(ctx context.Context, o *outline, data []byte) error {
 
 	parts := map[string]*zip.File{}
 	for _, f := range z.File {
+		// Two programs could read two different documents from such an archive.
 		if parts[f.Name] != nil && strings.HasPrefix(f.Name, "word/") {
 			return fmt.Errorf("the archive has %s twice", f.Name)
 		}
@@ -153,6 +154,7 @@ func (w *word) part(f *zip.File, visit func(*tokens, xml.StartElement) error) er
 		return nil
 	}
 	tooMuch := fmt.Errorf("%s unpacks to more than %d MiB", f.Name, maxPart>>20)
+	// The stated size may be wrong, so that the reading is limited too.
 	if f.UncompressedSize64 > maxPart {
 		return tooMuch
 	}
@@ -324,6 +326,8 @@ func (w *word) paragraph(d *tokens) (p paragraph, err error) {
 		case "t":
 			b.WriteString(d.text())
 			return true, nil
+		// A fallback repeats a drawing for older programs; the others are codes of fields and
+		// deleted text.
 		case "Fallback", "instrText", "delText":
 			return true, d.skip()
 
@@ -365,7 +369,7 @@ func (w *word) table(d *tokens) error {
 			t.begin(x.Name.Local)
 		case xml.EndElement:
 			if level > 0 { // not the end of this table
-				t.end(x.Name.Local)
+				t.endElement(x.Name.Local)
 			}
 		}
 		return false, nil
@@ -377,6 +381,7 @@ func (w *word) table(d *tokens) error {
 	rows := t.rows
 	switch len(rows) {
 	case 0:
+	// The only row of a table is no head.
 	case 1:
 		w.outline.add(Block{Form: Rows, Rows: rows})
 	default:
@@ -411,8 +416,8 @@ func (t *tableReader) begin(element string) {
 	}
 }
 
-// end notes the end of an element.
-func (t *tableReader) end(element string) {
+// endElement notes the end of an element.
+func (t *tableReader) endElement(element string) {
 	if element == "tbl" {
 		t.inner--
 		return

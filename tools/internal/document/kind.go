@@ -35,6 +35,7 @@ func (d *Document) kindOf(name string, data []byte) (kind, text string, err erro
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
 		return "", "", errors.New("it is empty")
+	// Readers of PDF accept other bytes before the mark.
 	case bytes.Contains(head, []byte("%PDF-")):
 		return kindPDF, "", nil
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
@@ -112,6 +113,7 @@ func textKind(ending, text string) string {
 	switch {
 	case isPage(ending, trimmed):
 		return kindHTML
+	// The content decides before the name: a .txt file may be JSON.
 	case (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid([]byte(trimmed)):
 		return kindJSON
 	case trimmed[0] == '{' && jsonLines(trimmed):
@@ -244,6 +246,7 @@ func shapeOf(text string, comma rune) tableShape {
 	r.ReuseRecord = true
 
 	shape := tableShape{even: true, short: true}
+	// The beginning shows the shape. Prose with commas has lines of unequal length, or long ones.
 	for shape.records < 20 {
 		record, err := r.Read()
 		if err != nil {

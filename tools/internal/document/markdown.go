@@ -32,6 +32,7 @@ func (m *markdown) read(lines []string) int {
 		m.o.heading(level, title)
 		return 1
 	}
+	// Below several lines, or none, such a line is a rule or the end of a list.
 	if level := setext(line); level > 0 && len(m.lines) == 1 {
 		title := m.lines[0]
 		m.lines = nil

@@ -27,6 +27,7 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 	if end := bytes.LastIndex(data, []byte("%%EOF")); end >= 0 {
 		data = data[:end+len("%%EOF")] // the library accepts nothing after the marker
 	}
+	// Before the library reads it: some of its failures cannot be recovered.
 	if err := guardPDF(ctx, data, maxInflate); err != nil {
 		return err
 	}
@@ -61,6 +62,7 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 			continue
 		}
 		found = true
+		// A page is what a citation of a PDF can name.
 		o.path = []string{fmt.Sprint("page ", i+1)}
 		o.levels = []int{1}
 		readText(o, text)
@@ -69,6 +71,7 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 	switch {
 	case found:
 		return nil
+	// Some pages with faults are a note. Without any text, the faults are the answer.
 	case bad > 0:
 		return fmt.Errorf("no page of the PDF can be read: %s", o.doc.Notes[0])
 	}
@@ -222,6 +225,7 @@ func (w *pdfText) draw(stream, resources pdf.Value, ctm matrix, depth int) {
 	}
 	w.reader.weigh(stream)
 	pdf.Interpret(stream, func(stk *pdf.Stack, op string) {
+		// The interpreter of the library has no limit, no context and no error.
 		w.reader.ops++
 		if w.reader.ops > maxOps {
 			panic("the PDF contains too much drawing")
@@ -416,6 +420,7 @@ func (w *pdfText) add(x, y, height float64, text string) {
 			w.text.WriteString("\n\n")
 		case dy > 0.4*line:
 			w.text.WriteString("\n")
+		// Many PDFs have no spaces: words are only drawn apart from each other.
 		case dx > 0.18*line || dx < -2*line:
 			if s := w.text.String(); !strings.HasSuffix(s, " ") && !strings.HasPrefix(text, " ") {
 				w.text.WriteByte(' ')

@@ -45,6 +45,7 @@ func (f *font) readWide(v pdf.Value) {
 		f.other = dw.Float64()
 	}
 
+	// Letters have two bytes. A broken file may state ranges of any length.
 	const most = 65536
 	w := v.Key("W")
 	for i := 0; i+1 < min(w.Len(), most); {

@@ -24,7 +24,8 @@ const (
 )
 
 var (
-	sizes   = regexp.MustCompile(`/(?:S|#53)(?:i|#69)(?:z|#7[aA])(?:e|#65)(?:\s|%[^\r\n]*)*(\d+)|/(?:C|#43)(?:o|#6[fF])(?:l|#6[cC])(?:u|#75)(?:m|#6[dD])(?:n|#6[eE])(?:s|#73)(?:\s|%[^\r\n]*)*(\d+)`)
+	sizes = regexp.MustCompile(`/(?:S|#53)(?:i|#69)(?:z|#7[aA])(?:e|#65)(?:\s|%[^\r\n]*)*(\d+)|/(?:C|` +
+		`#43)(?:o|#6[fF])(?:l|#6[cC])(?:u|#75)(?:m|#6[dD])(?:n|#6[eE])(?:s|#73)(?:\s|%[^\r\n]*)*(\d+)`)
 	lists   = regexp.MustCompile(`/(?:W|#57|(?:I|#49)(?:n|#6[eE])(?:d|#64)(?:e|#65)(?:x|#78))(?:\s|%[^\r\n]*)*\[([^\]]*)\]`)
 	numbers = regexp.MustCompile(`\d+`)
 	section = regexp.MustCompile(`[\r\n]\s*(\d{7,})\s+\d+\s*[\r\n]`)
@@ -36,6 +37,7 @@ var (
 // inflate bytes.
 func guardPDF(ctx context.Context, data []byte, inflate int64) error {
 	implausible := errors.New("the PDF is broken: it states impossible sizes")
+	// The library allocates what these numbers state before it reads anything.
 	for _, m := range sizes.FindAllSubmatch(data, -1) {
 		if tooMany(m[1]) || tooMany(m[2]) {
 			return implausible
@@ -90,6 +92,8 @@ func guardStreams(ctx context.Context, data []byte, inflate int64) error {
 		if err != nil {
 			continue
 		}
+		// The library descends into nested objects by recursion, which a stack overflow ends
+		// without a panic that could be recovered.
 		deep := new(nesting)
 		n, err := io.Copy(deep, io.LimitReader(z, left+1))
 		if errors.Is(err, errTooDeep) {

@@ -81,6 +81,7 @@ func readJSON(o *outline, text string) {
 		return
 	}
 	w := &jsonWalk{o: o}
+	// A line that is no JSON, such as the last one of a log that was cut, is text.
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		switch {

@@ -93,6 +93,7 @@ func Define(files fs.FS, name string, t *pawl.Tool, vars ...string) *pawl.Tool {
 		plain = append(plain, "{"+vars[i]+"}", vars[i+1])
 		quoted = append(quoted, `"{`+vars[i]+`}"`, vars[i+1])
 	}
+
 	shared := map[string]json.RawMessage{}
 	if _, err := fs.Stat(files, "shared.json"); err == nil {
 		decode(compact(files, "shared.json"), &shared)
@@ -100,6 +101,8 @@ func Define(files fs.FS, name string, t *pawl.Tool, vars ...string) *pawl.Tool {
 	for part, schema := range shared {
 		quoted = append(quoted, `"{`+part+`}"`, string(schema))
 	}
+
+	// The quoted forms come first: a Replacer takes the first of its pairs that fits at a place.
 	replaced := strings.NewReplacer(append(quoted, plain...)...).Replace
 	var schemas struct{ Input, Output json.RawMessage }
 	decode([]byte(replaced(string(compact(files, name+".json")))), &schemas)

@@ -116,22 +116,55 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
+
+	// The watch sees whether the request left this machine, which the error alone does not say.
 	watched, sent := sending.Watch(ctx)
 	within, cancel := context.WithTimeout(watched, timeout)
 	defer cancel()
 	fault := func(err error) error {
 		e := *explain(ctx, within, err, target, timeout)
+		// Whether the request was sent decides whether a write may be repeated.
 		e.Certainty = cmp.Or(e.Certainty, sent.Certainty())
 		return &e
 	}
+
+	req, err := f.request(within, q, target)
+	if err != nil {
+		return nil, failed(err, "the request cannot be made: %v", err)
+	}
+	out := new(Response)
+	client := &http.Client{
+		Transport: f.Transport,
+		CheckRedirect: func(next *http.Request, via []*http.Request) error {
+			return f.follow(out, next, via)
+		},
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, fault(err)
+	}
+	defer res.Body.Close()
+
+	out.URL = res.Request.URL.String()
+	out.Status = res.StatusCode
+	out.Header = res.Header
+	if err := out.read(res, f.MaxBody); err != nil {
+		return nil, fault(err)
+	}
+	return out, nil
+}
+
+// request returns the request to target.
+func (f *Fetcher) request(ctx context.Context, q Request, target *url.URL) (*http.Request, error) {
 	var body io.Reader
 	if q.Body != "" {
 		body = strings.NewReader(q.Body)
 	}
-	req, err := http.NewRequestWithContext(within, q.Method, target.String(), body)
+	req, err := http.NewRequestWithContext(ctx, q.Method, target.String(), body)
 	if err != nil {
-		return nil, failed(err, "the request cannot be made: %v", err)
+		return nil, err
 	}
+
 	for name, values := range q.Header {
 		name = http.CanonicalHeaderKey(name)
 		if name == "Idempotency-Key" {
@@ -142,20 +175,7 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", cmp.Or(f.UserAgent, userAgent))
 	}
-	out := new(Response)
-	client := &http.Client{Transport: f.Transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
-		return f.follow(out, next, via)
-	}}
-	res, err := client.Do(req)
-	if err != nil {
-		return nil, fault(err)
-	}
-	defer res.Body.Close()
-	out.URL, out.Status, out.Header = res.Request.URL.String(), res.StatusCode, res.Header
-	if err := out.read(res, f.MaxBody); err != nil {
-		return nil, fault(err)
-	}
-	return out, nil
+	return req, nil
 }
 
 // parse parses an address as a person would write it.
@@ -163,13 +183,17 @@ func parse(address string) (*url.URL, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, failed(err, "%q is not an address; an address looks like https://example.com/page", text.Clip(address, 200))
+		return nil, failed(err, "%q is not an address; an address looks like https://example.com/page",
+			text.Clip(address, 200))
 	}
 	if u.Scheme == "" || u.Host == "" {
-		return nil, failed(nil, "%q is not a complete address; it begins with https:// or http:// and a host", text.Clip(address, 200))
+		return nil, failed(nil, "%q is not a complete address; it begins with https:// or http:// and a host",
+			text.Clip(address, 200))
 	}
 	u.Fragment = ""
 	u.RawFragment = ""
+
+	// Rules about hosts compare the ASCII form.
 	if host := u.Hostname(); strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
 		ascii, err := idna.Lookup.ToASCII(host)
 		if err != nil {
@@ -191,9 +215,12 @@ func (f *Fetcher) follow(out *Response, next *http.Request, via []*http.Request)
 		return failed(nil, "it redirects more than %d times; the last time to %s", maxRedirects-1, next.URL.Redacted())
 	}
 	if via[len(via)-1].URL.Scheme == "https" && next.URL.Scheme == "http" {
-		return failed(nil, "it redirects from https to http, to %s; ask for that address itself if you want it", next.URL.Redacted())
+		return failed(nil, "it redirects from https to http, to %s; ask for that address itself if you want it",
+			next.URL.Redacted())
 	}
-	if next.URL.Scheme != first.URL.Scheme && first.URL.Scheme != "http" || next.URL.Host != first.URL.Host {
+
+	downgraded := next.URL.Scheme != first.URL.Scheme && first.URL.Scheme != "http"
+	if downgraded || next.URL.Host != first.URL.Host {
 		for name := range next.Header {
 			if name != "User-Agent" && name != "Accept" && name != "Accept-Language" {
 				delete(next.Header, name)
@@ -216,35 +243,51 @@ func (r *Response) read(res *http.Response, limit int64) error {
 	if limit <= 0 {
 		limit = defaultMaxBody
 	}
-	body := io.Reader(res.Body)
-	switch coding := strings.ToLower(strings.TrimSpace(res.Header.Get("Content-Encoding"))); coding {
-	case "", "identity":
-	case "gzip", "x-gzip":
-		z, err := gzip.NewReader(body)
-		if err != nil {
-			return failed(err, "the body is declared as gzip, and is not")
-		}
-		body = z
-	case "deflate":
-		body = inflate(body)
-	default:
-		return failed(nil, "the body is compressed as %q, which is not supported", text.Clip(coding, 200))
+	body, err := decompressed(res)
+	if err != nil {
+		return err
 	}
+
+	// The limit holds after decompression, where a small body can become a huge one.
 	b, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err != nil {
 		return fmt.Errorf("after %d bytes of the body: %w", len(b), err)
 	}
-	if int64(len(b)) > limit {
-		b, r.Truncated = b[:limit], true
-	}
 	r.Body = b
+	if int64(len(b)) > limit {
+		r.Body = b[:limit]
+		r.Truncated = true
+	}
+	r.setType(res)
+	return nil
+}
+
+// decompressed returns the body without its coding.
+func decompressed(res *http.Response) (io.Reader, error) {
+	coding := strings.ToLower(strings.TrimSpace(res.Header.Get("Content-Encoding")))
+	switch coding {
+	case "", "identity":
+		return res.Body, nil
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(res.Body)
+		if err != nil {
+			return nil, failed(err, "the body is declared as gzip, and is not")
+		}
+		return z, nil
+	case "deflate":
+		return inflate(res.Body), nil
+	}
+	return nil, failed(nil, "the body is compressed as %q, which is not supported", text.Clip(coding, 200))
+}
+
+// setType sets the media type and the charset of the body.
+func (r *Response) setType(res *http.Response) {
 	said, params, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	r.Type = mediatype.Of(b, said)
+	r.Type = mediatype.Of(r.Body, said)
 	r.Charset = params["charset"]
 	if r.Type == "" || r.Type == mediatype.Octets || r.Type == "unknown/unknown" {
-		r.Type, _, _ = mime.ParseMediaType(http.DetectContentType(b))
+		r.Type, _, _ = mime.ParseMediaType(http.DetectContentType(r.Body))
 	}
-	return nil
 }
 
 // inflate reads the encoding deflate: zlib according to the standard, raw deflate from many
@@ -298,17 +341,22 @@ func away(err error, format string, args ...any) *Error {
 // plain describes the fault of a connection without network addresses.
 func plain(err error) string {
 	text := err.Error()
-	for _, known := range []string{"no such host", "connection refused", "connection reset", "certificate", "no route to host", "network is unreachable", "EOF", "i/o timeout",
-		"unsupported protocol", "malformed HTTP", "too many", "exceeded"} {
-		if strings.Contains(text, known) {
-			if known == "certificate" {
-				return "its certificate is not trusted"
-			}
-			if known == "EOF" {
-				return "the connection ended before the answer did"
-			}
+	for _, known := range knownFaults {
+		switch {
+		case !strings.Contains(text, known):
+		case known == "certificate":
+			return "its certificate is not trusted"
+		case known == "EOF":
+			return "the connection ended before the answer did"
+		default:
 			return known
 		}
 	}
 	return "the connection failed"
+}
+
+// knownFaults are what an error of a connection can say that a model understands.
+var knownFaults = []string{
+	"no such host", "connection refused", "connection reset", "certificate", "no route to host",
+	"network is unreachable", "EOF", "i/o timeout", "unsupported protocol", "malformed HTTP", "too many", "exceeded",
 }

@@ -98,6 +98,7 @@ func read(page []byte, contentType, address string) Page {
 	if err != nil { // nested too deeply: the words are still available
 		return Page{Text: words(Decode(page, contentType))}
 	}
+
 	base, _ := url.Parse(address)
 	whole := Page{Title: title(doc)}
 	p := readability.NewParser()
@@ -107,11 +108,14 @@ func read(page []byte, contentType, address string) Page {
 		if t := strings.TrimSpace(article.Title()); t != "" {
 			whole.Title = t
 		}
+		// An article of a line or two is rather a notice, such as one about cookies, than the
+		// content.
 		if text := markdown(article.Node, base); len(text) >= 250 {
 			whole.Text = text
 			return whole
 		}
 	}
+
 	whole.Text = markdown(doc, base)
 	if whole.Text == "" {
 		whole.Text = words(Decode(page, contentType))
@@ -152,14 +156,19 @@ func words(page string) string {
 		switch z.Next() {
 		case html.ErrorToken:
 			return strings.TrimSpace(b.String())
+
 		case html.StartTagToken:
-			if name, _ := z.TagName(); skip == "" && (string(name) == "script" || string(name) == "style") {
-				skip = string(name)
+			tag, _ := z.TagName()
+			name := string(tag)
+			if skip == "" && (name == "script" || name == "style") {
+				skip = name
 			}
 		case html.EndTagToken:
+			// Only the end of the same element: a script may contain "</style>".
 			if name, _ := z.TagName(); string(name) == skip {
 				skip = ""
 			}
+
 		case html.TextToken:
 			if text := strings.Join(strings.Fields(string(z.Text())), " "); skip == "" && text != "" {
 				b.WriteString(text)

@@ -34,6 +34,9 @@ export const serverNow = () => Date.now() + skew;
 const listeners = new Set();
 export const onTrouble = (f) => listeners.add(f); // called with each Fault that requires a token
 
+// The pages may stand below a prefix, behind a proxy or in an application: the API is beside them.
+const prefix = new URL("..", import.meta.url).pathname.slice(0, -1);
+
 async function ask(method, path, body, options = {}) {
   const headers = { Accept: options.accept || "application/json" };
   if (token) headers.Authorization = "Bearer " + token;
@@ -41,7 +44,7 @@ async function ask(method, path, body, options = {}) {
   if (options.lastEventID) headers["Last-Event-ID"] = options.lastEventID;
   let res;
   try {
-    res = await fetch(path, { method, headers, body: body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body), signal: options.signal, cache: "no-store", credentials: "omit", redirect: "error" });
+    res = await fetch(prefix + path, { method, headers, body: body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body), signal: options.signal, cache: "no-store", credentials: "omit", redirect: "error" });
   } catch (e) {
     if (e.name === "AbortError") throw e;
     throw new Fault(0, "away", "The server does not answer.", "Is pawl serve still running? This page tries again by itself.");

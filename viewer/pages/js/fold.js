@@ -74,12 +74,13 @@ const take = {
   },
   request_started(run, e) {
     const n = run.node(e.path, "request", e);
-    Object.assign(n, { model: e.model, messages: e.messages, tools: e.tools, choice: e.choice, running: true, text: "", reasoning: "" });
+    Object.assign(n, { model: e.model, messages: e.messages, tools: e.tools, choice: e.choice, running: true, text: "", reasoning: "", ready: [] });
     n.deltas.clear();
   },
   text: (run, e) => (run.asking(e).text += e.text || ""),
   text_retracted(run, e) {
     const n = run.asking(e);
+    if (!e.text) return; // a call: the next request_started drops it
     const of = n.text.endsWith(e.text) ? "text" : "reasoning";
     if (n[of].endsWith(e.text)) n[of] = n[of].slice(0, n[of].length - e.text.length);
   },

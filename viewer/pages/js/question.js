@@ -34,6 +34,7 @@ export function Question({ run, user, agent, w, onDone }) {
   const [failed, setFailed] = useState(false);
   const [rest, setRest] = useState(0); // characters of the arguments that were not shown: only what was shown can be approved
   const kind = wants(w);
+  const preview = s.waiting.find((x) => x.run.id === run && x.pending.some((p) => p.key === w.key && p.digest === w.digest))?.previews?.[w.key];
   const base = (agent || "").replace(/\/call$/, "");
   const tool = (s.tools || []).find((t) => t.name === w.call.name && (!base || t.agent === base));
   const minutes = Math.ceil((w.valid_for || 0) / 6e10); // nanoseconds
@@ -86,7 +87,9 @@ export function Question({ run, user, agent, w, onDone }) {
     ${mode === "edit"
       ? html`<${Args} schema=${tool?.input} text=${text} onText=${setText} label="Arguments to run it with" />
           ${edited && good && html`<p class="muted">What changes:</p><${Diffed} lines=${near(diff(was, tidy(text)))} label="changes" />`}`
-      : html`<${Long} text=${was} kind="json" label="arguments" onRest=${setRest} />`}
+      : preview
+        ? html`<${Effect} preview=${preview} /><details class="fold"><summary>Arguments</summary><${Long} text=${was} kind="json" label="arguments" onRest=${setRest} /></details>`
+        : html`<${Long} text=${was} kind="json" label="arguments" onRest=${setRest} />`}
     ${rest > 0 && html`<p class="muted">Show all arguments to approve the call.</p>`}
     ${mode === "deny" && html`<label class="field"><span>Why not? The model gets the reason.</span><textarea rows="2" data-autofocus value=${reason} onInput=${(e) => setReason(e.target.value)} /></label>`}
     ${(kind === "result" || mode === "happened") && html`<label class="field"><span>${kind === "result" ? "The result, for the model" : "What came of it, for the model"}</span>
@@ -114,6 +117,13 @@ export function Question({ run, user, agent, w, onDone }) {
       ${busy && html`<span class="muted" role="status">Sending…</span>`}
     </div>
   </article>`;
+}
+
+// Effect shows what a call would change: the lines of a file before and after it.
+function Effect({ preview }) {
+  const lines = near(diff(preview.before.replace(/\n$/, ""), preview.after.replace(/\n$/, "")));
+  return html`<p class="preview"><span class="mono">${visible(preview.path)}</span> <span class="muted">${preview.exists ? "would change" : "a new file"}</span></p>
+    ${lines.some((l) => l.sign !== " " && l.sign !== "…") ? html`<${Diffed} lines=${lines} label=${"changes of " + preview.path} />` : html`<p class="muted">The text of the file would stay the same.</p>`}`;
 }
 
 function tidy(text) {

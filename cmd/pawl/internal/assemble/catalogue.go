@@ -23,9 +23,11 @@ func Catalogue(sys *cli.System, flag, path string) (*catalog.Catalog, error) {
 	if _, err := os.Stat(path); own && errors.Is(err, fs.ErrNotExist) {
 		return catalog.Default(), nil
 	}
+
 	c, err := agentfile.ReadCatalog(path)
 	findings := agentfile.FindingsOf(err)
 	switch {
+	// The person may not know that this file exists, so that the hint says how to live without it.
 	case len(findings) > 0 && own:
 		return nil, cli.Usage("pawl models update writes it again; without the file the built-in one is used",
 			"%s: %s", path, findings[0].Message)
@@ -55,6 +57,11 @@ func BuildOptions(sys *cli.System) (*agentfile.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &agentfile.Options{Getenv: sys.Env, Notice: sys.Notice, Catalog: known, Now: sys.Now,
-		Warned: map[string]bool{}}, nil
+	return &agentfile.Options{
+		Getenv:  sys.Env,
+		Notice:  sys.Notice,
+		Catalog: known,
+		Now:     sys.Now,
+		Warned:  map[string]bool{},
+	}, nil
 }

@@ -71,12 +71,15 @@ func (f *ClusterFlags) Dial(ctx context.Context, sys *cli.System) (*temporal.Eng
 	if err != nil {
 		return nil, err
 	}
+
+	// A person waits, who sees nothing until the cluster answers.
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	e, err := c.Dial(ctx, blobs)
 	if err != nil {
 		return nil, cli.Fail(cli.StatusFailed, Secrets(sys.Env, nil).Error(err),
-			"set the address of the cluster with --address HOST:PORT; docs/temporal.md shows how to start a server for a first try")
+			"set the address of the cluster with --address HOST:PORT; "+
+				"docs/temporal.md shows how to start a server for a first try")
 	}
 	return e, nil
 }
@@ -93,6 +96,7 @@ func (f *ClusterFlags) cluster(sys *cli.System) (c temporal.Cluster, err error) 
 	if c.APIKey == "" && f.APIKeyEnv != "" {
 		return c, cli.Usage("export "+f.APIKeyEnv+"=…", "--api-key-env: the variable %s is empty", f.APIKeyEnv)
 	}
+
 	c.Log = slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	c.TLS, err = f.tls(sys)
 	return c, err
@@ -105,6 +109,8 @@ func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
 	key := cmp.Or(f.TLSKey, sys.Env("TEMPORAL_TLS_CLIENT_KEY_PATH"))
 	name := cmp.Or(f.TLSName, sys.Env("TEMPORAL_TLS_SERVER_NAME"))
 	wanted := f.TLS || !slices.Contains([]string{"", "false", "0"}, sys.Env("TEMPORAL_TLS"))
+	// A certificate or a name without --tls means TLS too: to ignore it would send everything in
+	// clear text.
 	if !wanted && ca+cert+key+name == "" {
 		return nil, nil
 	}

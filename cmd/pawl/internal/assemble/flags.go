@@ -22,7 +22,8 @@ import (
 func Apply(flags any, a *agentfile.Agent) {
 	v := reflect.ValueOf(flags).Elem()
 	for _, f := range reflect.VisibleFields(v.Type()) {
-		path, flag := cli.FlagTexts()[f.Tag.Get("help")].Sets, v.FieldByIndex(f.Index)
+		path := cli.FlagTexts()[f.Tag.Get("help")].Sets
+		flag := v.FieldByIndex(f.Index)
 		if path == "" || flag.IsZero() {
 			continue
 		}
@@ -85,7 +86,10 @@ func flagAt(path string) string {
 // within reports whether a path is equal to top or below it.
 func within(path, top string) bool {
 	rest, ok := strings.CutPrefix(path, top)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	if !ok || rest == "" {
+		return ok
+	}
+	return rest[0] == '.' || rest[0] == '['
 }
 
 // FileFlags select an agent in a file.
@@ -107,6 +111,7 @@ func (f *FileFlags) Read(name string, sys *cli.System) (*agentfile.Agent, error)
 		}
 		return new(agentfile.Agent), nil
 	}
+
 	file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: sys.Env})
 	if err != nil {
 		return nil, Misconfigured(err)
@@ -177,7 +182,8 @@ func raised(name pawl.LimitName) string {
 		switch {
 		case limit.Name != name:
 		case limit.Flag != "":
-			return fmt.Sprintf("%s %s allows more, such as: pawl run %s %s TASK", limit.Flag, limit.Unit, limit.Flag, limit.Example)
+			return fmt.Sprintf("%s %s allows more, such as: pawl run %s %s TASK",
+				limit.Flag, limit.Unit, limit.Flag, limit.Example)
 		case limit.Raise != "":
 			return limit.Raise + ": pawl models list"
 		}

@@ -47,6 +47,7 @@ func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 // secrets, truth the result from which a chat resumes. Both are nil if the run did not start.
 func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (shown,
 	truth *pawl.Result, err error) {
+	// A chat that resumed from redacted messages would send the model other words than it had read.
 	seen := observe.Sync(run, func(e pawl.Event) {
 		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
 			truth = e.Result
@@ -99,6 +100,8 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 		return nil
 	}
 
+	// The text of a model must not control a terminal, nor what a pipe ends in, unless the person
+	// asks for it.
 	if sys.OutTerm || !sys.Raw {
 		text = cli.Harmless(text)
 	}
@@ -123,6 +126,7 @@ func Ended(res *pawl.Result, err error, file, saved string) error {
 		return cli.Fail(cli.StatusPending, waiting, resuming(file, saved)+Settling(open))
 
 	case pawl.ClassLimited:
+		// With no rounds left, the calls of the last reply are handed back to the caller.
 		if len(open) > 0 {
 			return cli.Fail(cli.StatusPending, fmt.Errorf("%s: %s", res.Cause, Keys(open)),
 				resuming(file, saved)+", and --answer KEY=TEXT for each call, or --max-rounds N to run them")

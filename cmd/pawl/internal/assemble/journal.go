@@ -68,27 +68,32 @@ func (j *Journal) Failed(id string, err error) error {
 // Known returns the failure for an error of the engine. It returns nil for other errors.
 func (j *Journal) Known(id string, err error) error {
 	id = cli.Visible(id)
-	var m *durable.Mismatch
-	var l *durable.LimitError
+	var (
+		mismatch *durable.Mismatch
+		limit    *durable.LimitError
+	)
+	resume := j.Command("runs", "resume", id)
 	switch {
 	case errors.Is(err, durable.ErrLost):
 		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id)+" shows its progress")
 	case errors.Is(err, store.ErrUnavailable):
-		return cli.Fail(cli.StatusStorage, err, cli.StorageHint+"; then "+j.Command("runs", "resume", id))
-	case errors.As(err, &m):
+		return cli.Fail(cli.StatusStorage, err, cli.StorageHint+"; then "+resume)
+
+	// These say more than ErrChanged, which is in their trees.
+	case errors.As(err, &mismatch):
 		return cli.Fail(cli.StatusFailed, err, "")
-	case errors.As(err, &l):
-		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "fork", id, "--at", strconv.Itoa(l.Step))+
+	case errors.As(err, &limit):
+		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "fork", id, "--at", strconv.Itoa(limit.Step))+
 			", with the flag of the raised limit, starts a run that goes on from there")
 	case errors.Is(err, durable.ErrChanged):
 		return cli.Fail(cli.StatusFailed, err,
 			"resume it with its original agent, or with "+j.Command("runs", "resume", id, "--accept-changes")+
 				"; "+j.Command("runs", "fork", id, "--at", "STEP")+" starts another run from here")
+
 	case errors.Is(err, durable.ErrCorrupt):
 		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "verify", id))
 	case errors.Is(err, store.ErrConflict):
-		return cli.Fail(cli.StatusUsage, err, "--run ANOTHER starts another run; "+j.Command("runs", "resume", id)+
-			" resumes this one")
+		return cli.Fail(cli.StatusUsage, err, "--run ANOTHER starts another run; "+resume+" resumes this one")
 	}
 	return nil
 }
@@ -130,50 +135,72 @@ type inboxItem struct {
 
 // Inbox returns the pending calls of all runs, the oldest run first.
 func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, error) {
-	all := []inboxItem{}
+	all := []inboxItem{} // a list in JSON, too
 	runs, err := j.All(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	for i := range runs { // from the oldest run
-		r := runs[len(runs)-1-i]
+
+	// The person who has waited longest comes first.
+	for _, r := range slices.Backward(runs) {
 		if r.State == store.JournalOver {
 			continue
 		}
 		if j.StateOf(r) == "changed" {
-			command := []string{"runs", "resume", r.ID, "--accept-changes"}
-			// A run of pawl serve has no recipe.
-			if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil && ReadRecipe(meta) == nil {
-				command = append(command, "--file", "FILE.yaml")
-			}
-			sys.Notice("run " + r.ID + " cannot continue: " + Secrets(sys.Env, nil).String(SummaryOf(r).Cause) + "; " +
-				j.Command(command...))
+			j.noticeChanged(ctx, sys, r)
 		}
-		ws, err := j.Pending(j.Scoped(ctx), r.ID)
+		items, err := j.inboxOf(ctx, sys, r)
 		if err != nil {
 			return nil, err
 		}
-		if len(ws) == 0 {
-			continue
-		}
-		hide, err := j.Hide(ctx, sys, r.ID, nil)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range WaitingCalls(ws) {
-			item := inboxItem{Run: r.ID, Task: hide.String(r.Task), Key: o.Key, Tool: o.Name,
-				Args: hide.Call(llm.ToolCall{Name: o.Name,
-					Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why)}
-			switch {
-			case o.Outcome == pawl.OutcomeUnknown:
-				item.Wants = "word"
-			case o.waiting.Passive:
-				item.Wants = "result"
-			}
-			all = append(all, item)
-		}
+		all = append(all, items...)
 	}
 	return all, nil
+}
+
+// noticeChanged says that a run waits for a decision about its agent, which is not in the inbox.
+func (j *Journal) noticeChanged(ctx context.Context, sys *cli.System, r store.JournalRun) {
+	command := []string{"runs", "resume", r.ID, "--accept-changes"}
+	// A run of pawl serve has no recipe.
+	if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil && ReadRecipe(meta) == nil {
+		command = append(command, "--file", "FILE.yaml")
+	}
+	cause := Secrets(sys.Env, nil).String(SummaryOf(r).Cause)
+	sys.Notice("run " + r.ID + " cannot continue: " + cause + "; " + j.Command(command...))
+}
+
+// inboxOf returns the pending calls of a run.
+func (j *Journal) inboxOf(ctx context.Context, sys *cli.System, r store.JournalRun) ([]inboxItem, error) {
+	ws, err := j.Pending(j.Scoped(ctx), r.ID)
+	if err != nil || len(ws) == 0 {
+		return nil, err
+	}
+	// The journal has the original bytes. A person reads them without secrets.
+	hide, err := j.Hide(ctx, sys, r.ID, nil)
+	if err != nil {
+		return nil, err
+	}
+
+	var items []inboxItem
+	for _, o := range WaitingCalls(ws) {
+		item := inboxItem{
+			Run:   r.ID,
+			Task:  hide.String(r.Task),
+			Key:   o.Key,
+			Tool:  o.Name,
+			Args:  hide.Call(llm.ToolCall{Name: o.Name, Args: o.Args}).Args,
+			Wants: "approval",
+			Why:   hide.String(o.Why),
+		}
+		switch {
+		case o.Outcome == pawl.OutcomeUnknown:
+			item.Wants = "word"
+		case o.waiting.Passive:
+			item.Wants = "result"
+		}
+		items = append(items, item)
+	}
+	return items, nil
 }
 
 // LastRun is a name for the run that was updated last.
@@ -190,12 +217,14 @@ func (f *StoreFlags) OpenRuns(sys *cli.System) (*Journal, error) {
 	}
 	d, db, err := f.Open(sys, false)
 	if err != nil {
-		var f *cli.Failure
-		if errors.As(err, &f) && strings.HasPrefix(f.Hint, "pawl knowledge add") {
-			f.Hint = "pawl run --durable creates it"
+		var failure *cli.Failure
+		if errors.As(err, &failure) && errors.Is(err, store.ErrNotFound) {
+			failure.Hint = "pawl run --durable creates it"
 		}
 		return nil, err
 	}
+
+	// Hints show the name as the person typed it.
 	j := NewJournal(db, typed, nil)
 	j.Database = d
 	return j, nil
@@ -242,12 +271,14 @@ func (j *Journal) All(ctx context.Context, state string) ([]store.JournalRun, er
 // Find returns the run with the ID name, with an ID that begins with name if it is the only one, or
 // the last run if name is LastRun.
 func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, error) {
+	// A whole ID needs no list, and wins over runs whose ID begins with it.
 	if name != LastRun && name != "" {
 		r, err := j.Journal.JournalRun(ctx, j.Scope(), name)
 		if err == nil || !errors.Is(err, store.ErrNotFound) && store.CheckID(name) == nil {
 			return r, err
 		}
 	}
+
 	runs, err := j.All(ctx, "")
 	if err != nil {
 		return store.JournalRun{}, err
@@ -288,6 +319,8 @@ func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *re
 	if err != nil {
 		return nil, j.Failed(id, err)
 	}
+
+	// The recipe has the names of secret variables alone. Their values are read today.
 	var held []string
 	if n := ReadRecipe(meta); n != nil {
 		for _, name := range n.Secret {
@@ -350,6 +383,7 @@ func (j *Journal) Free(ctx context.Context, sys *cli.System, id string) error {
 	}
 	sys.Notice(fmt.Sprintf("another process has the run; if it has died, the run is free at %s: waiting",
 		first.Until.Local().Format(time.TimeOnly)))
+
 	t := time.NewTicker(200 * time.Millisecond)
 	defer t.Stop()
 	for {
@@ -364,6 +398,8 @@ func (j *Journal) Free(ctx context.Context, sys *cli.System, id string) error {
 			return err
 		case now.Owner == "" || !now.Until.After(j.at()):
 			return nil
+
+		// Only a living process renews its lease, so waiting would not end.
 		case now.Owner != first.Owner || !now.Until.Equal(first.Until):
 			return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s: %w, and that process is alive", id, durable.ErrLost),
 				j.Command("runs", "cancel", id)+" stops it")

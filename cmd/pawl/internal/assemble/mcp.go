@@ -47,7 +47,7 @@ func (f *ServerFlags) Over(a *agentfile.Agent) error {
 			a.Servers = map[string]mcp.Server{}
 		}
 		a.Servers[s.Name] = s
-		added[s.Name] = true
+		added[s.Name] = true // it is in a.Servers now, which is a fault of another kind
 		a.Tools = append(a.Tools, agentfile.Tool{MCP: s.Name})
 		a.Override("mcp_servers." + s.Name)
 	}

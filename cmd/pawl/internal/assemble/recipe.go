@@ -39,19 +39,13 @@ func NewRecipe(file string, f *AgentFlags, s *Setup) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := Recipe{Dir: dir, File: file, Flags: Given(f)}
-	for _, v := range os.Environ() {
-		if name, value, _ := strings.Cut(v, "="); strings.TrimSpace(value) != "" &&
-			s.Secrets.String(strings.TrimSpace(value)) == redacted {
-			n.Secret = append(n.Secret, name)
-		}
-	}
-	slices.Sort(n.Secret)
+	n := Recipe{Dir: dir, File: file, Flags: Given(f), Secret: secretVariables(s)}
 	if file != "" {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
+		// A later process compares it: a run must not continue with another agent without notice.
 		n.Digest = digestOf(b)
 	}
 	for _, name := range notRecorded {
@@ -59,6 +53,21 @@ func NewRecipe(file string, f *AgentFlags, s *Setup) (json.RawMessage, error) {
 	}
 	b, err := json.Marshal(n)
 	return s.Secrets.JSON(b), err
+}
+
+// secretVariables returns the names of the environment variables whose values s hides. Commands
+// about the run hide them too, without building its agent.
+func secretVariables(s *Setup) []string {
+	var names []string
+	for _, v := range os.Environ() {
+		name, value, _ := strings.Cut(v, "=")
+		value = strings.TrimSpace(value)
+		if value != "" && s.Secrets.String(value) == redacted {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // redacted replaces a secret.
@@ -78,7 +87,8 @@ func Given(f *AgentFlags) map[string]json.RawMessage {
 			continue
 		}
 		one := v.FieldByIndex(field.Index)
-		if one.IsZero() || field.Tag.Get("default") != "" && fmt.Sprint(one.Interface()) == field.Tag.Get("default") {
+		byDefault := field.Tag.Get("default")
+		if one.IsZero() || byDefault != "" && fmt.Sprint(one.Interface()) == byDefault {
 			continue
 		}
 		// strings, numbers and lists of them have no errors
@@ -93,6 +103,7 @@ func (n *Recipe) Over(f *AgentFlags) error {
 	v := reflect.ValueOf(f).Elem()
 	for name, value := range n.Flags {
 		field, ok := v.Type().FieldByName(name)
+		// A flag of today replaces the recorded one: a run can be resumed with another model.
 		if _, again := now[name]; again {
 			continue
 		}
@@ -104,7 +115,8 @@ func (n *Recipe) Over(f *AgentFlags) error {
 				FlagName(field))
 		}
 		if err := json.Unmarshal(value, v.FieldByIndex(field.Index).Addr().Interface()); err != nil {
-			return cli.Usage("", "%s was stored as %s, which this version of pawl does not understand", FlagName(field), value)
+			return cli.Usage("", "%s was stored as %s, which this version of pawl does not understand",
+				FlagName(field), value)
 		}
 	}
 	return nil
@@ -150,6 +162,7 @@ func flagWords(field reflect.StructField, value json.RawMessage) []string {
 	case json.Unmarshal(value, &list) == nil:
 		word = strings.Join(list, ",")
 	}
+
 	if strings.ContainsAny(word, " \n\t") {
 		word = strconv.Quote(word)
 	}
@@ -178,6 +191,8 @@ func (n *Recipe) Enter(f *AgentFlags, file *string) error {
 	if err != nil || n.Dir == "" || n.Dir == here {
 		return err
 	}
+
+	// The person typed these names here, and means the files of here. An address stays.
 	for _, path := range []*string{file, &f.DB, &f.Root, &f.Passive, &f.Rehearse, &f.Catalog, &f.Output} {
 		if *path != "" && !strings.Contains(*path, "://") && !filepath.IsAbs(*path) {
 			*path = filepath.Join(here, *path)

@@ -32,6 +32,7 @@ func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 		}
 		f.recorder = &recording.Recorder{Next: provider.Transport()}
 		a.CarryBy(f.recorder, false)
+
 	case f.Replay != "":
 		b, err := cli.ReadFile("--replay", f.Replay)
 		if err != nil {
@@ -62,7 +63,8 @@ func (f *RecordFlags) Hide(s *redact.Redactor) {
 // the write.
 func (f *RecordFlags) Keep(sys *cli.System, err error) error {
 	if f.player != nil && f.player.Left() > 0 && err == nil {
-		sys.Notice(fmt.Sprintf("--replay %s: %s not requested", f.Replay, cli.Count(f.player.Left(), "recorded request")))
+		left := cli.Count(f.player.Left(), "recorded request")
+		sys.Notice(fmt.Sprintf("--replay %s: %s not requested", f.Replay, left))
 	}
 	// without any request an existing file stays unchanged
 	if f.recorder == nil || len(f.recorder.Recording().Exchanges) == 0 {

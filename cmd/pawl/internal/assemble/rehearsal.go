@@ -29,6 +29,7 @@ func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 	if results {
 		hint = `a JSON list of {"name","description","parameters","results":[…]}`
 	}
+
 	b, err := cli.ReadFile(flag, path)
 	if err != nil {
 		return nil, err
@@ -156,6 +157,8 @@ func (r *rehearsal) position(ctx context.Context) (int, error) {
 	if _, err := inv.Get(r.key(), &before); err != nil {
 		return 0, err
 	}
+
+	// A call does not see the values that other calls of its step have set.
 	n := max(r.used, before)
 	r.used = n + 1
 	return n, inv.Set(r.key(), r.used)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/advice"
 	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
@@ -35,8 +35,11 @@ func (f *ruleFlags) over(a *agentfile.Agent) {
 		path  string
 		list  *[]string
 		given []string
-	}{{"approve.deny", &a.Approve.Deny, f.DenyTool}, {"approve.ask", &a.Approve.Ask, f.AskTool}, {"approve.allow",
-		&a.Approve.Allow, f.AllowTool}} {
+	}{
+		{"approve.deny", &a.Approve.Deny, f.DenyTool},
+		{"approve.ask", &a.Approve.Ask, f.AskTool},
+		{"approve.allow", &a.Approve.Allow, f.AllowTool},
+	} {
 		for _, name := range l.given {
 			a.Override(fmt.Sprintf("%s[%d]", l.path, len(*l.list)))
 			*l.list = append(slices.Clip(*l.list), name)
@@ -51,20 +54,24 @@ func (f *ruleFlags) over(a *agentfile.Agent) {
 // addToTeam adds the lists of the flags to the rules of the team, as far as they name its own tools
 // or workers. workerRules adds the other names to the rules of the workers.
 func (f *ruleFlags) addToTeam(r *policy.Rules, built *agentfile.Built) error {
-	about := func(name string, tools []*pawl.Tool) error { return policy.Rules{Deny: []string{name}}.Check(tools) }
+	everywhere := append(slices.Clip(built.Tools), built.Within...)
 	for _, l := range []struct {
 		flag  string
 		list  *[]string
 		given []string
-	}{{"--deny-tool", &r.Deny, f.DenyTool}, {"--ask-tool", &r.Ask, f.AskTool}, {"--allow-tool", &r.Allow,
-		f.AllowTool}} {
+	}{
+		{"--deny-tool", &r.Deny, f.DenyTool},
+		{"--ask-tool", &r.Ask, f.AskTool},
+		{"--allow-tool", &r.Allow, f.AllowTool},
+	} {
 		for _, name := range l.given {
 			switch {
-			case about(name, built.Tools) == nil:
+			case unnamedIn(built.Tools, name) == nil:
 				*l.list = append(slices.Clip(*l.list), name)
-			case about(name, built.Within) != nil:
-				what, hint, _ := strings.Cut(strings.TrimPrefix(about(name, append(slices.Clip(built.Tools),
-					built.Within...)).Error(), "approval rules: deny: "), "; ")
+			case unnamedIn(built.Within, name) == nil: // workerRules has it
+			default:
+				// The suggestion comes from the tools of all, since the person thinks of one agent.
+				what, hint := advice.Parts(unnamedIn(everywhere, name))
 				return cli.Usage(hint, "%s: %s", l.flag, what)
 			}
 		}
@@ -72,16 +79,26 @@ func (f *ruleFlags) addToTeam(r *policy.Rules, built *agentfile.Built) error {
 	return nil
 }
 
+// unnamedIn returns the error for an entry of a list that names none of tools. Nil means that it
+// names one.
+func unnamedIn(tools []*pawl.Tool, entry string) error {
+	return policy.Rules{Deny: []string{entry}}.Check(tools)
+}
+
 // workerRules approves the calls of workers: by their own rules with the flags over them, and by
 // the person at the terminal where the rules ask. Without a person such calls are refused, because
 // nested calls cannot be pending.
 func (s *Setup) workerRules(own policy.Rules, f *ruleFlags) pawl.Middleware {
+	// The flags come last in each list and deny first in the rules: a flag can forbid what a file
+	// allows.
 	r := own
-	r.Deny, r.Ask, r.Allow = slices.Concat(r.Deny, f.DenyTool), slices.Concat(r.Ask,
-		f.AskTool), slices.Concat(r.Allow, f.AllowTool)
+	r.Deny = slices.Concat(r.Deny, f.DenyTool)
+	r.Ask = slices.Concat(r.Ask, f.AskTool)
+	r.Allow = slices.Concat(r.Allow, f.AllowTool)
 	if f.Yes {
 		r.Default = pawl.VerdictAllow
 	}
+
 	m := pawl.Approve(func(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 		if s.Ask == nil {
 			return r.Approve(ctx, call, tool)
@@ -111,22 +128,28 @@ func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 	var all pawl.Toolsets
 	rules.Flow = nil // such a call has no conversation
 	for _, t := range tools {
-		h := t.Clone()
+		one := t.Clone()
 		if !t.Passive {
-			h.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-				given, err := rules.Approve(ctx, call, t)
-				switch {
-				case err != nil:
-					return llm.ToolResult{}, err
-				case given.Verdict == pawl.VerdictAsk:
-					return llm.ErrorResult(fmt.Sprintf("not run: %s, and no person is here to ask; --allow-tool %s or --yes lets it run", given.Reason, t.Name)), nil
-				case given.Verdict != pawl.VerdictAllow:
-					return llm.ErrorResult("not run: " + given.Reason), nil
-				}
-				return t.Run(ctx, call)
-			}
+			one.Run = held(rules, t)
 		}
-		all = append(all, h)
+		all = append(all, one)
 	}
 	return all
+}
+
+// held returns a function that executes the calls of a tool that the rules allow.
+func held(rules policy.Rules, t *pawl.Tool) func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+		given, err := rules.Approve(ctx, call, t)
+		switch {
+		case err != nil:
+			return llm.ToolResult{}, err
+		case given.Verdict == pawl.VerdictAsk:
+			return llm.ErrorResult(fmt.Sprintf("not run: %s, and no person is here to ask; "+
+				"--allow-tool %s or --yes lets it run", given.Reason, t.Name)), nil
+		case given.Verdict != pawl.VerdictAllow:
+			return llm.ErrorResult("not run: " + given.Reason), nil
+		}
+		return t.Run(ctx, call)
+	}
 }

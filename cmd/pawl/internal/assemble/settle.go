@@ -38,6 +38,7 @@ func (f *SettleFlags) Decide(ws, answered []pawl.PendingCall, id, by string, com
 	if err != nil {
 		return nil, err
 	}
+
 	var ds []llm.Decision
 	for i, o := range open {
 		if words[i].flag == "" {
@@ -50,6 +51,8 @@ func (f *SettleFlags) Decide(ws, answered []pawl.PendingCall, id, by string, com
 		d.Identity = Identity()
 		ds = append(ds, d)
 	}
+
+	// Together, so that a mistake in one of them decides none.
 	return left, send(ds...)
 }
 
@@ -250,12 +253,14 @@ func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenC
 			result(o, llm.TextResult(w.text))
 		case w.flag != "" && o.waiting != nil:
 			decisions = append(decisions, o.decision(w, by))
+		// A call that was returned to the caller has no pending state. Its denial is a result.
 		case w.flag == "--deny":
 			result(o, llm.ErrorResult(strings.TrimRight("Denied: "+w.text, ": ")))
 		case o.waiting != nil:
 			waiting = append(waiting, o)
 		}
 	}
+
 	if len(results) > 0 {
 		msgs = append(msgs, llm.Results(results...))
 	}
@@ -286,7 +291,7 @@ func Wanted(open []OpenCall) (approval, result, unknown bool) {
 func Settling(open []OpenCall) string {
 	approve, answer, unknown := Wanted(open)
 	switch {
-	case unknown:
+	case unknown: // it is the hardest to answer, so its flags are named alone
 		return ", and --answer KEY=TEXT for a call that happened, --approve KEY to run it again, or --deny KEY"
 	case approve && answer:
 		return ", and --approve KEY, --deny KEY or --answer KEY=TEXT for each call"
@@ -317,6 +322,7 @@ func LoadTranscript(path string) (*pawl.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	const hint = `a file of --save, or a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}]`
 	from := new(pawl.Result)
 	trimmed := bytes.TrimSpace(b)
@@ -325,8 +331,10 @@ func LoadTranscript(path string) (*pawl.Result, error) {
 		return nil, cli.Usage(hint, "--messages %s: the file is empty", path)
 	case trimmed[0] == '[':
 		err = cli.Decode(b, &from.Messages)
+		from.Messages = llm.FromClient(from.Messages...) // written by hand, or by another program
 	case trimmed[0] == '{' && cli.Repeated(b) != "":
 		err = fmt.Errorf("%q is a duplicate", cli.Repeated(b))
+	// null would decode as an empty conversation.
 	case string(trimmed) == "null":
 		err = errors.New("got null, want an object or a list")
 	default:
@@ -339,7 +347,9 @@ func LoadTranscript(path string) (*pawl.Result, error) {
 		}
 		return nil, cli.Usage(hint, "--messages %s: %s", path, text)
 	}
-	for i := range from.Messages { // the file is indented; the model gets compact arguments
+
+	// The file is indented for people. The model gets its arguments as it wrote them, compact.
+	for i := range from.Messages {
 		for j, p := range from.Messages[i].Parts {
 			if c, ok := p.(llm.ToolCall); ok {
 				c.Args = compact(c.Args)
@@ -419,7 +429,10 @@ func newOpenCall(key llm.Key, c llm.ToolCall) OpenCall {
 
 // ask stores the pending question of the call.
 func (o *OpenCall) ask(w *pawl.PendingCall) {
-	o.Key, o.Why, o.Digest, o.waiting = w.Key, w.Why, w.Digest, w
+	o.Key = w.Key
+	o.Why = w.Why
+	o.Digest = w.Digest
+	o.waiting = w
 	if w.Outcome == pawl.OutcomeUnknown {
 		o.Outcome = w.Outcome
 	}
@@ -435,6 +448,8 @@ func OpenCalls(res *pawl.Result) []OpenCall {
 			last = m
 		}
 	}
+
+	// A key has the place of the call in its reply, where calls with results stand too.
 	var open []OpenCall
 	for _, c := range res.Calls() {
 		for place, d := range last.Calls() {

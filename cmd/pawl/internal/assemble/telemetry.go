@@ -65,6 +65,7 @@ func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	if err != nil {
 		return err
 	}
+	// The log is within the trace, so that its lines have the IDs of the trace.
 	l := slog.New(slog.NewJSONHandler(w, nil))
 	s.Around = func(r pawl.Runner) pawl.Runner { return tel.Runner(tel.Log(r, l)) }
 	return nil

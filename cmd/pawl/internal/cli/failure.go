@@ -21,6 +21,7 @@ const (
 	StatusPending     = 3   // calls need a decision or a result
 	StatusLimit       = 4   // a limit ended the run, with or without an answer
 	StatusStorage     = 5   // the database is not available: its disk, its lock, or its server
+	StatusClosed      = 141 // the reader of the output closed it; the status of SIGPIPE
 	StatusInterrupted = 130 // the run was interrupted; shells use the same status for Ctrl-C
 )
 
@@ -58,9 +59,11 @@ func Report(w io.Writer, err error) int {
 	if !errors.As(err, &f) {
 		f = &Failure{Status: StatusFailed, Err: err}
 	}
+	// Scripts wait and try again at this status, wherever the database was missed.
 	if f.Status != StatusStorage && errors.Is(f.Err, store.ErrUnavailable) {
 		f = &Failure{Status: StatusStorage, Err: f.Err, Hint: StorageHint}
 	}
+
 	if f.Err != nil {
 		fmt.Fprintf(w, "pawl: error: %s\n", Indented(Visible(f.Err.Error())))
 	}
@@ -88,30 +91,36 @@ func NotBegun(err error) error {
 // Failed returns the failure of a run that ended with err. A configuration that cannot work has
 // status 2, a failed run has status 1.
 func Failed(err error) error {
-	var p *llm.ProviderError
-	var t *pawl.TranscriptError
-	var f *Failure
-	var o *pawl.OutputError
-	var tool *pawl.ToolError
+	var (
+		failure      *Failure
+		output       *pawl.OutputError
+		transcript   *pawl.TranscriptError
+		tool         *pawl.ToolError
+		fromProvider *llm.ProviderError
+	)
+	// A failure that has a status already keeps it, also if it wraps an error of these kinds.
 	switch {
-	case err == nil, errors.As(err, &f):
+	case err == nil, errors.As(err, &failure):
 		return err
 	case errors.Is(err, store.ErrUnavailable):
 		return Fail(StatusStorage, err, StorageHint)
-	case errors.As(err, &o):
-		return Fail(StatusFailed, err, "the answer was: "+Line(o.Text, 200)+
+	case errors.As(err, &output):
+		return Fail(StatusFailed, err, "the answer was: "+Line(output.Text, 200)+
 			"; another model may fit it: pawl models list")
-	case errors.As(err, &t):
-		return Fail(StatusUsage, err, "the messages do not form a valid conversation; correct the file, or start without --messages: pawl chat")
+	case errors.As(err, &transcript):
+		return Fail(StatusUsage, err, "the messages do not form a valid conversation; "+
+			"correct the file, or start without --messages: pawl chat")
 	case errors.As(err, &tool):
-		return Fail(StatusFailed, err, "the tool ended the run; to save the messages before it: pawl run --save run.json TASK")
-	case !errors.As(err, &p):
+		return Fail(StatusFailed, err, "the tool ended the run; "+
+			"to save the messages before it: pawl run --save run.json TASK")
+	case !errors.As(err, &fromProvider):
 		return Fail(StatusFailed, err, "to check the setup of this machine: pawl doctor")
 	}
-	failed := ofProvider(p)
+
+	failed := ofProvider(fromProvider)
 	failed.Err = err // with all errors, if several models failed
-	if strings.HasSuffix(err.Error(), p.Error()) {
-		failed.Err = p // without the step, which the display of the run already shows
+	if strings.HasSuffix(err.Error(), fromProvider.Error()) {
+		failed.Err = fromProvider // without the step, which the display of the run already shows
 	}
 	return failed
 }
@@ -119,19 +128,43 @@ func Failed(err error) error {
 // providerHints holds the exit status and the hint for the errors of a provider. Other errors may
 // be temporary.
 var providerHints = map[llm.Code]Failure{
-	llm.CodePermission: {Status: StatusUsage, Hint: "this key has no access to the model; to list others: pawl models list"},
-	llm.CodeNotFound: {Status: StatusUsage, Hint: "the server has no such model, or has another --base-url, " +
-		"which usually ends in /v1; to list names: pawl models list"},
-	llm.CodeUnsupported:    {Status: StatusUsage, Hint: "to see what models support: pawl models list"},
-	llm.CodeInvalidRequest: {Status: StatusFailed, Hint: "to record the request: pawl run --record sent.json TASK"},
-	llm.CodeContextLength: {Status: StatusFailed, Hint: "the conversation is too long for the model; start a new one, " +
-		"choose a model with a larger context window, or put old results away: history: window in the agent's file, " +
-		"its default, with window: {tokens: N} if the window is not in pawl models list"},
-	llm.CodeContentFilter: {Status: StatusFailed, Hint: "the provider refused the content; rephrase it, " +
-		"or use another model: pawl models list"},
-	llm.CodeQuota: {Status: StatusFailed, Hint: "the quota of this key is used up; other providers: pawl models list"},
-	llm.CodeNetwork: {Status: StatusFailed, Hint: "check that the server runs, and set its address with --base-url; " +
-		"to see what can be reached from here: pawl doctor"},
+	llm.CodePermission: {
+		Status: StatusUsage,
+		Hint:   "this key has no access to the model; to list others: pawl models list",
+	},
+	llm.CodeNotFound: {
+		Status: StatusUsage,
+		Hint: "the server has no such model, or has another --base-url, " +
+			"which usually ends in /v1; to list names: pawl models list",
+	},
+	llm.CodeUnsupported: {
+		Status: StatusUsage,
+		Hint:   "to see what models support: pawl models list",
+	},
+	llm.CodeInvalidRequest: {
+		Status: StatusFailed,
+		Hint:   "to record the request: pawl run --record sent.json TASK",
+	},
+	llm.CodeContextLength: {
+		Status: StatusFailed,
+		Hint: "the conversation is too long for the model; start a new one, " +
+			"choose a model with a larger context window, or put old results away: " +
+			"history: window in the agent's file, its default, " +
+			"with window: {tokens: N} if the window is not in pawl models list",
+	},
+	llm.CodeContentFilter: {
+		Status: StatusFailed,
+		Hint:   "the provider refused the content; rephrase it, or use another model: pawl models list",
+	},
+	llm.CodeQuota: {
+		Status: StatusFailed,
+		Hint:   "the quota of this key is used up; other providers: pawl models list",
+	},
+	llm.CodeNetwork: {
+		Status: StatusFailed,
+		Hint: "check that the server runs, and set its address with --base-url; " +
+			"to see what can be reached from here: pawl doctor",
+	},
 }
 
 // ofProvider returns the exit status and the hint for an error of a provider.
@@ -139,22 +172,39 @@ func ofProvider(p *llm.ProviderError) *Failure {
 	f, known := providerHints[p.Code]
 	sent := p.Status != 0
 	variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
+
+	// An adapter that refuses a request itself has seen a fault of the flags, and no server has.
 	switch {
 	case p.Code == llm.CodeAuthentication && sent:
-		f = Failure{Status: StatusUsage, Hint: "the key is wrong or missing: it is the variable that key_env " +
+		f.Status = StatusUsage
+		f.Hint = "the key is wrong or missing: it is the variable that key_env " +
 			"in the file or --key-env names, else " + variables + ", which is sent only to its provider; " +
-			"to see which keys are set: pawl doctor"}
+			"to see which keys are set: pawl doctor"
 	case p.Code == llm.CodeAuthentication:
-		f = Failure{Status: StatusUsage, Hint: "set the key in " + variables + ", in one line; for another " +
-			"--base-url name its variable with --key-env NAME; to see which keys are set: pawl doctor"}
+		f.Status = StatusUsage
+		f.Hint = "set the key in " + variables + ", in one line" + keyPage(p.Provider) + "; for another " +
+			"--base-url name its variable with --key-env NAME; " +
+			"without a key: --model ollama:NAME on this machine, or --model demo:minimal, which follows rules; " +
+			"to see which keys are set: pawl doctor"
 	case p.Code == llm.CodeInvalidRequest && !sent:
-		f = Failure{Status: StatusUsage, Hint: "the request was not sent; correct the flag, or the key of the file, " +
-			"that the error names: pawl run --help"}
+		f.Status = StatusUsage
+		f.Hint = "the request was not sent; correct the flag, or the key of the file, " +
+			"that the error names: pawl run --help"
 	case !known:
-		f = Failure{Status: StatusFailed, Hint: "the same command may succeed later; --save stores an interrupted run, " +
-			"and this resumes it: pawl run --messages FILE"}
+		f.Status = StatusFailed
+		f.Hint = "the same command may succeed later; --save stores an interrupted run, " +
+			"and this resumes it: pawl run --messages FILE"
 	}
 	return &f
+}
+
+// keyPage returns where a key of a provider comes from, as a part of a hint.
+func keyPage(name string) string {
+	p, _ := provider.Find(name)
+	if p.KeyPage == "" {
+		return ""
+	}
+	return " (" + p.KeyPage + " has keys)"
 }
 
 // Fail returns a failure. hint says what the person can do; "" means no hint.

@@ -38,7 +38,7 @@ func Cause(err error) string {
 // conversations are private.
 func WriteFile(path string, content []byte) (err error) {
 	mode := os.FileMode(0o600)
-	target := path
+	target := path // a link stays a link: the file that it names is replaced
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		target = resolved
 	}
@@ -49,6 +49,8 @@ func WriteFile(path string, content []byte) (err error) {
 		}
 		mode = info.Mode().Perm()
 	}
+
+	// A rename is atomic within one file system only, so the new file is made in the same folder.
 	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
 	if err != nil {
 		return fmt.Errorf("save %s: %s", path, Cause(err))
@@ -59,6 +61,7 @@ func WriteFile(path string, content []byte) (err error) {
 			err = fmt.Errorf("save %s: %s", path, Cause(err))
 		}
 	}()
+
 	_, err = f.Write(content)
 	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
@@ -79,6 +82,7 @@ func Savable(flag, path string) error {
 	case err == nil && !info.Mode().IsRegular():
 		return nil // errors of a pipe or a device show when it is written
 	}
+
 	dir := filepath.Dir(path)
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		dir = filepath.Dir(resolved)
@@ -88,6 +92,8 @@ func Savable(flag, path string) error {
 	} else if !info.IsDir() {
 		return Usage("name a file in a directory", "%s %s: %s is not a directory", flag, path, dir)
 	}
+
+	// Only an attempt shows what permissions, quotas and read-only file systems allow.
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
 	if err != nil {
 		return Usage("name a file in a directory that can be written to", "%s %s: %v", flag, path, Cause(err))

@@ -38,7 +38,11 @@ var FlagTexts = sync.OnceValue(func() map[string]FlagText {
 		for _, field := range []struct {
 			prefix string
 			value  *string
-		}{{"sets: ", &t.Sets}, {"about: ", &t.About}, {"values: ", &t.Values}} {
+		}{
+			{"sets: ", &t.Sets},
+			{"about: ", &t.About},
+			{"values: ", &t.Values},
+		} {
 			if rest, ok := strings.CutPrefix(text, field.prefix); ok {
 				*field.value, text, _ = strings.Cut(rest, "\n")
 			}
@@ -47,6 +51,7 @@ var FlagTexts = sync.OnceValue(func() map[string]FlagText {
 		texts["@"+name] = t
 	}
 
+	// The key of a limit in a file and its flag have one text.
 	for _, limit := range pawl.LimitInfos() {
 		if limit.Flag != "" {
 			texts["@limit_"+string(limit.Name)] = FlagText{Help: limit.Help, Sets: "limits." + string(limit.Name)}
@@ -61,34 +66,48 @@ var FlagTexts = sync.OnceValue(func() map[string]FlagText {
 func HelpTexts(usual bool) kong.Option {
 	return kong.PostBuild(func(k *kong.Kong) error {
 		return kong.Visit(k.Model, func(n kong.Visitable, next kong.Next) error {
-			var help *string
-			var value *kong.Value
-			switch n := n.(type) {
-			case *kong.Application:
-				help = &n.Help
-			case *kong.Node:
-				help = &n.Help
-			case *kong.Value:
-				help = &n.Help
-				value = n
-			case *kong.Flag:
-				help, value, n.Hidden = &n.Help, n.Value, n.Hidden || usual && n.Tag.Has("rare")
+			if f, ok := n.(*kong.Flag); ok && usual && f.Tag.Has("rare") {
+				f.Hidden = true
 			}
-			if help == nil || !strings.HasPrefix(*help, "@") {
-				return next(nil)
-			}
-			text, ok := FlagTexts()[*help]
-			if !ok {
-				return fmt.Errorf("flags.txt has no text %s", *help)
-			}
-			*help = text.Help
-			if text.Values != "" {
-				value.Enum = text.Values + "," // the default is empty
-				value.HasDefault = true
+			if err := setText(n); err != nil {
+				return err
 			}
 			return next(nil)
 		})
 	})
+}
+
+// setText replaces the help of a part of the grammar, and sets the values that it accepts.
+func setText(part kong.Visitable) error {
+	var help *string
+	var value *kong.Value
+	switch n := part.(type) {
+	case *kong.Application:
+		help = &n.Help
+	case *kong.Node:
+		help = &n.Help
+	case *kong.Value:
+		help = &n.Help
+		value = n
+	case *kong.Flag:
+		help = &n.Help
+		value = n.Value
+	}
+	if help == nil || !strings.HasPrefix(*help, "@") {
+		return nil
+	}
+
+	text, ok := FlagTexts()[*help]
+	if !ok {
+		return fmt.Errorf("flags.txt has no text %s", *help)
+	}
+	*help = text.Help
+	if text.Values != "" {
+		// kong checks the default as well, which is empty.
+		value.Enum = text.Values + ","
+		value.HasDefault = true
+	}
+	return nil
 }
 
 // Address is the address of a server on the command line. It is not empty: an empty variable in a
@@ -118,6 +137,7 @@ func (a *Age) Decode(ctx *kong.DecodeContext) error {
 		return err
 	}
 	d, err := time.ParseDuration(text)
+	// time.ParseDuration knows no days, because a day may have 23 hours. Here a day is 24.
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var n int
 		n, err = strconv.Atoi(days)

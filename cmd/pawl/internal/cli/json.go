@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 
@@ -27,10 +28,11 @@ func Repeated(b []byte) string {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return ""
 	}
+
 	seen := map[string]bool{}
 	for d.PeekKind() == '"' {
 		t, err := d.ReadToken()
-		name := t.String()
+		name := t.String() // before the next read, which reuses the memory of the token
 		if err != nil || d.SkipValue() != nil {
 			return ""
 		}
@@ -48,7 +50,7 @@ func JSONFault(b []byte, err error) string {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
 		text := syntax.Err.Error()
-		if text == "unexpected EOF" || text == "EOF" {
+		if errors.Is(syntax.Err, io.ErrUnexpectedEOF) || errors.Is(syntax.Err, io.EOF) {
 			text = "it ends too early"
 		}
 		offset := max(0, min(int(syntax.ByteOffset), len(b)))
@@ -66,32 +68,39 @@ func JSONFault(b []byte, err error) string {
 func located(err error) (where, what string) {
 	e, ok := err.(*json.SemanticError)
 	if !ok {
-		inner := errors.Unwrap(err)
-		var deep *json.SemanticError
-		if inner == nil || !errors.As(inner, &deep) {
-			return "", strings.TrimPrefix(err.Error(), "json: ")
-		}
-		where, what = located(inner)
-		return "", strings.Replace(err.Error(), inner.Error(), strings.TrimPrefix(where+": ", ": ")+what, 1)
+		return "", plainFault(err)
 	}
+
 	pointer := e.JSONPointer
-	if e.Err == json.ErrUnknownName {
+	isBytes := e.GoType != nil && e.GoType.Kind() == reflect.Slice
+	switch {
+	case e.Err == json.ErrUnknownName:
 		name := pointer.LastToken()
 		return field(pointer.Parent()), fmt.Sprintf("unknown name %q%s", name, known(e.GoType))
-	}
-	switch {
 	case e.Err == nil:
-		what = fmt.Sprintf("got %s, want %s", kindOf(e.JSONKind), wanted(e.GoType))
-	case e.GoType != nil && e.GoType.Kind() == reflect.Slice && strings.Contains(e.Err.Error(), "base64"):
-		what = "this is not base64"
-	default:
-		var inner string
-		inner, what = located(e.Err)
-		if inner != "" {
-			what = inner + ": " + what
-		}
+		return field(pointer), fmt.Sprintf("got %s, want %s", kindOf(e.JSONKind), wanted(e.GoType))
+	case isBytes && strings.Contains(e.Err.Error(), "base64"):
+		return field(pointer), "this is not base64"
+	}
+
+	// A type that decodes itself, such as a message, has an error of its own with a field in it.
+	inner, what := located(e.Err)
+	if inner != "" {
+		what = inner + ": " + what
 	}
 	return field(pointer), what
+}
+
+// plainFault returns the text of an error without the words of the JSON package. The field of an
+// error within it stays where the text has that error.
+func plainFault(err error) string {
+	inner := errors.Unwrap(err)
+	var deep *json.SemanticError
+	if inner == nil || !errors.As(inner, &deep) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	where, what := located(inner)
+	return strings.Replace(err.Error(), inner.Error(), strings.TrimPrefix(where+": ", ": ")+what, 1)
 }
 
 // field returns a JSON pointer in the form messages[2].parts.
@@ -125,15 +134,30 @@ func known(t reflect.Type) string {
 }
 
 // words name the kinds of JSON values.
-var words = map[jsontext.Kind]string{'{': "an object", '[': "a list", '"': "a text", '0': "a number",
-	't': "true or false", 'f': "true or false", 'n': "null"}
+var words = map[jsontext.Kind]string{
+	'{': "an object",
+	'[': "a list",
+	'"': "a text",
+	'0': "a number",
+	't': "true or false",
+	'f': "true or false",
+	'n': "null",
+}
 
 func kindOf(k jsontext.Kind) string { return cmp.Or(words[k], "something else") }
 
 // kinds are the kinds of JSON values that types of Go hold.
-var kinds = map[reflect.Kind]jsontext.Kind{reflect.Slice: '[', reflect.Array: '[', reflect.Struct: '{',
-	reflect.Map: '{', reflect.String: '"', reflect.Bool: 't', reflect.Int: '0', reflect.Int64: '0',
-	reflect.Float64: '0'}
+var kinds = map[reflect.Kind]jsontext.Kind{
+	reflect.Slice:   '[',
+	reflect.Array:   '[',
+	reflect.Struct:  '{',
+	reflect.Map:     '{',
+	reflect.String:  '"',
+	reflect.Bool:    't',
+	reflect.Int:     '0',
+	reflect.Int64:   '0',
+	reflect.Float64: '0',
+}
 
 // wanted names the kind of JSON value that a type holds.
 func wanted(t reflect.Type) string {

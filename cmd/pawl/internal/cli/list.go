@@ -133,6 +133,7 @@ func Deleted(w io.Writer, ids []string, remove, missing func(id string) error) e
 		err := remove(id)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
+			// The others are deleted all the same, and the status says that one was missing.
 			if first == nil {
 				first = missing(id)
 			}

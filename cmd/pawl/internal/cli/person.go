@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/pawl-go/pawl"
@@ -48,8 +49,13 @@ func Attended(ctx context.Context, sys *System, cause error) (context.Context, *
 	signal.Ignore(syscall.SIGPIPE) // a write then returns an error
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := *sys
-	gone := func() { cancel(cause) }
-	s.Out, s.Err = &attendedWriter{sys.Out, gone}, &attendedWriter{sys.Err, gone}
+	s.gone = new(atomic.Bool)
+	gone := func() {
+		s.gone.Store(true)
+		cancel(cause)
+	}
+	s.Out = &attendedWriter{sys.Out, gone}
+	s.Err = &attendedWriter{sys.Err, gone}
 	return ctx, &s
 }
 
@@ -82,31 +88,36 @@ type typed struct {
 // after Stop, because a read from a terminal cannot be interrupted.
 func NewLines(in io.Reader) *Lines {
 	l := &Lines{make(chan typed), make(chan struct{})}
-	go func() {
-		defer close(l.got)
-		send := func(t typed) bool {
-			select {
-			case l.got <- t:
-				return true
-			case <-l.done:
-				return false
-			}
-		}
-		r := bufio.NewReader(in)
-		for {
-			s, err := r.ReadString('\n')
-			if s != "" && !send(typed{text: strings.TrimRight(s, "\r\n")}) {
-				return
-			}
-			if err != nil {
-				if err != io.EOF {
-					send(typed{err: err})
-				}
-				return
-			}
-		}
-	}()
+	go l.read(bufio.NewReader(in))
 	return l
+}
+
+// read sends lines until the input ends, or Stop.
+func (l *Lines) read(in *bufio.Reader) {
+	defer close(l.got)
+	for {
+		s, err := in.ReadString('\n')
+		// The last line of an input may have no line end.
+		if s != "" && !l.send(typed{text: strings.TrimRight(s, "\r\n")}) {
+			return
+		}
+		if err != nil {
+			if err != io.EOF {
+				l.send(typed{err: err})
+			}
+			return
+		}
+	}
+}
+
+// send passes on what was read. It reports false after Stop.
+func (l *Lines) send(t typed) bool {
+	select {
+	case l.got <- t:
+		return true
+	case <-l.done:
+		return false
+	}
 }
 
 // Yes asks a question on w, and reports whether the answer is yes. It returns the error of Next.

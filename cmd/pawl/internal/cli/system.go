@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -34,18 +35,37 @@ type System struct {
 	Now      func() time.Time // nil means time.Now
 	Console  Console          // the terminal behind Err and Out; nil means plain streams
 	Under    *System          // the system without the console
+	gone     *atomic.Bool     // whether the reader of an output closed it; nil means unknown
 	name     string           // the command that started the program; "" means pawl
 }
 
 // Self returns the command that started the program, for hints.
 func (s *System) Self() string { return cmp.Or(s.name, "pawl") }
 
+// Gone reports whether the reader of an output closed it during Attended, as head does.
+func (s *System) Gone() bool {
+	if s.Under != nil && s.Under.Gone() {
+		return true
+	}
+	return s.gone != nil && s.gone.Load()
+}
+
 // Here returns the System of this process.
 func Here() *System {
-	s := &System{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InFile: os.Stdin, ErrFile: os.Stderr, Env: os.Getenv,
-		Width:  80,
-		InTerm: term.IsTerminal(int(os.Stdin.Fd())), OutTerm: term.IsTerminal(int(os.Stdout.Fd())),
-		ErrTerm: term.IsTerminal(int(os.Stderr.Fd()))}
+	s := &System{
+		In:      os.Stdin,
+		Out:     os.Stdout,
+		Err:     os.Stderr,
+		InFile:  os.Stdin,
+		ErrFile: os.Stderr,
+		InTerm:  term.IsTerminal(int(os.Stdin.Fd())),
+		OutTerm: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrTerm: term.IsTerminal(int(os.Stderr.Fd())),
+		Env:     os.Getenv,
+		Width:   80,
+	}
+
+	// Longer lines than 120 columns are hard to read.
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			s.Width = max(24, min(w, 120))
@@ -61,13 +81,19 @@ func Here() *System {
 // Colours returns the style for a stream; terminal reports whether the stream is a terminal.
 // NO_COLOR and a dumb terminal turn colours off.
 func (s *System) Colours(terminal bool) Style {
-	return Style{terminal && s.Console == nil && s.Env("NO_COLOR") == "" && s.Env("TERM") != "dumb"}
+	if !terminal || s.Console != nil { // the console styles what is written to it
+		return Style{}
+	}
+	return Style{s.Env("NO_COLOR") == "" && s.Env("TERM") != "dumb"}
 }
 
 // Interactive reports whether the terminal supports more than plain lines.
 func (s *System) Interactive() bool {
+	if s.ErrFile == nil || !s.ErrTerm {
+		return false
+	}
 	term := s.Env("TERM")
-	return s.ErrFile != nil && s.ErrTerm && term != "" && term != "dumb" && s.Env("CI") == ""
+	return term != "" && term != "dumb" && s.Env("CI") == ""
 }
 
 // Plain closes the console and returns the system without it, for output after a run.
@@ -95,13 +121,21 @@ func BuiltOn() time.Time {
 	return time.Now()
 }
 
+// Release returns the version of the module, for protocols that have room for no more.
+func Release() string { return release(debug.ReadBuildInfo()) }
+
+func release(info *debug.BuildInfo, ok bool) string {
+	if !ok {
+		return "(unknown)"
+	}
+	return cmp.Or(info.Main.Version, "(devel)")
+}
+
 // Version describes a build in one line. ok reports whether info is known.
 func Version(info *debug.BuildInfo, ok bool) string {
-	v := "(unknown)"
 	commit := ""
 	changed := false
 	if ok {
-		v = cmp.Or(info.Main.Version, "(devel)")
 		for _, s := range info.Settings {
 			switch s.Key {
 			case "vcs.revision":
@@ -111,7 +145,8 @@ func Version(info *debug.BuildInfo, ok bool) string {
 			}
 		}
 	}
-	line := "pawl " + v
+
+	line := "pawl " + release(info, ok)
 	if commit != "" {
 		line += " commit " + commit
 	}

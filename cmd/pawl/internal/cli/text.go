@@ -48,7 +48,7 @@ func Short(d time.Duration) string {
 func Totals(s pawl.Spent, took time.Duration) string {
 	u := s.Usage
 	t := fmt.Sprintf("%s, %s, %s", Count(s.Requests, "request"), Count(s.Rounds, "round"), Count(s.Calls, "call"))
-	if u.Total() > 0 {
+	if u.Total() > 0 { // some servers report no usage
 		t += fmt.Sprintf(", %s tokens in, %s out", Grouped(u.Input), Grouped(u.Output))
 	}
 	switch {
@@ -72,9 +72,10 @@ func Dollars(c float64) string {
 
 // QuotedWord quotes s for a shell.
 func QuotedWord(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '_' && r != '-' && r != '.' && r != '/' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
+	special := func(r rune) bool {
+		return !strings.ContainsRune("_-./", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}
+	if s != "" && !strings.ContainsFunc(s, special) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -94,6 +95,7 @@ func Harmless(s string) string {
 		switch {
 		case r == '\r': // white space between values
 		case term.Hidden(r):
+			// JSON escapes are units of UTF-16.
 			for _, u := range utf16.Encode([]rune{r}) {
 				fmt.Fprintf(&b, `\u%04x`, u)
 			}
@@ -115,7 +117,8 @@ func WholeLine(s string) string {
 
 // Line returns s as one line of at most width columns, with control characters made visible.
 func Line(s string, width int) string {
-	s, width = strings.TrimSpace(s), max(width, 1)
+	s = strings.TrimSpace(s)
+	width = max(width, 1)
 	if len(s) > 8*width { // a long text is cut first, which keeps the work small
 		n := 8 * width
 		for !utf8.RuneStart(s[n]) {

@@ -21,21 +21,11 @@ import (
 //
 //	list ▶ parse, for the columns ▶ aggregate, with a mistake ▶ correct it ▶ write ▶ answer
 func analyst(req *llm.Request) script.Turn {
-	n := new(notes)
-	calls := map[string]llm.ToolCall{}
-	for _, m := range req.Messages {
-		for _, p := range m.Parts {
-			switch p := p.(type) {
-			case llm.ToolCall:
-				calls[p.ID] = p
-			case llm.ToolResult:
-				n.read(calls[p.CallID], p.Text(), p.IsError || strings.HasPrefix(p.Text(), "Error"))
-			}
-		}
-	}
+	n := notesOf(req)
 	if !n.listed {
 		return script.Together(script.Say("I will look at what there is.\n"), script.Call("file_list", nil))
 	}
+
 	for _, next := range []func() (string, []script.Turn){n.parses, n.aggregates, n.corrections} {
 		if words, calls := next(); len(calls) > 0 {
 			return script.Together(append([]script.Turn{script.Say(words)}, calls...)...)
@@ -46,6 +36,25 @@ func analyst(req *llm.Request) script.Turn {
 			script.Call("file_write", map[string]string{"path": reportName, "content": n.report()}))
 	}
 	return script.Say(n.written)
+}
+
+// notesOf reads the conversation anew for each reply, as a model does.
+func notesOf(req *llm.Request) *notes {
+	n := new(notes)
+	calls := map[string]llm.ToolCall{}
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.ToolCall:
+				calls[p.ID] = p
+			case llm.ToolResult:
+				// Chat Completions have no mark for errors, only their text.
+				failed := p.IsError || strings.HasPrefix(p.Text(), "Error")
+				n.read(calls[p.CallID], p.Text(), failed)
+			}
+		}
+	}
+	return n
 }
 
 const reportName = "report.md"
@@ -156,19 +165,21 @@ func (t *table) parse(result string, failed bool) {
 }
 
 var (
-	notAFigure = regexp.MustCompile(`(?i)(^|[_ ])(id|no|nr|number|code|zip|phone|year|month|day|date|time)$|[a-z](Id|ID|No|Code|Date)$`)
-	numeric    = regexp.MustCompile(`^-?\d+(\.\d+)?$`)
+	notAFigure = regexp.MustCompile(`(?i)(^|[_ ])(id|no|nr|number|code|zip|phone|year|month|day|date|time)$` +
+		`|[a-z](Id|ID|No|Code|Date)$`)
+	numeric = regexp.MustCompile(`^-?\d+(\.\d+)?$`)
 )
 
 // choose finds a column to group by, the one with the fewest different texts, and up to three
 // columns of numbers to add up.
 func (t *table) choose() {
-	fewest := 21
+	fewest := 21 // a report with more groups is no summary
 	for _, name := range t.Names {
 		c, ok := t.column(name)
 		if !ok || c.filled == 0 {
 			continue
 		}
+		// A column of numbers may have some faulty values, and IDs are numbers that have no sum.
 		switch {
 		case c.numbers*2 > c.filled:
 			if !notAFigure.MatchString(name) && len(t.numbers) < 3 {
@@ -260,6 +271,7 @@ func (n *notes) aggregates() (string, []script.Turn) {
 		if t.trouble != "" || t.wrong != nil || answered {
 			continue
 		}
+
 		groups := [][]string{nil}
 		if t.group != "" {
 			groups = [][]string{{t.group}, nil}
@@ -268,17 +280,24 @@ func (n *notes) aggregates() (string, []script.Turn) {
 			what = append(what, t.file+" as a whole")
 		}
 		for _, by := range groups {
-			metrics := []metric{{t.counted(), "count"}}
-			for _, c := range t.numbers {
-				metrics = append(metrics, metric{c, "sum"})
-			}
+			metrics := t.metrics()
 			if len(calls) == 0 {
 				metrics[len(metrics)-1].Op = "total"
 			}
-			calls = append(calls, script.Call("data_aggregate", arguments{Table: t.name, Metrics: metrics, GroupBy: by}))
+			a := arguments{Table: t.name, Metrics: metrics, GroupBy: by}
+			calls = append(calls, script.Call("data_aggregate", a))
 		}
 	}
 	return "I add up " + strings.Join(what, ",\n") + ".\n", calls
+}
+
+// metrics returns the figures that are asked for: how many rows there are, and the sums.
+func (t *table) metrics() []metric {
+	all := []metric{{t.counted(), "count"}}
+	for _, c := range t.numbers {
+		all = append(all, metric{c, "sum"})
+	}
+	return all
 }
 
 // counted returns the column that is counted.
@@ -294,6 +313,7 @@ func (n *notes) corrections() (string, []script.Turn) {
 		if len(t.numbers) == 0 {
 			repaired = "count"
 		}
+		// The script corrects itself as a model does: by the words of the error.
 		if !strings.Contains(t.offered, `"`+repaired+`"`) {
 			t.trouble = t.offered // nothing offered that would do
 			continue
@@ -312,7 +332,8 @@ func (n *notes) corrections() (string, []script.Turn) {
 // report returns the findings of the demo's model as Markdown. Every figure comes from a tool.
 func (n *notes) report() string {
 	var b strings.Builder
-	b.WriteString("# Report\n\nEvery figure comes from a result of `data_aggregate`. The model that wrote this is a script.\n")
+	b.WriteString("# Report\n\nEvery figure comes from a result of `data_aggregate`. " +
+		"The model that wrote this is a script.\n")
 	for _, t := range n.tables {
 		fmt.Fprintf(&b, "\n## %s\n\n", t.file)
 		if t.omitted() {
@@ -335,13 +356,16 @@ func (t *table) omitted() bool { return t.trouble != "" || t.all == nil || len(t
 
 // rows writes a row for each group, and one for all.
 func (t *table) rows(b *strings.Builder) {
+	// Values of a file may have the characters that end a cell or a row.
+	quote := strings.NewReplacer("|", `\|`, "\n", " ").Replace
 	row := func(first string, cell func(column string) string) {
-		b.WriteString("| " + strings.NewReplacer("|", `\|`, "\n", " ").Replace(first) + " | " + cell("") + " |")
+		b.WriteString("| " + quote(first) + " | " + cell("") + " |")
 		for _, c := range t.numbers {
-			b.WriteString(" " + strings.NewReplacer("|", `\|`, "\n", " ").Replace(cell(c)) + " |")
+			b.WriteString(" " + quote(cell(c)) + " |")
 		}
 		b.WriteString("\n")
 	}
+
 	row(cmp.Or(t.group, "records"), func(c string) string {
 		if c == "" {
 			return "count"
@@ -349,6 +373,7 @@ func (t *table) rows(b *strings.Builder) {
 		return "sum of " + c
 	})
 	b.WriteString("|---|" + strings.Repeat("---:|", len(t.numbers)+1) + "\n")
+
 	figuresOf := func(g map[string]any) func(string) string {
 		return func(c string) string {
 			if c == "" {

@@ -54,6 +54,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return err
 	}
 
+	// The model is behind HTTP, so that the demo shows the adapter and the stream, too.
 	sim, err := pawltest.NewSimulator(script.New(script.Loop(script.Func(paced(sys)))), nil)
 	if err != nil {
 		return err
@@ -68,6 +69,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
+	// The agent reads and writes only in its folder, a copy of the data.
 	agent := &pawl.Agent{
 		Name:         "analyst",
 		Instructions: "Work only with what the tools return.",
@@ -207,6 +209,7 @@ func (c *Cmd) dataFiles() (files []dataFile, skipped []string, err error) {
 	}
 
 	for _, e := range entries {
+		// Stat follows links, which an entry of a directory does not.
 		f := dataFile{name: e.Name()}
 		info, err := fs.Stat(from, f.name)
 		if !isData(f.name) || err == nil && info.IsDir() {
@@ -227,6 +230,7 @@ func (c *Cmd) dataFiles() (files []dataFile, skipped []string, err error) {
 				why = cli.Cause(err)
 			}
 		}
+
 		if why != "" {
 			skipped = append(skipped, fmt.Sprintf("left out %s: %s", f.name, why))
 			continue
@@ -259,6 +263,7 @@ func (c *Cmd) emptyDir() (dir string, err error) {
 		return "", noOut(err)
 	}
 
+	// The agent may write in this folder without a question.
 	entries, err := os.ReadDir(dir)
 	if len(entries) > 0 {
 		return "", cli.Usage("so that nothing of yours is overwritten", "--out %s: the directory is not empty", dir)

@@ -82,10 +82,11 @@ func (c *Cmd) Run(sys *cli.System) error {
 	x.machine(d.Version)
 	x.sandbox(d.Sandbox)
 	d.Env = x.keys()
-	x.endpoints(ctx)
+	x.endpoints(ctx) // the lists of models, which files are compared with
 	x.database(c.DB)
 	x.temporal(ctx)
 	x.files(ctx, c.Files)
+
 	d.Checks = x.found
 	for _, f := range d.Checks {
 		d.OK = d.OK && f.Status != checkFail
@@ -165,6 +166,7 @@ func (x *examination) interpreter() {
 	case err != nil:
 		x.say(checkFail, next, "%s does not work: %v", x.python, err)
 	default:
+		// An answer of another form is shown and not judged.
 		if n, _ := fmt.Sscanf(said, "Python 3.%d", &minor); n == 1 && minor < 8 {
 			x.say(checkFail, next, "%s is %s; --tools code needs 3.8 or later", x.python, said)
 			return
@@ -204,6 +206,7 @@ func (x *examination) database(db string) {
 		return
 	}
 
+	// A missing file must not be made by the examination.
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -219,6 +222,7 @@ func (x *examination) database(db string) {
 
 // databaseFile examines a database that is a file of a size.
 func (x *examination) databaseFile(d *agentfile.Database, path string, size int64) {
+	// SQLite would report a file that it cannot write only at the first write.
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		x.say(checkFail, "let this user write it (chmod u+w), or name another with --db FILE",
@@ -248,12 +252,14 @@ func (x *examination) databaseFile(d *agentfile.Database, path string, size int6
 // newDatabase reports whether a database that does not exist can be created.
 func (x *examination) newDatabase(path string) {
 	dir := filepath.Dir(path)
-	for dir != filepath.Dir(dir) {
+	for dir != filepath.Dir(dir) { // the first folder that exists
 		if _, err := os.Stat(dir); err == nil {
 			break
 		}
 		dir = filepath.Dir(dir)
 	}
+
+	// Only an attempt shows what permissions, quotas and read-only file systems allow.
 	probe, err := os.CreateTemp(dir, ".pawl-doctor-*")
 	if err != nil {
 		x.say(checkFail, "let this user write there, or name another file with --db FILE",
@@ -317,6 +323,7 @@ func (x *examination) temporal(ctx context.Context) {
 		x.say(checkFail, "TEMPORAL_ADDRESS=127.0.0.1:7233", "TEMPORAL_ADDRESS is not HOST:PORT")
 		return
 	}
+	// Without --online nothing leaves this machine.
 	if !x.online && !isLoopback(host) {
 		x.ok("TEMPORAL_ADDRESS is %s; --online connects to it", addr)
 		return
@@ -341,12 +348,13 @@ func isLoopback(host string) bool {
 // files checks files with agents, and whether the keys of their models are set.
 func (x *examination) files(ctx context.Context, names []string) {
 	x.in("agents")
-	if len(names) == 0 {
+	if len(names) == 0 { // the file that pawl init writes
 		if _, err := os.Stat("agent.yaml"); err != nil {
 			return
 		}
 		names = []string{"agent.yaml"}
 	}
+
 	o, err := assemble.BuildOptions(x.sys)
 	if err != nil {
 		x.say(checkFail, "pawl models update writes the catalogue again", "%v", err)

@@ -40,6 +40,7 @@ func (l *lister) list() (all []listed, ok bool) {
 	if json.Unmarshal(l.body, &body) != nil {
 		return nil, false
 	}
+
 	for _, m := range body.Data {
 		one := listed{id: m.ID, ends: m.RetiresAt, dated: m.ShutdownDate != nil || m.Lifecycle != ""}
 		if day, err := time.Parse(`"`+time.DateOnly+`"`, string(m.ShutdownDate)); err == nil {
@@ -84,7 +85,7 @@ func (x *examination) announced(p string, l *lister) {
 func (x *examination) endings(a *agentfile.Agent, o *agentfile.Options) {
 	online := map[string]bool{}
 	for _, m := range a.Model {
-		if m.BaseURL == "" {
+		if m.BaseURL == "" { // another server may have the model for longer
 			online[m.Name] = x.listedEnd(a.Name, m.Name)
 		}
 	}
@@ -112,10 +113,12 @@ func (x *examination) listedEnd(agent, name string) bool {
 	if i < 0 {
 		return false
 	}
+
 	ends := all[i].ends
 	if ends.IsZero() || ends.Sub(x.now()) >= catalog.EndNotice {
 		return true
 	}
+	// The list has no successor, and the catalogue may know one.
 	next := "pawl models list --provider " + p + " has others"
 	if e, ok := catalog.Default().Ending(name, x.now()); ok {
 		next = e.Hint()

@@ -90,6 +90,7 @@ func (x *examination) keys() []setting {
 		}
 	}
 
+	// A wrong name in addition to the right one may be meant for another program.
 	for _, name := range slices.Sorted(maps.Keys(misnamed)) {
 		if right := misnamed[name]; x.sys.Env(name) != "" && x.sys.Env(right) == "" {
 			x.say(checkWarn, "export "+right+`="$`+name+`"`,
@@ -210,6 +211,7 @@ func (x *examination) answered(p string, l *lister, err error) {
 	default:
 		x.say(checkFail, "check the address and the network", "%s cannot be reached: %v", p, err)
 	}
+	// The answer has the clock of the provider for free.
 	if d := time.Since(l.date).Abs(); !l.date.IsZero() && d > 5*time.Minute {
 		x.say(checkWarn, "set the clock: approvals, leases and schedules depend on it",
 			"the clock differs from the clock of %s by %s", p, d.Round(time.Minute))
@@ -226,6 +228,8 @@ func reach(ctx context.Context, name string, wait time.Duration) (*lister, error
 	if err != nil {
 		return l, err
 	}
+
+	// The error is always errListed or a consequence of it: what happened is in l.
 	_, err = llm.Complete(ctx, m, &llm.Request{Messages: []llm.Message{llm.User("x")}, Whole: true})
 	switch {
 	case l.failed != nil:
@@ -254,27 +258,12 @@ const mostList = 4 << 20
 
 // RoundTrip always fails, so that the adapter does not read the list as a reply.
 func (l *lister) RoundTrip(req *http.Request) (*http.Response, error) {
-	u := *req.URL
-	for _, last := range []string{"/chat/completions", "/responses", "/messages"} {
-		if before, found := strings.CutSuffix(u.Path, last); found {
-			u.Path = before + "/models"
-		}
-	}
-	if before, _, found := strings.Cut(u.Path, "/models/"); found {
-		u.Path = before + "/models"
-	}
-	query := u.Query()
-	query.Del("alt")
-	if strings.HasSuffix(req.URL.Path, "/messages") {
-		query.Set("limit", "1000") // Anthropic's pages have 20 models otherwise
-	}
-	u.RawPath = ""
-	u.RawQuery = query.Encode()
-	ask, err := http.NewRequestWithContext(req.Context(), http.MethodGet, u.String(), nil)
+	ask, err := http.NewRequestWithContext(req.Context(), http.MethodGet, listURL(*req.URL), nil)
 	if err != nil {
 		l.failed = err
 		return nil, errListed
 	}
+	// The adapter has set its authentication, which differs between providers.
 	ask.Header = req.Header.Clone()
 	ask.Header.Del("Content-Type")
 	res, err := l.next.RoundTrip(ask)
@@ -287,6 +276,27 @@ func (l *lister) RoundTrip(req *http.Request) (*http.Response, error) {
 	l.date, _ = http.ParseTime(res.Header.Get("Date"))
 	l.body, l.failed = io.ReadAll(io.LimitReader(res.Body, mostList))
 	return nil, errListed
+}
+
+// listURL returns the address of the list of models, from the address of a request to a model.
+func listURL(u url.URL) string {
+	query := u.Query()
+	query.Del("alt") // Gemini's switch to a stream
+	if strings.HasSuffix(u.Path, "/messages") {
+		query.Set("limit", "1000") // Anthropic's pages have 20 models otherwise
+	}
+
+	for _, last := range []string{"/chat/completions", "/responses", "/messages"} {
+		if before, found := strings.CutSuffix(u.Path, last); found {
+			u.Path = before + "/models"
+		}
+	}
+	if before, _, found := strings.Cut(u.Path, "/models/"); found {
+		u.Path = before + "/models"
+	}
+	u.RawPath = ""
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 // models returns the number and the first names of the models, in a line.

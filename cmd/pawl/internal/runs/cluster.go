@@ -52,7 +52,9 @@ func (f remote) list(sys *cli.System, state string, asJSON bool) error {
 			}
 		}
 		return cli.List(sys.Out, asJSON, runs, "RUN|STATE|BEGAN|ENDED|AGENT", func(r temporal.Listed) []any {
-			return []any{cli.Visible(r.ID), r.State, cli.Moment(r.Began, ""), cli.Moment(r.Ended, ""), cli.Visible(r.Agent)}
+			began := cli.Moment(r.Began, "")
+			ended := cli.Moment(r.Ended, "")
+			return []any{cli.Visible(r.ID), r.State, began, ended, cli.Visible(r.Agent)}
 		})
 	})
 }
@@ -69,10 +71,12 @@ func (f remote) show(sys *cli.System, id string, asJSON bool) error {
 		if asJSON {
 			return printExport(sys, x)
 		}
+
 		s, err := e.State(ctx, id)
 		if err != nil {
 			return f.Failed(err)
 		}
+		// Temporal's own states say how the workflow is, and not what the run waits for.
 		state := "running"
 		switch {
 		case s.Over:
@@ -81,8 +85,14 @@ func (f remote) show(sys *cli.System, id string, asJSON bool) error {
 			state = "waiting"
 		}
 		v := &runView{out: sys.Out, export: x, secrets: hide, width: sys.Width}
-		return v.print([][2]string{{"run", id}, {"state", state}, {"cause", endOf(x)}, {"task", taskOf(x)},
-			{"agent", x.Agent}, {"spent", spentLine(s.Spent)}})
+		return v.print([][2]string{
+			{"run", id},
+			{"state", state},
+			{"cause", endOf(x)},
+			{"task", taskOf(x)},
+			{"agent", x.Agent},
+			{"spent", spentLine(s.Spent)},
+		})
 	})
 }
 
@@ -195,7 +205,9 @@ func (r *RemoteRun) Do(ctx context.Context, from *pawl.Result, msgs []llm.Messag
 		return err
 	}
 	defer e.Client.Close()
+
 	r.Sys.Notice("run " + r.ID)
+	// The run begins all the same: a worker may start later.
 	if there, err := e.Attended(ctx); err == nil && !there {
 		r.Sys.Notice("no worker polls task queue " + e.TaskQueue + "; the run waits for one: pawl worker FILE.yaml")
 	}
@@ -221,18 +233,13 @@ func (r *RemoteRun) watch(ctx context.Context, runner *temporal.Runner, msgs []l
 	sys := r.Sys
 	out := tui.NewScreen(r.Sys.Err)
 	d := tui.PlainDisplay(sys, out, r.JSON)
+	show := onlyOnce(d.Show)
 	hide := assemble.Secrets(sys.Env, nil)
-	shown := map[string]bool{}
 	a := tui.NewAsker(sys, out, cli.NewLines(sys.In), hide)
+	attended := !r.JSON && sys.InTerm && sys.ErrTerm
+
 	for {
-		res, err := pawl.Collect(redact.Runner(runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
-			// each Stream starts with the first event
-			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded &&
-				e.Result.Stop.Class() != pawl.ClassWaiting || !shown[name] {
-				shown[name] = true
-				d.Show(e)
-			}
-		})
+		res, err := pawl.Collect(redact.Runner(runner, hide).Stream(ctx, msgs...), show)
 		runner.From = nil // the next messages are answers
 		if ctx.Err() != nil && (res == nil || res.Stop.Class() == pawl.ClassWaiting) {
 			return cli.Fail(cli.StatusInterrupted, errors.New("no longer watched: the run continues"),
@@ -244,20 +251,35 @@ func (r *RemoteRun) watch(ctx context.Context, runner *temporal.Runner, msgs []l
 		}
 
 		waits := res.Stop.Class() == pawl.ClassWaiting
-		attended := !r.JSON && sys.InTerm && sys.ErrTerm
 		if waits && attended {
 			msgs = a.DecideOn(ctx, res.Pending, assemble.WhoSays(sys))
 			if len(msgs) > 0 {
 				continue
 			}
 		}
+
 		open := assemble.WaitingCalls(res.Pending)
 		end := assemble.Ended(res, err, "", r.Save)
 		if waits {
-			end = cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
-				assemble.Keys(open)), r.settling(open))
+			waiting := fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)), assemble.Keys(open))
+			end = cli.Fail(cli.StatusPending, waiting, r.settling(open))
 		}
 		return d.End(res, open, r.Save, end)
+	}
+}
+
+// onlyOnce returns a function that shows the events of a run whose streams all start with its first
+// event. The end of the run is always shown, because it replaces the end of a stream that waits.
+func onlyOnce(show func(pawl.Event)) func(pawl.Event) {
+	shown := map[string]bool{}
+	return func(e pawl.Event) {
+		name := string(e.Kind) + string(e.Path)
+		over := e.Kind == pawl.EventRunEnded && e.Result.Stop.Class() != pawl.ClassWaiting
+		if shown[name] && !over {
+			return
+		}
+		shown[name] = true
+		show(e)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/llm/derivation"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -44,17 +45,19 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 			return err
 		}
 		return cli.List(sys.Out, c.JSON, all, "RUN|KEY|STATE|EFFECT|TOOL|BEGAN|ARGUMENTS", func(f effectOf) []any {
-			return []any{cli.Visible(f.Run), f.Key, f.State, f.Effect, cli.Visible(f.Tool), cli.Moment(f.Began, ""),
-				cli.Line(string(f.Call.Args), 60)}
+			began := cli.Moment(f.Began, "")
+			args := cli.Line(string(f.Call.Args), 60)
+			return []any{cli.Visible(f.Run), f.Key, f.State, f.Effect, cli.Visible(f.Tool), began, args}
 		})
 	})
 }
 
 // effects returns the effects of the run, or of all runs that have not ended.
 func (c *effectsListCmd) effects(ctx context.Context, sys *cli.System, j *assemble.Journal) ([]effectOf, error) {
-	runs := make([]store.JournalRun, 1)
+	var runs []store.JournalRun
 	var err error
 	if c.Of != "" {
+		runs = make([]store.JournalRun, 1)
 		runs[0], err = j.Find(ctx, c.Of)
 	} else {
 		runs, err = j.All(ctx, "")
@@ -65,6 +68,7 @@ func (c *effectsListCmd) effects(ctx context.Context, sys *cli.System, j *assemb
 
 	all := []effectOf{} // a list in JSON, too
 	for _, r := range runs {
+		// An effect of a run that has ended is history. It is listed only if the run is named.
 		if c.Of == "" && r.State == store.JournalOver {
 			continue
 		}
@@ -159,6 +163,11 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 			{"error", f.Error},
 			{"idempotency key", f.IdempotencyKey},
 		}
+		for _, d := range f.Derivations {
+			fields = append(fields, [2]string{"unasked", grounds(d)})
+		}
+
+		// What the person can do next depends on who has been asked about the call.
 		resume := j.Command("runs", "resume", id)
 		switch {
 		case f.Question != nil:
@@ -169,11 +178,28 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 		case f.State == journal.EffectUnknown && f.Outcome == "":
 			fields = append(fields, [2]string{"waits", "for " + resume + ", which asks the tool, or a person"})
 		}
+
+		// A person decides by this text, so nothing may hide in it.
 		for i := range fields {
 			fields[i][1] = cli.Indented(cli.Exact(hide.String(fields[i][1])))
 		}
 		return cli.Fields(sys.Out, fields)
 	})
+}
+
+// grounds describes why a value needed no question.
+func grounds(d derivation.Value) string {
+	if d.Ground == derivation.Clean {
+		return "nothing of others was read"
+	}
+	text := d.Arg + " " + d.Value + ": " + string(d.Ground)
+	if d.Name != "" {
+		text += " " + d.Name
+	}
+	if d.Call != "" {
+		text += ", in the result of the call " + d.Call
+	}
+	return text
 }
 
 // answered describes a decision.
@@ -239,6 +265,7 @@ func (c *effectsReconcileCmd) unsettled(j *assemble.Journal, id string, f journa
 		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s is settled: %s", of, answered(f.Answer)),
 			j.Command("runs", "resume", id))
 
+	// Another result would contradict the conversation.
 	case f.Outcome != "":
 		read := fmt.Errorf("%s has its result: the model has read that it may have happened, and the run went on", of)
 		return cli.Fail(cli.StatusFailed, read, j.Command("effects", "show", id, string(f.Key)))
@@ -352,6 +379,7 @@ func printSettled(sys *cli.System, done, id string, left []assemble.OpenCall, ne
 // reads shows a person at a terminal the whole of each open call of the run, if flags approve any,
 // and asks whether that is meant. Without a terminal, a program decides.
 func reads(ctx context.Context, sys *cli.System, j *assemble.Journal, id string, flags assemble.SettleFlags) error {
+	// The person may have copied the key from elsewhere, and not have seen what the call does.
 	if len(flags.Approve) == 0 || !sys.InTerm || !sys.ErrTerm {
 		return nil
 	}
@@ -359,6 +387,7 @@ func reads(ctx context.Context, sys *cli.System, j *assemble.Journal, id string,
 	if err != nil {
 		return err
 	}
+
 	for _, item := range items {
 		if item.Run == id && item.Wants != "result" {
 			fmt.Fprintf(sys.Err, "%s %s %s\n  %s\n", item.Key, cli.Visible(item.Tool), cli.WholeLine(string(item.Args)),

@@ -40,6 +40,8 @@ func (c *remade) remember(ctx context.Context, sys *cli.System, j *assemble.Jour
 		}
 		return nil
 	}
+
+	// Names in the flags of today are made absolute before the recipe adds its names.
 	if err := n.Enter(&c.AgentFlags, &c.File); err != nil {
 		return err
 	}
@@ -99,6 +101,7 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 		}
 		return remote{&c.ClusterFlags}.resume(sys, c.ID, c.SettleFlags, c.JSON)
 	}
+
 	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
 	defer stop()
 	ctx, sys = cli.Attended(ctx, sys, cli.ErrStopped)
@@ -132,15 +135,18 @@ func (c *runsForkCmd) Run(sys *cli.System) error {
 		errors.As(err, &f)
 		return cli.Usage(f.Hint, "%s", "--as"+f.Error()[len("--run"):])
 	}
+
 	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
 		if err := c.copiable(ctx, j, r.ID); err != nil {
 			return err
 		}
-		s, err := c.again(ctx, sys, j, r.ID) // what is wrong with it is found before there is a run
+		// What is wrong with the agent is found before there is a run.
+		s, err := c.again(ctx, sys, j, r.ID)
 		if err != nil {
 			return err
 		}
 		defer s.Close()
+
 		fork := durable.Fork{
 			Run:     r.ID,
 			ID:      cmp.Or(c.Called, assemble.NewRunID()),
@@ -185,7 +191,9 @@ func (c *runsForkCmd) copiable(ctx context.Context, j *assemble.Journal, id stri
 		return cli.Usage(fmt.Sprintf("--at 0 to --at %d", n), "--at %d: the run %s has %s", c.At, id,
 			cli.Count(n, "step"))
 	}
-	begun := 0 // the replies that the run was begun with
+
+	// Keys count all replies of the conversation, and steps count the replies of the run alone.
+	begun := 0
 	for _, m := range x.Messages {
 		if m.Role == llm.RoleAssistant {
 			begun++
@@ -262,10 +270,11 @@ func (c *runsReplayCmd) Run(sys *cli.System) error {
 		if hideErr != nil {
 			return j.Failed(r.ID, hideErr)
 		}
-		var m *durable.Mismatch
-		if errors.As(err, &m) {
-			err = m.Redacted(hide)
+		var mismatch *durable.Mismatch
+		if errors.As(err, &mismatch) { // it has the requests, which secrets may be in
+			err = mismatch.Redacted(hide)
 		}
+		// That the program has changed is the answer of this command, and no failure of it.
 		if err != nil && !errors.Is(err, durable.ErrChanged) {
 			return j.Failed(r.ID, err)
 		}
@@ -295,13 +304,20 @@ func comparedHow(p durable.Played) string {
 
 func (c *runsReplayCmd) report(sys *cli.System, id string, p durable.Played, err error) error {
 	out := replayed{Run: id, Requests: p.Requests, Bytes: p.Bytes, Calls: p.Calls, Same: err == nil}
-	var m *durable.Mismatch
-	if errors.As(err, &m) {
-		out.Difference = &difference{m.Key, m.At(), string(m.Was), string(m.Is)}
+	var mismatch *durable.Mismatch
+	if errors.As(err, &mismatch) {
+		out.Difference = &difference{
+			Key: mismatch.Key,
+			At:  mismatch.At(),
+			Was: string(mismatch.Was),
+			Is:  string(mismatch.Is),
+		}
 	}
 	if err != nil {
 		out.Error = err.Error()
 	}
+
+	// The difference is the result, so that it is printed before the status says that there is one.
 	if err := cli.PrintJSON(sys.Out, out); err != nil {
 		return err
 	}
@@ -356,6 +372,7 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 // storeEnd resumes the cancelled run so that it stores its end. No request is sent and no call
 // runs.
 func (c *runsCancelCmd) storeEnd(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
+	// The loop itself writes the end, as for every run. offline makes sure that it sends nothing.
 	again := remade{AgentFlags: assemble.AgentFlags{ToolFlags: assemble.ToolFlags{StoreFlags: c.StoreFlags}}}
 	s, err := again.recorded(ctx, sys, j, id, offline{})
 	if err != nil {
@@ -376,7 +393,8 @@ func (c *runsCancelCmd) storeEnd(ctx context.Context, sys *cli.System, j *assemb
 
 // resume resumes the run in this process, with a person at the terminal.
 func (c *runsResumeCmd) resume(ctx context.Context, sys *cli.System, j *assemble.Journal, r store.JournalRun) error {
-	changes := !c.Changed && (c.System != "" || c.Model != "") // that the run does not take over
+	// Read before the recipe fills these flags: what the person typed is not taken over.
+	changes := !c.Changed && (c.System != "" || c.Model != "")
 	if err := c.remember(ctx, sys, j, r.ID); err != nil {
 		return err
 	}
@@ -396,12 +414,13 @@ func (c *runsResumeCmd) resume(ctx context.Context, sys *cli.System, j *assemble
 		sys.Notice("the run continues with the instructions and the model that it began with; " +
 			"--accept-changes continues it with these")
 	}
+
 	out := tui.NewScreen(sys.Err)
 	tui.AskPerson(s, sys, out, nil, nil, false)
 	if err := c.TelemetryFlags.Open(sys, s); err != nil {
 		return err
 	}
-
+	// A run that has ended is only shown again, so that no other process needs to release it.
 	if r.State != store.JournalOver {
 		if err := j.Free(ctx, sys, r.ID); err != nil {
 			return err

@@ -62,14 +62,14 @@ func (c *runsListCmd) Run(sys *cli.System) error {
 
 		hide := assemble.Secrets(sys.Env, nil)
 		return cli.List(sys.Out, c.JSON, runs, "RUN|STATE|REQUESTS|COST|LAST|TASK", func(r store.JournalRun) []any {
-			s := assemble.SummaryOf(r)
+			spent := assemble.SummaryOf(r).Spent
 			requests := ""
 			cost := ""
-			if s.Spent.Requests > 0 {
-				requests = cli.Grouped(s.Spent.Requests)
+			if spent.Requests > 0 {
+				requests = cli.Grouped(spent.Requests)
 			}
-			if s.Spent.Usage.Cost > 0 {
-				cost = cli.Dollars(s.Spent.Usage.Cost)
+			if spent.Usage.Cost > 0 {
+				cost = cli.Dollars(spent.Usage.Cost)
 			}
 			task := cli.Line(hide.String(r.Task), 50)
 			return []any{cli.Visible(r.ID), j.StateOf(r), requests, cost, cli.Moment(r.Updated, ""), task}
@@ -86,7 +86,7 @@ type runsDeleteCmd struct {
 func (c *runsDeleteCmd) Run(sys *cli.System) error {
 	return c.WithRuns(sys, func(j *assemble.Journal) error {
 		ctx := context.Background()
-		err := cli.Deleted(sys.Out, c.IDs, func(id string) error {
+		remove := func(id string) error {
 			r, err := j.Journal.JournalRun(ctx, j.Scope(), id)
 			if err != nil {
 				return err
@@ -95,13 +95,17 @@ func (c *runsDeleteCmd) Run(sys *cli.System) error {
 				return fmt.Errorf("run %s: a process executes it; first: %s", id, j.Command("runs", "cancel", id))
 			}
 			return j.Journal.DeleteJournal(ctx, j.Scope(), id)
-		}, func(id string) error {
+		}
+		missing := func(id string) error {
 			runs, err := j.All(ctx, "")
 			if err != nil {
 				return err
 			}
 			return cli.Unknown("run", id, cli.Names(runs, assemble.RunID), j.Command("runs", "list"))
-		})
+		}
+
+		// What was deleted before an error must not remain in the file.
+		err := cli.Deleted(sys.Out, c.IDs, remove, missing)
 		return errors.Join(err, compact(ctx, sys, j))
 	})
 }
@@ -137,9 +141,12 @@ func (c *runsVerifyCmd) Run(sys *cli.System) error {
 			fmt.Fprintf(sys.Out, "%s: %s in order, head %s%s\n",
 				cli.Visible(id), cli.Count(int(v.Records), "record"), v.Head, c.reservations(v))
 		}
+
 		if len(bad) > 0 {
-			return cli.Fail(cli.StatusFailed, errors.Join(bad...), "the records of the run were changed; do not resume it")
+			return cli.Fail(cli.StatusFailed, errors.Join(bad...),
+				"the records of the run were changed; do not resume it")
 		}
+		// A chain proves nothing against a person who can write all of it.
 		if o.Keys == nil || o.Anchors == nil {
 			sys.Notice("without --key and --anchors this cannot see a chain that was written anew, " +
 				"a truncated run, or an older copy of the database")
@@ -165,7 +172,8 @@ func (c *runsVerifyCmd) options() (*durable.VerifyOptions, error) {
 	o := &durable.VerifyOptions{Heads: c.Heads}
 	for _, name := range c.Keys {
 		k, err := agentfile.ReadKey(name)
-		if private, ok := k.(ed25519.PrivateKey); ok {
+		// A private key is accepted, since a person who seals runs has only that file at hand.
+		if private, ok := k.(ed25519.PrivateKey); ok { // of the program that sealed the runs
 			k = private.Public()
 		}
 		public, ok := k.(ed25519.PublicKey)
@@ -196,11 +204,13 @@ func (c *runsVerifyCmd) options() (*durable.VerifyOptions, error) {
 func (c *runsVerifyCmd) named(ctx context.Context, j *assemble.Journal, o *durable.VerifyOptions) ([]string, error) {
 	if c.ID != "" {
 		r, err := j.Find(ctx, c.ID)
+		// A run that is anchored and not there is a fault, which Verify reports.
 		if err != nil && slices.ContainsFunc(o.Anchors, func(a store.Anchor) bool { return a.Run == c.ID }) {
 			return []string{c.ID}, nil
 		}
 		return []string{r.ID}, err
 	}
+
 	runs, err := j.All(ctx, "")
 	ids := cli.Names(runs, assemble.RunID)
 
@@ -319,8 +329,14 @@ func (c *LivenessCmd) Run(sys *cli.System) error {
 		_, err = fmt.Fprintln(sys.Out, "no run is stuck")
 	} else {
 		err = cli.List(sys.Out, c.JSON, stuck, "RUN|TENANT|USER|STATE|SINCE|WHY", func(r durable.StuckRun) []any {
-			return []any{cli.Visible(r.Run), cli.Visible(r.Scope.Tenant), cli.Visible(r.Scope.User), r.State,
-				cli.Moment(r.Since, ""), cli.Line(r.Why, 200)}
+			return []any{
+				cli.Visible(r.Run),
+				cli.Visible(r.Scope.Tenant),
+				cli.Visible(r.Scope.User),
+				r.State,
+				cli.Moment(r.Since, ""),
+				cli.Line(r.Why, 200),
+			}
 		})
 	}
 	if err == nil && len(stuck) > 0 {

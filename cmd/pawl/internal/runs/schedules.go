@@ -31,11 +31,13 @@ func scheduleID(v store.Schedule) string { return v.ID }
 
 // Schedules are the schedules of the database.
 var Schedules = assemble.Stored[store.Schedule]{
-	Kind: "schedule", Command: "pawl schedules list", ID: scheduleID,
-	Text:   func(v store.Schedule) string { return v.Name },
-	All:    assemble.Pages(store.Store.Schedules, scheduleID),
-	Remove: store.Store.DeleteSchedule,
-	Head:   "SCHEDULE|WHAT|WHEN|NEXT",
+	Kind:    "schedule",
+	Command: "pawl schedules list",
+	ID:      scheduleID,
+	Text:    func(v store.Schedule) string { return v.Name },
+	All:     assemble.Pages(store.Store.Schedules, scheduleID),
+	Remove:  store.Store.DeleteSchedule,
+	Head:    "SCHEDULE|WHAT|WHEN|NEXT",
 	Row: func(v store.Schedule) []any {
 		next := cli.Moment(v.Next, v.Zone)
 		if !v.Enabled {
@@ -68,6 +70,7 @@ func (c *schedulesShowCmd) Run(sys *cli.System) error {
 		if err != nil {
 			return err
 		}
+
 		limit := timesShown
 		if c.JSON {
 			limit = 1000
@@ -91,10 +94,14 @@ func shownSchedule(w io.Writer, v store.Schedule, done []store.Occurrence) error
 	fmt.Fprintf(w, "%s: %s\n\nwhen     %s (%s), %s\n", cli.Visible(v.ID), cli.Visible(v.Description),
 		cli.Visible(v.When), cli.Visible(cmp.Or(v.Zone, "UTC")), state)
 	if when, err := schedule.ParseWhen(v.When, v.Zone); err == nil && v.Enabled {
-		for at, i := v.Next, 0; i < 5 && !at.IsZero(); at, i = when.Next(at), i+1 {
+		at := v.Next
+		for shown := 0; shown < 5 && !at.IsZero(); shown++ {
 			fmt.Fprintf(w, "next     %s\n", cli.Moment(at, v.Zone))
+			at = when.Next(at)
 		}
 	}
+
+	// A model may have written the task, and the person decides by this text whether it stays.
 	var task schedule.Task
 	if err := json.Unmarshal(v.Task, &task); err != nil {
 		fmt.Fprintf(w, "task     %s\n", cli.Exact(string(v.Task)))
@@ -105,6 +112,7 @@ func shownSchedule(w io.Writer, v store.Schedule, done []store.Occurrence) error
 	if task.Prompt != "" {
 		fmt.Fprintf(w, "asks     %s\n", cli.Indented(cli.Exact(task.Prompt)))
 	}
+
 	for _, o := range done {
 		fmt.Fprintf(w, "%-8s %s  %s\n", o.State, cli.Moment(o.Due, v.Zone), cli.Beginning(o.Text, 100))
 	}
@@ -148,9 +156,15 @@ func (c *schedulesRunCmd) Run(sys *cli.System) error {
 		return err
 	}
 
-	r := &schedule.Runner{DB: db, Poll: c.Poll, Stop: stop, Report: func(err error) { cli.Report(sys.Err, err) }}
 	var done atomic.Int64
-	r.Do = c.telling(sys, c.work(s, db).Do, s.Secrets, &done)
+	r := &schedule.Runner{
+		DB:     db,
+		Poll:   c.Poll,
+		Stop:   stop,
+		Do:     c.telling(sys, c.work(s, db).Do, s.Secrets, &done),
+		Report: func(err error) { cli.Report(sys.Err, err) },
+	}
+	// The context of the work does not end with an interrupt: what is due and begun is finished.
 	if c.Once {
 		err = c.once(r, &done)
 	} else {
@@ -198,6 +212,7 @@ func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan stru
 		return ctx.Done(), nil
 	}
 
+	// The two forms have no text in common.
 	end, err := time.Parse(time.RFC3339, c.Until)
 	if d, short := time.ParseDuration(c.Until); short == nil {
 		end = now.Add(d)
@@ -209,7 +224,7 @@ func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan stru
 		return nil, cli.Usage(hint, "--until %q is neither a future time nor a duration", c.Until)
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
-	context.AfterFunc(ctx, cancel)
+	context.AfterFunc(ctx, cancel) // the caller has the channel alone, and cannot cancel
 	return ctx.Done(), nil
 }
 
@@ -256,6 +271,7 @@ func (c *schedulesRunCmd) telling(sys *cli.System, do execute, secrets *redact.R
 			state = store.OccurrenceFailed
 			text = err.Error()
 		}
+
 		whose := strings.Trim(d.Scope.Tenant+"/"+d.Scope.User, "/")
 		if whose != "" {
 			whose = " of " + whose

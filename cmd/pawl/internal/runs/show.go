@@ -50,22 +50,33 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 		if c.JSON {
 			return printExport(sys, x)
 		}
+
 		effects, err := j.EffectsOf(ctx, sys, r.ID)
 		if err != nil {
 			return err
 		}
-		v := &runView{out: sys.Out, export: x, effects: effects, secrets: hide, width: sys.Width}
-		made := ""
+		made := "" // a run of pawl serve has no recipe
 		if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil {
 			if n := assemble.ReadRecipe(meta); n != nil {
 				made = n.Command()
 			}
 		}
-		return v.print([][2]string{{"run", r.ID}, {"state", j.StateOf(r)}, {"cause", endOf(x)}, {"task", r.Task},
-			{"agent", r.Agent}, {"forked", forkedFrom(x)}, {"made of", made}, {"began",
-				cli.Moment(r.Created, "")}, {"last", cli.Moment(r.Updated, "")},
-			{"spent", spentLine(assemble.SummaryOf(r).Spent)}, {"kept",
-				fmt.Sprintf("%s, %s", cli.Count(int(r.Records), "record"), cli.Count(int(r.Fence), "attempt"))}})
+		records := cli.Count(int(r.Records), "record")
+		attempts := cli.Count(int(r.Fence), "attempt")
+		v := &runView{out: sys.Out, export: x, effects: effects, secrets: hide, width: sys.Width}
+		return v.print([][2]string{
+			{"run", r.ID},
+			{"state", j.StateOf(r)},
+			{"cause", endOf(x)},
+			{"task", r.Task},
+			{"agent", r.Agent},
+			{"forked", forkedFrom(x)},
+			{"made of", made},
+			{"began", cli.Moment(r.Created, "")},
+			{"last", cli.Moment(r.Updated, "")},
+			{"spent", spentLine(assemble.SummaryOf(r).Spent)},
+			{"kept", records + ", " + attempts},
+		})
 	})
 }
 
@@ -110,6 +121,8 @@ func (v *runView) print(rows [][2]string) error {
 	_ = cli.Fields(&out, rows) // a buffer takes everything
 	fmt.Fprintln(&out)
 	v.steps(&out)
+
+	// The questions come last and whole, because the person answers them.
 	for _, q := range v.export.Pending {
 		what := "may it run?"
 		switch {
@@ -135,28 +148,34 @@ func (v *runView) steps(w io.Writer) {
 		text string
 	}
 	var all []entry
+	add := func(key llm.Key, format string, args ...any) {
+		all = append(all, entry{key, fmt.Sprintf(format, args...)})
+	}
+
 	for _, r := range v.export.Replies {
 		if edit := history.Edited(r.Response.Message); edit != "" {
-			all = append(all, entry{r.Key, fmt.Sprintf("window %s, %s sent", edit, cli.Count(r.Response.Usage.Input, "token"))})
+			add(r.Key, "window %s, %s sent", edit, cli.Count(r.Response.Usage.Input, "token"))
 		}
-		all = append(all, entry{r.Key, "reply: " + replyText(r)})
+		add(r.Key, "reply: %s", replyText(r))
 	}
 	for _, c := range v.export.Calls {
-		all = append(all, entry{c.Key, fmt.Sprintf("%s %s: %s", c.Execution.Outcome, c.Call.Name,
-			c.Execution.Result.Text())})
+		add(c.Key, "%s %s: %s", c.Execution.Outcome, c.Call.Name, c.Execution.Result.Text())
 	}
 	for _, m := range v.export.Steered {
 		text := ""
 		for _, one := range m.Messages {
 			text += one.Text() + " "
 		}
-		all = append(all, entry{m.Key, "steered: " + text})
+		add(m.Key, "steered: %s", text)
 	}
+	// The export has calls with results alone. These began, and nothing is known of their end.
 	for _, f := range v.effects {
 		if f.Outcome == "" && (f.State == journal.EffectUnknown || f.State == journal.EffectStarted) {
-			all = append(all, entry{f.Key, fmt.Sprintf("%s %s %s", f.State, f.Tool, f.Call.Args)})
+			add(f.Key, "%s %s %s", f.State, f.Tool, f.Call.Args)
 		}
 	}
+
+	// A reply and the effects of its calls have one key, so the order above counts.
 	slices.SortStableFunc(all, func(a, b entry) int { return journal.CompareKeys(a.key, b.key) })
 	for _, e := range all {
 		fmt.Fprintf(w, "%-14s %s\n", e.key, v.line(e.text, v.width-15))
@@ -169,9 +188,9 @@ func (v *runView) line(text string, width int) string {
 }
 
 type runsDiffCmd struct {
-	A    string `arg:"" name:"A" help:"@runs_diff_a"`
-	B    string `arg:"" name:"B" help:"The other one."`
-	JSON bool   `name:"json" help:"@runs_diff_json"`
+	One   string `arg:"" name:"A" help:"@runs_diff_a"`
+	Other string `arg:"" name:"B" help:"The other one."`
+	JSON  bool   `name:"json" help:"@runs_diff_json"`
 	assemble.StoreFlags
 }
 
@@ -181,7 +200,7 @@ func (c *runsDiffCmd) Run(sys *cli.System) error {
 		ctx := context.Background()
 		var sides [2]side
 		var hide *redact.Redactor
-		for i, name := range []string{c.A, c.B} {
+		for i, name := range []string{c.One, c.Other} {
 			r, err := j.Find(ctx, name)
 			if err != nil {
 				return err
@@ -191,6 +210,8 @@ func (c *runsDiffCmd) Run(sys *cli.System) error {
 				return j.Failed(r.ID, err)
 			}
 			sides[i] = newSide(r.ID, j.StateOf(r), x)
+
+			// The secrets of one run may stand in the other.
 			hide, err = j.Hide(ctx, sys, r.ID, hide)
 			if err != nil {
 				return err
@@ -238,8 +259,11 @@ func compareRuns(sys *cli.System, sides [2]side, hide *redact.Redactor, asJSON b
 		return err
 	}
 	if asJSON {
-		err = cli.PrintJSON(sys.Out, map[string]any{"a": sides[0], "b": sides[1],
-			"differences": append([]journal.Difference{}, ds...)})
+		err = cli.PrintJSON(sys.Out, map[string]any{
+			"a":           sides[0],
+			"b":           sides[1],
+			"differences": append([]journal.Difference{}, ds...),
+		})
 	} else {
 		err = printDiff(sys, sides, ds)
 	}
@@ -256,8 +280,9 @@ func printDiff(sys *cli.System, sides [2]side, ds []journal.Difference) error {
 		if s.Usage.Cost > 0 {
 			cost = cli.Dollars(s.Usage.Cost)
 		}
-		return []any{"AB"[i : i+1], cli.Visible(s.Run), s.State, s.Steps, s.Requests, s.Calls,
-			cli.Grouped(s.Usage.Total()), cost}
+		name := "AB"[i : i+1]
+		tokens := cli.Grouped(s.Usage.Total())
+		return []any{name, cli.Visible(s.Run), s.State, s.Steps, s.Requests, s.Calls, tokens, cost}
 	})
 	if err != nil {
 		return err
@@ -266,13 +291,15 @@ func printDiff(sys *cli.System, sides [2]side, ds []journal.Difference) error {
 		_, err := fmt.Fprintln(sys.Out, "\nthey do not differ")
 		return err
 	}
+
 	for _, d := range ds {
 		where := d.What
 		if d.Key != "" {
 			where = fmt.Sprintf("%s %s", d.Key, d.What)
 		}
-		a, b := parting(words(d.What, d.A), words(d.What, d.B), max(40, sys.Width-6))
-		if bytes.Equal(d.A, d.B) {
+		a, b := parting(words(d.What, d.First), words(d.What, d.Second), max(40, sys.Width-6))
+		// The runs differ in secrets, which both sides show as the same mask.
+		if bytes.Equal(d.First, d.Second) {
 			where += ", in what is hidden here"
 		}
 		if _, err := fmt.Fprintf(sys.Out, "\n%s\n  A  %s\n  B  %s\n", where, a, b); err != nil {
@@ -300,15 +327,17 @@ func words(what string, form json.RawMessage) string {
 	case "reply":
 		var r journal.ExportedReply
 		if json.Unmarshal(form, &r) == nil {
-			return replyText(r) + fmt.Sprintf(" (%s, %s)", r.Response.Model,
-				cli.Count(r.Response.Usage.Total(), "token"))
+			tokens := cli.Count(r.Response.Usage.Total(), "token")
+			return replyText(r) + fmt.Sprintf(" (%s, %s)", r.Response.Model, tokens)
 		}
+
 	case "call":
 		var c journal.ExportedCall
 		if json.Unmarshal(form, &c) == nil {
-			return fmt.Sprintf("%s %s: %s, %s", c.Call.Name, c.Call.Args, c.Execution.Outcome,
-				c.Execution.Result.Text())
+			x := &c.Execution
+			return fmt.Sprintf("%s %s: %s, %s", c.Call.Name, c.Call.Args, x.Outcome, x.Result.Text())
 		}
+
 	case "end":
 		var e journal.ExportedEnd
 		if json.Unmarshal(form, &e) == nil {
@@ -317,7 +346,7 @@ func words(what string, form json.RawMessage) string {
 				cli.Count(e.Spent.Calls, "call"), cli.Count(e.Spent.Usage.Total(), "token"))
 		}
 	}
-	return string(form)
+	return string(form) // a kind of a later version, or an unreadable one
 }
 
 // parting cuts two texts to a line each that shows where they differ.

@@ -32,6 +32,7 @@ type MCPCmd struct {
 func (c *MCPCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
+
 	if c.Stdio && c.HTTP != "" {
 		return cli.Usage("", "--stdio and --http exclude each other")
 	}
@@ -75,8 +76,13 @@ func serviceOf(s *assemble.Setup) (*mcp.Service, error) {
 	if s.Agent.Model == nil {
 		s.Rules.Flow = nil // the calls of a client have no conversation here
 	}
-	service := &mcp.Service{Name: "pawl", Approve: s.Rules.Approve, Secrets: s.Secrets}
-	if err := s.File.Offer(service); err != nil {
+	service := &mcp.Service{
+		Name:    "pawl",
+		Version: cli.Release(),
+		Approve: s.Rules.Approve,
+		Secrets: s.Secrets,
+	}
+	if err := s.File.Offer(service, s.Own); err != nil {
 		return nil, assemble.Misconfigured(err)
 	}
 
@@ -98,6 +104,7 @@ func (c *MCPCmd) serveHTTP(ctx context.Context, sys *cli.System, service *mcp.Se
 	if err != nil {
 		return err
 	}
+	// Tools act with the rights of this user, for any client that reaches the address.
 	if !local && token == "" {
 		return cli.Usage("--token-env NAME",
 			"--http %s: other machines could reach it, so it needs a token", c.HTTP)

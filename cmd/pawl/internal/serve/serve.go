@@ -24,6 +24,7 @@ import (
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/outside"
 	"github.com/pawl-go/pawl/tools/schedule"
 	"github.com/pawl-go/pawl/viewer"
 )
@@ -51,6 +52,7 @@ type Cmd struct {
 	Content    bool          `name:"include-content" aliases:"tell-content" help:"@serve_content"`
 	Schedules  bool          `default:"true" negatable:"" help:"@serve_schedules"`
 	DB         string        `name:"db" placeholder:"FILE" help:"@serve_db"`
+	Commands   bool          `name:"allow-commands" help:"@outside_allowcommands"`
 }
 
 // Run serves until a signal ends the program.
@@ -60,11 +62,13 @@ func (c *Cmd) Run(sys *cli.System) error {
 	}
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
+
+	// Building connects to servers and opens files, so the flags are checked before.
 	addr, tokens, err := c.access(sys)
 	if err != nil {
 		return err
 	}
-	all, err := buildAll(ctx, sys, c.Files, c.DB)
+	all, err := buildAll(ctx, sys, c.Files, c.DB, []string{c.Tokens}, c.Commands)
 	if err != nil {
 		return err
 	}
@@ -74,6 +78,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return assemble.Misconfigured(err)
 	}
 
+	// The credentials that tools send for callers are secrets of every output.
 	for _, token := range tokens {
 		if err := all.secrets.Add(token.Upstream); err != nil {
 			return cli.Usage("", "--tokens %s: upstream of %s: %v", c.Tokens, token.Name, err)
@@ -91,6 +96,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err := c.measure(sys, all, o); err != nil {
 		return err
 	}
+	notifier := c.notify(all, db, o, func() *server.Server { return s })
 	s, err = server.New(all.agents, db, o)
 	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
@@ -107,10 +113,15 @@ func (c *Cmd) Run(sys *cli.System) error {
 	fmt.Fprintf(sys.Err, "pawl: serving %s on http://%s\n", strings.Join(names, ", "), l.Addr())
 	due := make(chan error, 1)
 	go func() { due <- c.due(ctx, sys, all, s, db) }()
+	notifier.start("http://"+l.Addr().String(), func(err error) { cli.Report(sys.Err, all.secrets.Error(err)) })
+	// The streams of MCP's sessions stay open, and the server would wait for their end.
 	context.AfterFunc(ctx, endMCP)
+	// Serve returns after the active runs. Due schedules are finished too, before the database is
+	// closed.
 	err = s.Serve(ctx, l)
 	stop()
 	err = errors.Join(err, <-due)
+	notifier.wait()
 	if err != nil {
 		return cli.Fail(cli.StatusFailed, err, "")
 	}
@@ -169,6 +180,7 @@ func (c *Cmd) options(sys *cli.System, all *served, db store.Store) *server.Opti
 		Schedules: db,
 		Memories:  db,
 		Pages:     viewer.Handler(),
+		Preview:   all.preview,
 		Log:       slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	if c.A2A {
@@ -183,7 +195,7 @@ func (c *Cmd) options(sys *cli.System, all *served, db store.Store) *server.Opti
 			Title:       f.Title,
 			Description: f.Description,
 			Window:      all.built[i].Window,
-			Side:        all.built[i].Side,
+			Side:        server.Side{Model: all.built[i].Side, Allow: f.AllowsSide()},
 		}
 	}
 	return o
@@ -192,26 +204,44 @@ func (c *Cmd) options(sys *cli.System, all *served, db store.Store) *server.Opti
 // mcp returns the handler of /mcp, which offers the agents as tools, with the data of their files
 // and of the client's runs. The agents have rules of their own.
 func (c *Cmd) mcp(ctx context.Context, all *served, db store.Store, s func() *server.Server) (http.Handler, error) {
-	service := &mcp.Service{Name: "pawl", Secrets: all.secrets, Resources: data(db, s),
-		Task: func(id string) mcp.Task { return s().Runner(server.RunnerOptions{ID: id}) }}
+	service := &mcp.Service{
+		Name:      "pawl",
+		Version:   cli.Release(),
+		Secrets:   all.secrets,
+		Resources: data(db, s),
+		Task:      func(id string) mcp.Task { return s().Runner(server.RunnerOptions{ID: id}) },
+	}
 	for i, a := range all.agents {
-		does := cmp.Or(all.files[i].Description, offered)
-		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Title: all.files[i].Title, Description: does,
-			Runner: func(id string) pawl.Runner { return s().Runner(server.RunnerOptions{ID: id, Agent: a.Name}) }})
-		if err := all.files[i].Offer(service); err != nil {
+		service.Agents = append(service.Agents, mcp.Offer{
+			Agent:       a,
+			Title:       all.files[i].Title,
+			Description: cmp.Or(all.files[i].Description, offered),
+			Runner: func(id string) pawl.Runner {
+				return s().Runner(server.RunnerOptions{ID: id, Agent: a.Name})
+			},
+		})
+		if err := all.files[i].Offer(service, all.own); err != nil {
 			return nil, err
 		}
 	}
-	return service.Handler(ctx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin,
+
+	return service.Handler(ctx, &mcp.HTTPOptions{
+		Hosts:   c.Host,
+		Origins: c.Origin,
+		// A session belongs to one user, and to what its token may read.
 		User: func(r *http.Request) string {
 			who, _ := store.ScopeFrom(r.Context())
 			return fmt.Sprintf("%s\x00%s\x00%t", who.Tenant, who.User, server.MayRead(r.Context()))
-		}})
+		},
+	})
 }
 
 // data returns the runs and artifacts of the client as resources.
 func data(db store.Store, s func() *server.Server) []mcp.Resource {
-	runs := mcp.Resource{URI: "pawl://runs/{id}", Name: "run", MIME: "application/json",
+	runs := mcp.Resource{
+		URI:         "pawl://runs/{id}",
+		Name:        "run",
+		MIME:        "application/json",
 		Description: "A run of an agent: its messages, calls and end.",
 		Read: reader(func(ctx context.Context, _ store.Scope, id string) (m llm.Media, err error) {
 			x, err := s().Export(ctx, id)
@@ -230,19 +260,27 @@ func data(db store.Store, s func() *server.Server) []mcp.Resource {
 				ids = append(ids, head.ID)
 			}
 			return ids, err
-		})}
-	return []mcp.Resource{runs, {URI: "pawl://artifacts/{+id}", Name: "artifact",
-		Description: "A result that is too large for the model: the ID of its run, a slash, and the ID of the result in the run.",
+		}),
+	}
+	artifacts := mcp.Resource{
+		URI:  "pawl://artifacts/{+id}",
+		Name: "artifact",
+		Description: "A result that is too large for the model: " +
+			"the ID of its run, a slash, and the ID of the result in the run.",
 		Read: reader(func(ctx context.Context, who store.Scope, id string) (llm.Media, error) {
+			// The ID of a run may have slashes, too: the key of the result begins at the last /run.
 			i := max(strings.LastIndex(id, "/run/"), 0)
 			a, err := db.Artifact(ctx, who, id[:i]+"/run", llm.Key(strings.TrimPrefix(id[i:], "/")))
 			return llm.Media{MIME: cmp.Or(a.MIME, "text/plain"), Data: append([]byte(a.Text), a.Data...)}, err
-		})}}
+		}),
+	}
+	return []mcp.Resource{runs, artifacts}
 }
 
 // reader returns a function of a resource for clients that may read, in their scope.
 func reader[T any](f func(context.Context, store.Scope, string) (T, error)) func(context.Context, string) (T, error) {
 	return func(ctx context.Context, value string) (out T, err error) {
+		// Without the right to read, no run seems to exist.
 		err = store.ErrNotFound
 		who, _ := store.ScopeFrom(ctx)
 		if server.MayRead(ctx) {
@@ -260,6 +298,7 @@ func (c *Cmd) tokens(sys *cli.System) ([]api.Token, error) {
 	var all []api.Token
 	if c.TokenEnv != "" {
 		token := sys.Env(c.TokenEnv)
+		// A short token can be found by trying.
 		if len(token) < 16 {
 			return nil, cli.Usage("export "+c.TokenEnv+"=$(openssl rand -hex 32)",
 				"--token-env: the variable %s is empty, or too short for a token", c.TokenEnv)
@@ -289,6 +328,7 @@ type served struct {
 	built   []*agentfile.Built
 	works   []*schedule.Work // by agent
 	secrets *redact.Redactor
+	own     []string // files that no tool reaches
 	db      *agentfile.Database
 	closers []func()
 }
@@ -300,9 +340,12 @@ func (s *served) close() {
 }
 
 // buildAll builds the agents of all files, for all users. Calls that need approval are pending. db
-// overrides the database of the files; empty means no override.
-func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (_ *served, err error) {
-	s := new(served)
+// overrides the database of the files; empty means no override. No tool reaches the files own, nor
+// the state of any of the agents. commands runs the programs of command tools outside of the
+// sandbox.
+func buildAll(ctx context.Context, sys *cli.System, files []string, db string, own []string,
+	commands bool) (_ *served, err error) {
+	s := &served{own: own}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -313,7 +356,11 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 		return nil, err
 	}
 	options.ForAll = true
+	if commands {
+		options.Commands = outside.Exec
+	}
 
+	var agents []*agentfile.Agent
 	for _, name := range files {
 		file, err := agentfile.Load(name, &agentfile.LoadOptions{Getenv: sys.Env})
 		if err != nil {
@@ -324,12 +371,19 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 				sys.Notice(w.Error())
 			}
 			assemble.Apply(&assemble.StoreFlags{DB: db}, a)
-			built, err := a.Build(ctx, options)
-			if err != nil {
-				return nil, assemble.Misconfigured(err)
-			}
-			s.add(a, built)
+			agents = append(agents, a)
+			s.own = append(s.own, a.Own(sys.Env)...)
 		}
+	}
+
+	// After all files were read: no agent's tools may reach the state of another agent.
+	options.Own = s.own
+	for _, a := range agents {
+		built, err := a.Build(ctx, options)
+		if err != nil {
+			return nil, assemble.Misconfigured(err)
+		}
+		s.add(a, built)
 	}
 
 	var tools []*pawl.Tool
@@ -373,7 +427,8 @@ func (c *Cmd) due(ctx context.Context, sys *cli.System, all *served, s *server.S
 		return nil
 	}
 	for i, w := range all.works {
-		w.Run = func(id string) pawl.Runner { return s.Runner(server.RunnerOptions{ID: id, Agent: all.agents[i].Name}) }
+		agent := all.agents[i].Name
+		w.Run = func(id string) pawl.Runner { return s.Runner(server.RunnerOptions{ID: id, Agent: agent}) }
 	}
 	do := func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		for i, a := range all.files { // a schedule of no file is for the first agent
@@ -383,8 +438,13 @@ func (c *Cmd) due(ctx context.Context, sys *cli.System, all *served, s *server.S
 		}
 		return all.works[0].Do(ctx, d, at)
 	}
-	r := &schedule.Runner{DB: db, Poll: 10 * time.Second, Stop: ctx.Done(), Do: do,
-		Report: func(err error) { cli.Report(sys.Err, all.secrets.Error(err)) }}
+	r := &schedule.Runner{
+		DB:     db,
+		Poll:   10 * time.Second,
+		Stop:   ctx.Done(), // what is due and begun is finished
+		Do:     do,
+		Report: func(err error) { cli.Report(sys.Err, all.secrets.Error(err)) },
+	}
 	return r.Run(context.Background())
 }
 

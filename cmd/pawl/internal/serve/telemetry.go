@@ -34,6 +34,7 @@ func (c *Cmd) measure(sys *cli.System, all *served, o *server.Options) error {
 		base.Meter = page.Meter()
 	}
 
+	// Each agent has the model of its own spans and figures.
 	byAgent := map[string]*telemetry.Telemetry{}
 	for i, a := range all.agents {
 		one := *base

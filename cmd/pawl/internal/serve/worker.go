@@ -36,11 +36,15 @@ func (c *WorkerCmd) Run(sys *cli.System) error {
 		return cli.Usage("", "--stop %v is less than 0", c.Stop)
 	}
 
-	all, err := buildAll(ctx, sys, c.Files, c.DB)
+	all, err := buildAll(ctx, sys, c.Files, c.DB, nil, false)
 	if err != nil {
 		return err
 	}
 	defer all.close()
+	if err := all.withoutCaller(); err != nil {
+		return err
+	}
+
 	at, err := c.Dial(ctx, sys)
 	if err != nil {
 		return err
@@ -53,6 +57,16 @@ func (c *WorkerCmd) Run(sys *cli.System) error {
 
 	if err := work(ctx, sys, workers); err != nil {
 		return cli.Fail(cli.StatusFailed, all.secrets.Error(err), "")
+	}
+	return nil
+}
+
+// withoutCaller returns an error for an agent that needs a caller: runs of a cluster have none.
+func (s *served) withoutCaller() error {
+	for i, built := range s.built {
+		if len(built.ForCallers) > 0 {
+			return assemble.NeedsCaller(s.agents[i].Name, built.ForCallers)
+		}
 	}
 	return nil
 }
@@ -86,6 +100,7 @@ func (c *WorkerCmd) workers(ctx context.Context, at *temporal.Engine, all *serve
 	workers := map[string]*queueWorker{}
 	for _, a := range all.agents {
 		queue := c.QueueOf(a.Name)
+		// Agents of one queue share a worker, because a worker takes all tasks of its queue.
 		w := workers[queue]
 		if w == nil {
 			w = c.worker(at, queue)

@@ -23,6 +23,7 @@ func (v *View) attach(path llm.Key, call *llm.ToolCall) *callItem {
 		return c
 	}
 
+	// A call is announced by its ID, before its reply is complete and it has a path.
 	var c *callItem
 	if Direct(path) {
 		c = v.byID["run "+call.ID]
@@ -47,10 +48,12 @@ func (v *View) parent(path llm.Key) *callItem {
 			return nil
 		}
 		p = p[:i]
-		if c := v.calls[llm.Key(p)]; c != nil {
-			if c.state == callDone {
-				return nil
-			}
+		c := v.calls[llm.Key(p)]
+		switch {
+		case c == nil:
+		case c.state == callDone: // its lines may be printed, and are not changed any more
+			return nil
+		default:
 			return c
 		}
 	}
@@ -153,7 +156,7 @@ func (v *View) SetDecision(path llm.Key, call *llm.ToolCall, lines []term.Line, 
 
 // announced returns the call of an incomplete reply.
 func (v *View) announced(e pawl.Event) *callItem {
-	place := fmt.Sprintf("%s #%d", e.Run, e.Index)
+	place := placeOf(e)
 	c := v.byID[place]
 	if c == nil {
 		c = v.addCall(nil)
@@ -164,6 +167,9 @@ func (v *View) announced(e pawl.Event) *callItem {
 	v.byID[string(e.Run)+" "+e.Call.ID] = c
 	return c
 }
+
+// placeOf names the part of a reply that an event is about.
+func placeOf(e pawl.Event) string { return fmt.Sprintf("%s #%d", e.Run, e.Index) }
 
 // start marks the start of the tool.
 func (c *callItem) start(attempt int, early bool, now time.Time) {
@@ -217,10 +223,11 @@ func (c *callItem) abandon() {
 	}
 }
 
+// mostInner is the number of nested calls that are shown while the call runs.
 const mostInner = 8
 
 // resultMark stands before the result of a call.
-const resultMark = "  ⎿ " // maximum lines of nested calls during the call
+const resultMark = "  └ "
 
 // lines returns the lines of the call, of its result and of its nested calls.
 func (c *callItem) lines(v *View, now time.Time) []term.Line {
@@ -230,6 +237,7 @@ func (c *callItem) lines(v *View, now time.Time) []term.Line {
 		out = append(out, c.under(v.Width, "  ! ", term.Yellow, n, 3)...)
 	}
 
+	// While the call runs, its lines are painted again and again, and must fit the screen.
 	inner := c.inner
 	if c.state != callDone && len(inner) > mostInner {
 		out = append(out, term.Text(term.Dim, fmt.Sprintf("  … %s before", cli.Count(len(inner)-mostInner, "call"))))
@@ -256,6 +264,8 @@ func (c *callItem) resultLines(width int) []term.Line {
 	list, err := todo.Of(c.exec.Values)
 	isList := err == nil && c.call.Name == "todo" && len(list.Items) > 0
 	switch {
+	// A list of tasks is for the person. Other results are for the model, so that a line of them is
+	// enough.
 	case c.outcome == pawl.OutcomeOK && isList:
 		return c.under(width, resultMark, term.Dim, cli.Visible(list.String()), 12)
 	case text == "":
@@ -305,7 +315,7 @@ func (c *callItem) args(room int) string {
 		return fmt.Sprintf("(%d KB)", c.bytes>>10)
 	}
 	args := plainArgs(c.call.Args)
-	// the question showed the other arguments
+	// the question below showed the other arguments
 	if fields, _ := argFields(c.call.Args); c.decision != nil && len(fields) > 0 {
 		slices.SortStableFunc(fields, func(a, b argument) int { return priority(a.name) - priority(b.name) })
 		args = plainValue(fields[0].value, 200)
@@ -423,6 +433,7 @@ func (c *callItem) details() []term.Line {
 func (c *callItem) mark(now time.Time) (mark, tail term.Line, took string) {
 	mark = term.Text(term.Dim, "·")
 	note := func(style term.Style, text string) { tail = tail.Add(style, "  "+text) }
+
 	switch c.state {
 	case callWriting:
 		note(term.Dim, "being written")
@@ -459,6 +470,7 @@ func (c *callItem) doneMark() (mark, tail term.Line, took string) {
 	if len(c.exec.Repairs) > 0 {
 		note(term.Yellow, "repaired")
 	}
+	// A call that never started, such as a denied one, took no time.
 	if c.exec.Cached {
 		note(term.Dim, "cached")
 	} else if c.attempt > 0 {

@@ -44,6 +44,7 @@ func (p *Printer) Handle(e pawl.Event) {
 	}
 	p.Print(p.View.Drain(now)...)
 
+	// Where nothing is repainted, a long call would look like a run that hangs.
 	c := p.View.calls[e.Path]
 	switch {
 	case !p.Starts || c == nil || c.done():
@@ -54,7 +55,7 @@ func (p *Printer) Handle(e pawl.Event) {
 		}
 		p.Print(append(p.View.separator(c), begun)...)
 	case e.Kind == pawl.EventProgress:
-		p.Print(term.Text(term.Dim, "  ⎿ "+cli.Line(e.Text, p.View.Width-4)))
+		p.Print(term.Text(term.Dim, "  └ "+cli.Line(e.Text, p.View.Width-4)))
 	}
 
 	if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {

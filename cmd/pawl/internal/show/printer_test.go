@@ -74,14 +74,14 @@ func TestRender(t *testing.T) {
 	}
 	const calls = `
 → file_read a.csv
-  ⎿ half way
+  └ half way
 → file_read a.csv
 ✓ file_read a.csv  T  #1
   ! retry: attempt 1 failed
   ! attempt 2
-  ⎿ one (+2 lines)
+  └ one (+2 lines)
 ✗ file_write path=b.md content=long long long …  invalid  #2
-  ⎿ The arguments do not fit:
+  └ The arguments do not fit:
     - field x: a text that goes on for longer than the
     terminal is wide
 `
@@ -98,12 +98,12 @@ func TestRender(t *testing.T) {
 func TestRenderOutcomes(t *testing.T) {
 	c := call("a", "go", `{}`)
 	for outcome, want := range map[pawl.Outcome]string{
-		pawl.OutcomeOK:          "✓ go  #1\n  ⎿ because\n",
-		pawl.OutcomeError:       "✗ go  error  #1\n  ⎿ because\n",
-		pawl.OutcomeUnknownTool: "✗ go  unknown tool  #1\n  ⎿ because\n",
-		pawl.OutcomeDenied:      "– go  denied  #1\n  ⎿ because\n",
-		pawl.OutcomeSkipped:     "– go  skipped  #1\n  ⎿ because\n",
-		pawl.OutcomePending:     "? go  pending  #1\n  ⎿ because\n",
+		pawl.OutcomeOK:          "✓ go  #1\n  └ because\n",
+		pawl.OutcomeError:       "✗ go  error  #1\n  └ because\n",
+		pawl.OutcomeUnknownTool: "✗ go  unknown tool  #1\n  └ because\n",
+		pawl.OutcomeDenied:      "– go  denied  #1\n  └ because\n",
+		pawl.OutcomeSkipped:     "– go  skipped  #1\n  └ because\n",
+		pawl.OutcomePending:     "? go  pending  #1\n  └ because\n",
 	} {
 		// the call of an earlier run was not announced
 		if got := rendered(true, completed("run/1/0", c, outcome, "because")); got != want {
@@ -117,7 +117,7 @@ func TestRenderResumed(t *testing.T) {
 	c := call("a", "go", `{}`)
 	got := rendered(true, completed("run/1/0", c, pawl.OutcomePending, "may it?"), pawl.Event{Kind: pawl.EventRunEnded},
 		pawl.Event{Kind: pawl.EventRunStarted}, startedAt("run/1/0", c), completed("run/1/0", c, pawl.OutcomeOK, "x"))
-	if want := "? go  pending  #1\n  ⎿ may it?\n→ go\n✓ go  T  #2\n  ⎿ x\n"; got != want {
+	if want := "? go  pending  #1\n  └ may it?\n→ go\n✓ go  T  #2\n  └ x\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	// On a cluster, only the end of the run says that a call waits.

@@ -19,7 +19,7 @@ import (
 //	I look at both files.
 //
 //	✓ file_read a.csv  12 ms  #1
-//	  ⎿ id,amount (+11 lines)
+//	  └ id,amount (+11 lines)
 //	⠹ file_read b.csv  1.2 s
 //
 // Items keep their order: a completed call waits for the calls before it. The view reads no clock
@@ -144,6 +144,8 @@ func (v *View) Handle(e pawl.Event, now time.Time) {
 		v.notice(e)
 	case pawl.EventCallCompleted:
 		v.attach(e.Path, &e.Execution.Call).complete(e.Execution, now)
+	// Text of nested runs would interrupt the text of the run itself. Their calls are shown below
+	// the call that started them.
 	default:
 		if !strings.Contains(string(e.Run), "/") {
 			v.outer(e)
@@ -159,18 +161,24 @@ func (v *View) outer(e pawl.Event) {
 		v.byID = map[string]*callItem{}
 	case pawl.EventRequestStarted:
 		v.phase = "waiting for the model"
-	case pawl.EventText, pawl.EventReasoning:
+
+	case pawl.EventText:
 		v.phase = "writing"
-		if e.Kind == pawl.EventReasoning {
-			v.phase = "thinking"
-		}
 		if v.Answer {
-			v.text(e.Text, e.Kind == pawl.EventReasoning)
+			v.text(e.Text, false)
+		}
+	case pawl.EventReasoning:
+		v.phase = "thinking"
+		if v.Answer {
+			v.text(e.Text, true)
 		}
 	case pawl.EventTextRetracted:
-		if v.Answer {
+		if c := v.byID[placeOf(e)]; c != nil {
+			c.abandon()
+		} else if v.Answer {
 			v.retract()
 		}
+
 	case pawl.EventCallDelta:
 		v.phase = "writing a call"
 		v.announced(e).bytes += len(e.Text)
@@ -178,6 +186,7 @@ func (v *View) outer(e pawl.Event) {
 		c := v.announced(e)
 		c.call = *e.Call
 		c.state = callReady
+
 	case pawl.EventResponseReceived:
 		v.reply(e)
 	case pawl.EventStep:
@@ -188,7 +197,7 @@ func (v *View) outer(e pawl.Event) {
 		}
 	case pawl.EventRunEnded:
 		v.pending(e.Result)
-		v.end()
+		v.finish()
 	}
 }
 
@@ -198,6 +207,7 @@ func (v *View) text(s string, thinking bool) {
 		v.EndText()
 	}
 	if v.prose == nil {
+		// Models begin with line breaks, which would be an empty block.
 		if strings.TrimSpace(s) == "" {
 			return
 		}
@@ -233,10 +243,13 @@ func (v *View) retract() {
 func (v *View) reply(e pawl.Event) {
 	v.EndText()
 	calls := e.Response.Message.Calls()
-	if text := strings.TrimSpace(e.Response.Message.Text()); !v.Answer && len(calls) > 0 && text != "" {
+	text := strings.TrimSpace(e.Response.Message.Text())
+	if !v.Answer && len(calls) > 0 && text != "" {
 		v.text(text, false)
 		v.EndText()
 	}
+
+	// A reply that did not stream, or without its calls, has not announced them.
 	for i := range calls {
 		id := string(e.Run) + " " + calls[i].ID
 		c := v.byID[id]
@@ -318,8 +331,8 @@ func (v *View) pending(res *pawl.Result) {
 	}
 }
 
-// end closes the open items. Pending calls stay.
-func (v *View) end() {
+// finish closes the open items. Pending calls stay.
+func (v *View) finish() {
 	v.EndText()
 	v.Active = false
 	for _, it := range v.items {
@@ -333,20 +346,19 @@ func (v *View) end() {
 func (v *View) Drain(now time.Time) (out []term.Line) {
 	for len(v.items) > 0 {
 		it := v.items[0]
-		if p, ok := it.(*prose); ok {
-			if len(p.ready) > 0 {
-				out = append(out, v.separator(it)...)
-				out = append(out, p.decorated(p.ready)...)
-				p.ready = nil
-			}
-			if !p.closed {
-				return out
-			}
-		} else {
-			if !it.done() {
-				return out
-			}
-			out = append(append(out, v.separator(it)...), it.lines(v, now)...)
+		p, isProse := it.(*prose)
+		switch {
+		// The first lines of a text do not wait for its end.
+		case isProse && len(p.ready) > 0:
+			out = append(out, v.separator(it)...)
+			out = append(out, p.decorated(p.ready)...)
+			p.ready = nil
+		case !isProse && it.done():
+			out = append(out, v.separator(it)...)
+			out = append(out, it.lines(v, now)...)
+		}
+		if !it.done() {
+			return out
 		}
 		v.items = v.items[1:]
 	}
@@ -379,9 +391,11 @@ func (v *View) Live(now time.Time, rows int) []term.Line {
 		last = it.kind()
 		out = append(out, lines...)
 	}
+
+	// The line about the others takes the place of one of them.
 	if over := len(out) - rows; over > 0 && rows > 0 {
-		out = append([]term.Line{term.Text(term.Dim, fmt.Sprintf("… %s above", cli.Count(over+1, "line")))},
-			out[over+1:]...)
+		above := term.Text(term.Dim, fmt.Sprintf("… %s above", cli.Count(over+1, "line")))
+		out = append([]term.Line{above}, out[over+1:]...)
 	}
 	return out
 }
@@ -391,8 +405,8 @@ func (v *View) Status(now time.Time, hint string) term.Line {
 	if !v.Active {
 		return nil
 	}
-	l := term.Text(term.Cyan, spinner(now.Sub(v.began))).Add(0, " "+v.phase).Add(term.Dim, "  "+
-		cli.Short(now.Sub(v.began)))
+	took := now.Sub(v.began)
+	l := term.Text(term.Cyan, spinner(took)).Add(0, " "+v.phase).Add(term.Dim, "  "+cli.Short(took))
 	if v.step > 1 && v.Width >= 60 {
 		l = l.Add(term.Dim, fmt.Sprintf("  step %d", v.step))
 	}

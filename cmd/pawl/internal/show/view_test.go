@@ -67,11 +67,11 @@ func TestViewOrder(t *testing.T) {
 	if diff := cmp.Diff("I look\n", printed); diff != "" {
 		t.Errorf("printed, want -, got +\n%s", diff)
 	}
-	if diff := cmp.Diff("\n⠋ file_read a.csv  4.0 s  early\n✓ fetch url=x depth=2  repaired  1.5 ms  #2\n  ⎿ one (+1 line)\n", live); diff != "" {
+	if diff := cmp.Diff("\n⠋ file_read a.csv  4.0 s  early\n✓ fetch url=x depth=2  repaired  1.5 ms  #2\n  └ one (+1 line)\n", live); diff != "" {
 		t.Errorf("live, want -, got +\n%s", diff)
 	}
 	printed, live = viewed(append(begin, mended, completed("run/1/0", a, pawl.OutcomeError, "no such file"))...)
-	want := "I look\n\n✗ file_read a.csv  error  1.5 ms  early  #1\n  ⎿ no such file\n✓ fetch url=x depth=2  repaired  1.5 ms  #2\n  ⎿ one (+1 line)\n"
+	want := "I look\n\n✗ file_read a.csv  error  1.5 ms  early  #1\n  └ no such file\n✓ fetch url=x depth=2  repaired  1.5 ms  #2\n  └ one (+1 line)\n"
 	if diff := cmp.Diff(want, printed); diff != "" || live != "" {
 		t.Errorf("want -, got +\n%s%q", diff, live)
 	}
@@ -88,13 +88,13 @@ func TestViewNested(t *testing.T) {
 			Attempt: 1},
 		{Kind: pawl.EventProgress, Run: "run/1/0/clerk", Step: 1, Path: "run/1/0/clerk/1/0", Text: "half\nway"}}
 	_, live := viewed(events...)
-	if diff := cmp.Diff("⠋ clerk add  4.0 s\n  ⠋ sum [1,2]  1.0 s\n    ⎿ way\n", live); diff != "" {
+	if diff := cmp.Diff("⠋ clerk add  4.0 s\n  ⠋ sum [1,2]  1.0 s\n    └ way\n", live); diff != "" {
 		t.Errorf("live, want -, got +\n%s", diff)
 	}
 	done := completed("run/1/0/clerk/1/0", inner, pawl.OutcomeOK, "3")
 	done.Run = "run/1/0/clerk"
 	printed, _ := viewed(append(events, done, completed("run/1/0", clerk, pawl.OutcomeOK, "It is 3."))...)
-	if diff := cmp.Diff("✓ clerk add  1.5 ms  #1\n  ✓ sum [1,2]  1.5 ms  #2\n    ⎿ 3\n  ⎿ It is 3.\n",
+	if diff := cmp.Diff("✓ clerk add  1.5 ms  #1\n  ✓ sum [1,2]  1.5 ms  #2\n    └ 3\n  └ It is 3.\n",
 		printed); diff != "" {
 		t.Errorf("printed, want -, got +\n%s", diff)
 	}
@@ -190,7 +190,7 @@ func TestViewHarmless(t *testing.T) {
 				check(v.Drain(now))
 			}
 		}
-		v.end()
+		v.finish()
 		check(v.Drain(now))
 		if len(v.items) > 0 {
 			t.Fatalf("%d things are left when the run is over", len(v.items))
@@ -205,7 +205,7 @@ func TestViewTodo(t *testing.T) {
 		Path: "run/1/0", Execution: &pawl.Execution{Key: "run/1/0", Call: c, Outcome: pawl.OutcomeOK, Result: llm.TextResult("1 of 2 done"),
 			Values: pawl.Values{"pawl.todo": []byte(`{"items":[{"text":"read\u001b[31m","state":"done"},{"text":"write","state":"doing"}]}`)}}},
 		pawl.Event{Kind: pawl.EventRunEnded, Result: &pawl.Result{}})
-	if want := "  ⎿ [x] read"; !strings.Contains(printed, want) || !strings.Contains(printed, "\n    [>] write\n") || strings.Contains(printed, "\u001b") {
+	if want := "  └ [x] read"; !strings.Contains(printed, want) || !strings.Contains(printed, "\n    [>] write\n") || strings.Contains(printed, "\u001b") {
 		t.Errorf("no list with %q in\n%s", want, printed)
 	}
 }

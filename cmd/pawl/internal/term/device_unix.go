@@ -59,6 +59,8 @@ func (w *waker) selected(within *unix.Timeval) int {
 	if w.pr != nil {
 		pipe = int(w.pr.Fd())
 	}
+
+	// select, because poll of macOS does not work for terminals.
 	for {
 		var set unix.FdSet
 		set.Zero()

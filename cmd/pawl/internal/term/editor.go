@@ -29,7 +29,9 @@ func (e *Editor) Text() string { return e.text }
 
 // Set replaces the text and moves the cursor to its end.
 func (e *Editor) Set(text string) {
-	e.text, e.at, e.choices = text, len(text), nil
+	e.text = text
+	e.at = len(text)
+	e.choices = nil
 }
 
 // Take returns the text, adds it to the history and empties the editor.
@@ -63,6 +65,7 @@ func (e *Editor) change(k Key) bool {
 	before := e.text[:e.at]
 	after := e.text[e.at:]
 	start, end := e.line()
+
 	switch k.Name {
 	case "text", "paste":
 		e.insert(k.Text)
@@ -97,6 +100,7 @@ func (e *Editor) move(key string) bool {
 	before := e.text[:e.at]
 	after := e.text[e.at:]
 	start, end := e.line()
+
 	switch key {
 	case "left", "ctrl-b":
 		e.at = lastLetter(before)
@@ -111,6 +115,7 @@ func (e *Editor) move(key string) bool {
 		e.at -= wordLeft(before)
 	case "word-right":
 		e.at += wordRight(after)
+
 	case "up", "ctrl-p":
 		e.up(start)
 	case "down", "ctrl-n":
@@ -145,7 +150,9 @@ func (e *Editor) remove(from, to int) {
 func lastLetter(s string) int {
 	from := max(0, strings.LastIndexByte(s, '\n')) // a line break is a cluster of its own
 	last := from
-	for rest, state := s[from:], -1; rest != ""; {
+	rest := s[from:]
+	state := -1
+	for rest != "" {
 		last = len(s) - len(rest)
 		_, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
 	}
@@ -223,6 +230,7 @@ func (e *Editor) complete() {
 		return
 	}
 
+	// As shells do: what all completions share is certain.
 	common := all[0]
 	for _, a := range all[1:] {
 		same := 0
@@ -246,46 +254,8 @@ func (e *Editor) complete() {
 // completions.
 func (e *Editor) View(prompt Line, width, rows int) ([]Line, Cursor) {
 	indent := prompt.Width()
-	room := max(width-indent, 4)
-	var lines []Line
-	var at Cursor
-	pos := 0
-	for _, logical := range strings.Split(e.text, "\n") {
-		row := ""
-		used := 0
-		flush := func() {
-			lines = append(lines, Text(0, row))
-			row = ""
-			used = 0
-		}
-		for rest := logical; ; {
-			if pos == e.at {
-				if used >= room { // at the end of a full row
-					flush()
-				}
-				at = Cursor{len(lines), indent + used}
-			}
-			if rest == "" {
-				break
-			}
-			letter, more, w := first(rest)
-			if letter == "\t" {
-				w = 4
-			}
-			if used+w > room {
-				flush()
-				if pos == e.at {
-					at = Cursor{len(lines), indent}
-				}
-			}
-			row += letter
-			used += w
-			pos += len(letter)
-			rest = more
-		}
-		flush()
-		pos++ // the newline
-	}
+	lines, at := e.rows(max(width-indent, 4))
+	at.Column += indent
 
 	rows = max(rows, 1)
 	if len(lines) > rows {
@@ -299,4 +269,48 @@ func (e *Editor) View(prompt Line, width, rows int) ([]Line, Cursor) {
 		lines = append(lines, Text(Dim, strings.Repeat(" ", indent)+strings.Join(e.choices, "  ")))
 	}
 	return lines, at
+}
+
+// rows breaks the text between letters into rows of at most room columns. at is the cursor in them.
+func (e *Editor) rows(room int) (rows []Line, at Cursor) {
+	pos := 0
+	for line := range strings.SplitSeq(e.text, "\n") {
+		row := ""
+		used := 0
+		flush := func() {
+			rows = append(rows, Text(0, row))
+			row = ""
+			used = 0
+		}
+
+		for rest := line; ; {
+			if pos == e.at {
+				if used >= room { // at the end of a full row
+					flush()
+				}
+				at = Cursor{len(rows), used}
+			}
+			if rest == "" {
+				break
+			}
+			letter, more, w := first(rest)
+			if letter == "\t" {
+				w = 4
+			}
+			if used+w > room {
+				flush()
+				// The cursor stands before the letter, which has moved.
+				if pos == e.at {
+					at = Cursor{len(rows), 0}
+				}
+			}
+			row += letter
+			used += w
+			pos += len(letter)
+			rest = more
+		}
+		flush()
+		pos++ // the newline
+	}
+	return rows, at
 }

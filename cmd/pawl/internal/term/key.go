@@ -34,6 +34,7 @@ func DecodeKey(in string, last bool) (k Key, n int) {
 		return Key{}, 1
 	}
 
+	// All letters that have arrived together are one key, so that fast typing is painted once.
 	end := 0
 	for end < len(in) && in[end] >= 0x20 && in[end] != 0x7f {
 		if !utf8.FullRuneInString(in[end:]) && !last {
@@ -49,17 +50,31 @@ func DecodeKey(in string, last bool) (k Key, n int) {
 }
 
 // controls maps single bytes to keys.
-var controls = map[byte]string{'\r': "enter", '\n': "newline", '\t': "tab", 0x08: "backspace", 0x7f: "backspace"}
+var controls = map[byte]string{
+	'\r': "enter",
+	'\n': "newline",
+	'\t': "tab",
+	0x08: "backspace",
+	0x7f: "backspace",
+}
 
 // alts maps the byte after an escape byte to a key.
-var alts = map[byte]string{'\r': "newline", '\n': "newline", 0x08: "delete-word", 0x7f: "delete-word",
-	'b': "word-left", 'f': "word-right", 'd': "delete-word-right"}
+var alts = map[byte]string{
+	'\r': "newline",
+	'\n': "newline",
+	0x08: "delete-word",
+	0x7f: "delete-word",
+	'b':  "word-left",
+	'f':  "word-right",
+	'd':  "delete-word-right",
+}
 
 // sequences maps the end of an escape sequence, after the escape byte and "[" or "O", to a key.
 var sequences = map[string]string{
 	"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end", "Z": "backtab",
 	"1~": "home", "3~": "delete", "4~": "end", "5~": "pageup", "6~": "pagedown", "7~": "home", "8~": "end",
-	"1;5C": "word-right", "1;5D": "word-left", "1;3C": "word-right", "1;3D": "word-left", "3;5~": "delete-word-right",
+	"1;5C": "word-right", "1;5D": "word-left", "1;3C": "word-right", "1;3D": "word-left",
+	"3;5~":  "delete-word-right",
 	"13;2u": "newline", "13;3u": "newline", "13;5u": "newline", "27;2;13~": "newline",
 	"M": "enter", // of the keypad
 }
@@ -74,6 +89,7 @@ func decodeEscape(in string, last bool) (Key, int) {
 		text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 		return Key{"paste", Visible(text)}, whole
 	}
+	// An escape alone is a key only if no sequence follows it in the same read.
 	if len(in) == 1 {
 		if last {
 			return Key{Name: "esc"}, 1

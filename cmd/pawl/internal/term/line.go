@@ -140,7 +140,8 @@ func (l Line) Cut(width int) Line {
 		text := oneLine(Visible(s.Text))
 		w := Width(text)
 		if w < width {
-			out, width = append(out, Span{text, s.Style}), width-w
+			out = append(out, Span{text, s.Style})
+			width -= w
 			continue
 		}
 		return append(out, Span{Cut(text+"…", width), s.Style})
@@ -220,6 +221,7 @@ func breakOf(cells []cell, start, width int) (last, next int) {
 		case isSpace(cells[end]):
 			last = end
 			next = end + 1
+		// Between wide characters, as in Chinese, a line may break anywhere.
 		case cells[end].width == 2:
 			last = end + 1
 			next = end + 1
@@ -332,14 +334,14 @@ func Exact(s string) string {
 	for i, r := range s {
 		_, n := utf8.DecodeRuneInString(s[i:])
 		after, _ := utf8.DecodeRuneInString(s[i+n:])
-		emoji := last == 0xFE0F || unicode.In(last, unicode.So, unicode.Sk) && last > 0x203B && last != utf8.RuneError
 		switch {
-		case emoji && last != 0xFE0F && r == 0xFE0F,
-			emoji && r == 0x200D && unicode.Is(unicode.So, after) && after != utf8.RuneError && !shapeless(after),
-			!shapeless(r) && (!unicode.Is(unicode.M, r) || !unicode.IsSpace(last)):
+		case selects(last, r), joins(last, r, after):
+			b.WriteString(s[i : i+n])
+		case !shapeless(r) && !(unicode.Is(unicode.M, r) && unicode.IsSpace(last)):
 			b.WriteString(s[i : i+n])
 		default:
 			fmt.Fprintf(&b, `\u{%x}`, r)
+			// The escape itself has a shape, so that a mark that follows it is not hidden.
 			r = '}'
 		}
 		last = r
@@ -347,10 +349,35 @@ func Exact(s string) string {
 	return Visible(b.String())
 }
 
+// The characters that change the emoji before them.
+const (
+	emojiSelector = 0xFE0F
+	joiner        = 0x200D
+)
+
+// isEmoji reports whether a selector or a joiner may follow r.
+func isEmoji(r rune) bool {
+	return unicode.In(r, unicode.So, unicode.Sk) && r > 0x203B && r != utf8.RuneError
+}
+
+// selects reports whether r is the selector of the emoji before it.
+func selects(before, r rune) bool { return r == emojiSelector && isEmoji(before) }
+
+// joins reports whether r joins two emojis, of which the first may have its selector.
+func joins(before, r, after rune) bool {
+	if r != joiner || !isEmoji(before) && before != emojiSelector {
+		return false
+	}
+	return unicode.Is(unicode.So, after) && after != utf8.RuneError && !shapeless(after)
+}
+
 // shapeless reports whether r is not a control character, and nothing of it is seen.
 func shapeless(r rune) bool {
-	return r == 0x2800 || r == 0x1D159 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
-		unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
+	isBlank := r == 0x2800 || r == 0x1D159 // an empty Braille pattern, a note without a head
+	return isBlank || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp,
+		unicode.Variation_Selector,
+		unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Noncharacter_Code_Point)
 }
 
 // Width returns the number of columns of plain text: 2 for a Chinese character or an emoji, 0 for a
@@ -390,7 +417,8 @@ func Cut(s string, width int) string {
 		if used+w > width-1 {
 			break
 		}
-		used, rest = used+w, more
+		used += w
+		rest = more
 	}
 	return s[:len(s)-len(rest)] + "…"
 }

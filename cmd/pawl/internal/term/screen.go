@@ -53,6 +53,8 @@ func (s *Screen) Resize(width, height int) {
 	if width == s.width && height == s.height {
 		return
 	}
+
+	// The cursor is as many rows lower as the terminal has wrapped lines above it.
 	if len(s.live) > 0 {
 		rows := 0
 		for i := range s.row {
@@ -62,7 +64,8 @@ func (s *Screen) Resize(width, height int) {
 		s.live = []string{unknown}
 		s.widths = []int{0}
 	}
-	s.width, s.height = width, height
+	s.width = width
+	s.height = height
 }
 
 // Paint writes the permanent lines print, and paints live below them. Live lines are cut to the

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -106,36 +107,37 @@ func (d *Device) read() (stop func()) {
 	end := make(chan struct{})
 	ended := make(chan struct{})
 	wake := newWaker(d.in)
+	send := func(k Key) bool {
+		select {
+		case d.keys <- k:
+			return true
+		case <-end:
+			return false
+		}
+	}
+
 	go func() {
 		defer close(ended)
 		var have string
 		buf := make([]byte, 4096)
 		for {
-			for len(have) > 0 {
-				k, n := DecodeKey(have, false)
-				if n == 0 && len(have) < 1<<20 {
-					if have != "\x1b" && have != "\x1b[" || wake.ready(escapeTime) {
-						break // the key is incomplete
-					}
-					k, n = DecodeKey(have, true)
-				}
-				have = have[max(n, 1):]
-				select {
-				case d.keys <- k:
-				case <-end:
+			k, n := nextKey(have, wake.ready)
+			for n > 0 {
+				if !send(k) {
 					return
 				}
+				have = have[n:]
+				k, n = nextKey(have, wake.ready)
 			}
+
+			// A read that has begun cannot be interrupted, and would take the input of an editor.
 			if !wake.wait() {
 				return
 			}
 			n, err := d.in.Read(buf)
 			have += string(buf[:n])
 			if err != nil || n == 0 {
-				select {
-				case d.keys <- Key{Name: "hangup"}:
-				case <-end:
-				}
+				send(Key{Name: "hangup"})
 				return
 			}
 		}
@@ -146,4 +148,30 @@ func (d *Device) read() (stop func()) {
 		<-ended
 		wake.close()
 	}
+}
+
+// mostKey is the size of an incomplete key, such as a paste without an end, that is given up.
+const mostKey = 1 << 20
+
+// nextKey decodes the first key of the input, and returns the number of its bytes. 0 means that the
+// key is incomplete. ready reports whether more input arrives within a time.
+func nextKey(have string, ready func(time.Duration) bool) (Key, int) {
+	if have == "" {
+		return Key{}, 0
+	}
+	k, n := DecodeKey(have, false)
+	if n > 0 {
+		return k, n
+	}
+
+	// The bytes of a key arrive together, so an escape that stands alone is the key Esc.
+	isEscape := have == "\x1b" || have == "\x1b["
+	switch {
+	case len(have) >= mostKey:
+		return k, 1
+	case !isEscape || ready(escapeTime):
+		return Key{}, 0
+	}
+	k, n = DecodeKey(have, true)
+	return k, max(n, 1)
 }

@@ -29,6 +29,7 @@ type card struct {
 	name     string // name of the tool; "" means that the question asks for a line of text
 	args     json.RawMessage
 	editable bool
+	repeats  bool // the person may allow all later calls like it
 
 	asked  time.Time
 	more   bool
@@ -58,17 +59,31 @@ type change struct {
 	exists        bool
 }
 
-// newCard makes the question about a call. of is its effect on a file; nil means that no effect is
+// newCard makes the card of a question. of is its effect on a file; nil means that no effect is
 // known.
-func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
-	q := &card{name: call.Name, args: call.Args, editable: editable, unread: true, answer: make(chan decision, 1)}
-	q.title = term.Text(term.Bold|term.Yellow, call.Name).Add(term.Yellow, " asks").Add(0, ": "+
-		strings.TrimSuffix(why, "."))
+func newCard(about question, of *change, editable bool) *card {
+	call := about.call
+	q := &card{
+		name:     call.Name,
+		args:     call.Args,
+		editable: editable,
+		repeats:  about.mayRepeat(),
+		unread:   true,
+		answer:   make(chan decision, 1), // the answer may come when no one waits any more
+	}
+	q.title = term.Text(term.Bold|term.Yellow, about.title()).Add(term.Yellow, " asks")
+	q.title = q.title.Add(0, ": "+strings.TrimSuffix(about.why, "."))
 	if of != nil {
 		q.body = of.lines()
 	} else {
 		q.body = show.ArgumentLines(call.Args)
 	}
+	for _, other := range about.others {
+		q.body = append(q.body, term.Text(term.Dim, "and "+other.Name))
+		q.body = append(q.body, show.ArgumentLines(other.Args)...)
+	}
+
+	// The person decides by this text, so nothing may hide in it.
 	for _, l := range append(q.body, q.title) {
 		for i := range l {
 			l[i].Text = cli.Exact(l[i].Text)
@@ -88,17 +103,21 @@ func (d *change) lines() []term.Line {
 	if len(lines) == 0 {
 		return append(out, term.Text(term.Dim, "the file would not change"))
 	}
+
+	// A line has the number that it has in the file after the change, or had before it.
 	for _, l := range lines {
+		var shown term.Line
 		switch l.Op {
 		case diff.Gap:
-			out = append(out, term.Text(term.Dim, fmt.Sprintf("     ⋮ %s", cli.Count(l.A, "line"))))
+			shown = term.Text(term.Dim, fmt.Sprintf("     ⋮ %s", cli.Count(l.Old, "line")))
 		case diff.Same:
-			out = append(out, term.Text(term.Dim, fmt.Sprintf("%4d   ", l.B)).Add(0, l.Text))
+			shown = term.Text(term.Dim, fmt.Sprintf("%4d   ", l.New)).Add(0, l.Text)
 		case diff.Gone:
-			out = append(out, term.Text(term.Dim, fmt.Sprintf("%4d ", l.A)).Add(term.Red, "- "+l.Text))
+			shown = term.Text(term.Dim, fmt.Sprintf("%4d ", l.Old)).Add(term.Red, "- "+l.Text)
 		case diff.Come:
-			out = append(out, term.Text(term.Dim, fmt.Sprintf("%4d ", l.B)).Add(term.Green, "+ "+l.Text))
+			shown = term.Text(term.Dim, fmt.Sprintf("%4d ", l.New)).Add(term.Green, "+ "+l.Text)
 		}
+		out = append(out, shown)
 	}
 	return out
 }
@@ -118,9 +137,12 @@ func newPrompt(label string) *card {
 // premature reports whether a key press belongs to text that the person was typing when the card
 // appeared. It is then not an answer.
 func (q *card) premature(before, now time.Time) bool {
-	const still = 400 * time.Millisecond
-	return q.name != "" && q.input == nil && !before.IsZero() && q.asked.Sub(before) < still &&
-		before.Before(q.asked) && now.Sub(q.asked) < still
+	const pause = 400 * time.Millisecond // longer than between the letters of a word
+	if q.name == "" || q.input != nil || before.IsZero() {
+		return false
+	}
+	wasTyping := before.Before(q.asked) && q.asked.Sub(before) < pause
+	return wasTyping && now.Sub(q.asked) < pause
 }
 
 // show returns the card in a number of columns and rows, and the position of the cursor in it.
@@ -133,8 +155,9 @@ func (q *card) show(width, rows int) (lines []term.Line, at *term.Cursor) {
 
 	lines = q.title.Wrap(room)
 	foot, at := q.foot(room)
+	// The keys stay in sight: a person must never scroll to find how to deny.
 	space := max(1, rows-len(lines)-len(foot)-1)
-	if !q.more {
+	if !q.more { // the work above the card stays in sight
 		space = min(space, 16)
 	}
 	if q.width != width { // what was read is counted in lines of one width
@@ -206,9 +229,13 @@ func (q *card) visible(body []term.Line, space int) []term.Line {
 // keys lists the keys that answer.
 func (q *card) keys() term.Line {
 	var l term.Line
-	for _, k := range []struct{ key, what string }{{"y", "allow"}, {"a", "allow " + cli.Line(q.name, 30) +
-		" from now on"}, {"e", "edit"}, {"n", "deny"}} {
-		if k.key == "e" && !q.editable {
+	for _, k := range []struct{ key, what string }{
+		{"y", "allow"},
+		{"a", "allow " + cli.Line(q.name, 30) + " from now on"},
+		{"e", "edit"},
+		{"n", "deny"},
+	} {
+		if k.key == "e" && !q.editable || k.key == "a" && !q.repeats {
 			continue
 		}
 		if l != nil {
@@ -225,30 +252,7 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 		return q.typed(k)
 	}
 	if k.Name == "text" {
-		said := strings.ToLower(k.Text)
-		if q.unread && (said == "y" || said == "a") {
-			q.more = true
-			q.fault = "the question has more lines: down shows them, then y or a allows"
-			return false
-		}
-		q.fault = ""
-		switch said {
-		case "y":
-			return q.reply(decision{verdict: pawl.VerdictAllow})
-		case "a":
-			return q.reply(decision{verdict: pawl.VerdictAllow, always: true})
-		case "n":
-			q.input = new(term.Editor)
-			q.label = "why not? (Enter: no reason, Esc: back)"
-		case "e":
-			if q.editable {
-				return q.edit(c)
-			}
-		case "m":
-			q.more = !q.more
-			q.scroll = 0
-		}
-		return false
+		return q.letter(strings.ToLower(k.Text), c)
 	}
 	by := map[string]int{"up": -1, "down": 1, "pageup": -10, "pagedown": 10}[k.Name]
 	q.scroll += by
@@ -256,10 +260,44 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 	return false
 }
 
+// letter handles a key that stands for an answer.
+func (q *card) letter(said string, c *console) (done bool) {
+	// A person approves only what was shown.
+	if q.unread && (said == "y" || said == "a") {
+		q.more = true
+		q.fault = "the question has more lines: down shows them, then y or a allows"
+		return false
+	}
+	q.fault = ""
+
+	switch said {
+	case "y":
+		return q.reply(decision{verdict: pawl.VerdictAllow})
+	case "a":
+		if !q.repeats {
+			q.fault = "a yes to such a value is for this call alone: y allows it"
+			return false
+		}
+		return q.reply(decision{verdict: pawl.VerdictAllow, always: true})
+	case "n":
+		q.input = new(term.Editor)
+		q.label = "why not? (Enter: no reason, Esc: back)"
+	case "e":
+		if q.editable {
+			return q.edit(c)
+		}
+	case "m":
+		q.more = !q.more
+		q.scroll = 0
+	}
+	return false
+}
+
 // typed handles a key in a line of text.
 func (q *card) typed(k term.Key) (done bool) {
 	switch {
 	case k.Name == "enter":
+		// A line of text is the answer to a question, or the reason why a call is denied.
 		verdict := pawl.VerdictAllow
 		if q.name != "" {
 			verdict = pawl.VerdictDeny
@@ -278,10 +316,12 @@ func (q *card) typed(k term.Key) (done bool) {
 // edit opens the arguments in an editor, and allows the call with the result.
 func (q *card) edit(c *console) (done bool) {
 	text := cmp.Or(q.trial, cli.Pretty(q.args))
+	// The run goes on while the person writes, and its events need the lock.
 	c.mu.Unlock()
 	edited, err := c.edit(text, "arguments.json")
 	c.mu.Lock()
 	edited = strings.TrimSpace(edited)
+
 	switch {
 	case err != nil:
 		q.fault = err.Error()
@@ -303,8 +343,8 @@ func (q *card) reply(s decision) bool {
 
 func (q *card) cancel() { q.answer <- decision{} }
 
-// put shows a question and waits for the answer. The asker calls it for one question at a time.
-func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
+// prompt shows a question and waits for the answer. The asker calls it for one question at a time.
+func (c *console) prompt(ctx context.Context, q *card, path llm.Key) decision {
 	var answered func()
 	c.update(func() {
 		q.asked = time.Now()
@@ -317,6 +357,8 @@ func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
 	case s = <-q.answer:
 	case <-ctx.Done():
 	}
+
+	// Ctrl-C may have removed the card already.
 	c.update(func() {
 		if c.ask == q {
 			c.ask = nil
@@ -336,6 +378,7 @@ func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 		bar := term.Text(term.Yellow, "  ┃ ")
 		lines = term.Indent(show.Clip(lines, 12, ""), bar, bar)
 
+		// A call with other arguments ends here and is executed in the next run.
 		word := "allowed"
 		style := term.Green
 		replaced := false

@@ -17,11 +17,9 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
-	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/redact"
-	"github.com/pawl-go/pawl/tools/file"
 )
 
 // asker asks a person about the calls that a policy wants approved. Concurrent calls are asked
@@ -39,7 +37,9 @@ type asker struct {
 	resumes bool             // Run resumes the run with edited calls
 
 	mu     sync.Mutex
-	always map[string]bool // tools that are always allowed
+	seen   map[string]bool // the calls that a yes to another call covers, by callKey
+	asked  map[string]bool // the calls with questions of their own, by callKey
+	always map[string]bool // the keys of questions that are answered with yes
 	edits  map[llm.Key]json.RawMessage
 }
 
@@ -48,32 +48,41 @@ var _ pawl.Approver = (*asker)(nil).approve
 // NewAsker returns an asker that asks line by line. It reads from in, writes to out, and hides
 // secrets.
 func NewAsker(sys *cli.System, out *Screen, in *cli.Lines, secrets *redact.Redactor) *asker {
-	return &asker{in: in, out: out, style: sys.Colours(sys.ErrTerm), width: sys.Width, always: map[string]bool{},
-		secrets: secrets}
+	return &asker{
+		in:      in,
+		out:     out,
+		style:   sys.Colours(sys.ErrTerm),
+		width:   sys.Width,
+		secrets: secrets,
+		always:  map[string]bool{},
+		seen:    map[string]bool{},
+		asked:   map[string]bool{},
+	}
 }
 
 // DecideOn asks about each of the open calls that needs an approval, and returns the decisions as
 // messages by the person called by.
 func (a *asker) DecideOn(ctx context.Context, open []pawl.PendingCall, by string) (msgs []llm.Message) {
-	for _, q := range open {
+	for i, q := range open {
+		// A result, or the knowledge whether a call happened, is no matter of yes and no.
 		if q.Passive || q.Outcome != pawl.OutcomePending {
 			continue
 		}
-		var d llm.Decision
-		if a.always[q.Call.Name] {
-			d = q.Approve(by)
-		} else {
-			switch said := a.ask(ctx, q.Call, q.Why); said.Verdict {
-			case pawl.VerdictAllow:
-				d = q.Approve(by)
-			case pawl.VerdictDeny:
-				d = q.Deny(by, said.Reason)
-			default:
-				continue
-			}
+		said := pawl.Approval{Verdict: pawl.VerdictAllow}
+		of := question{call: q.Call, why: q.Why, doubts: q.Doubts, path: q.Key}
+		if !a.isAnswered(of) {
+			of.others = othersOf(of, open[i+1:])
+			said = a.ask(ctx, of)
 		}
-		if ctx.Err() == nil {
-			msgs = append(msgs, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{d}})
+		if ctx.Err() != nil {
+			continue
+		}
+
+		switch said.Verdict {
+		case pawl.VerdictAllow:
+			msgs = append(msgs, llm.DecisionMessage(q.Approve(by)))
+		case pawl.VerdictDeny:
+			msgs = append(msgs, llm.DecisionMessage(q.Deny(by, said.Reason)))
 		}
 	}
 	return msgs
@@ -92,28 +101,35 @@ func (a *asker) under(ctx context.Context, policy pawl.Approver, call llm.ToolCa
 	if err != nil || said.Verdict != pawl.VerdictAsk || tool.Passive {
 		return said, err
 	}
+	// A call that starts early may still be dropped with its reply. The person is asked about calls
+	// that stay.
 	if v := pawl.InvocationFrom(ctx); v != nil && (a.decided[v.Key] || !v.WaitForReply()) {
 		return said, nil
 	}
+
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.always[tool.Name] {
+	of := question{call: call, why: said.Reason, doubts: said.Doubts}
+	if v := pawl.InvocationFrom(ctx); v != nil {
+		of.path = v.Key
+		of.others = a.othersIn(of, v.Messages())
+	}
+	if a.isAnswered(of) {
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	}
-	return a.ask(ctx, call, said.Reason), nil
+	return a.ask(ctx, of), nil
 }
 
 // ask asks the person at the terminal.
-func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
-	var path llm.Key
-	if v := pawl.InvocationFrom(ctx); v != nil {
-		path = v.Key
-	}
+func (a *asker) ask(ctx context.Context, of question) pawl.Approval {
+	call := of.call
+	why := of.why
+	a.asked[callKey(call)] = true
 	var said decision
 	if a.console != nil {
-		said = a.askInPlace(ctx, call, why, path)
+		said = a.askInPlace(ctx, of)
 	} else {
-		said = a.askInLine(ctx, a.secrets.Call(call), why)
+		said = a.askInLine(ctx, a.hidden(of))
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -123,10 +139,10 @@ func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.App
 		if a.edits == nil {
 			a.edits = map[llm.Key]json.RawMessage{}
 		}
-		a.edits[path] = said.args
-		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: why}
+		a.edits[of.path] = said.args
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: why, Doubts: of.doubts}
 	case said.verdict == pawl.VerdictAllow:
-		a.always[call.Name] = a.always[call.Name] || said.always
+		a.agreed(of, said.always)
 		return pawl.Approval{Verdict: pawl.VerdictAllow}
 	case said.verdict == pawl.VerdictDeny && said.text != "":
 		return denied("The person at the terminal said no: " + said.text)
@@ -136,12 +152,25 @@ func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.App
 	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the question was not answered"}
 }
 
+// hidden returns the question without secrets.
+func (a *asker) hidden(of question) question {
+	of.call = a.secrets.Call(of.call)
+	of.others = slices.Clone(of.others)
+	for i, c := range of.others {
+		of.others[i] = a.secrets.Call(c)
+	}
+	return of
+}
+
 // askInLine asks in plain lines, at most three times.
-func (a *asker) askInLine(ctx context.Context, call llm.ToolCall, why string) decision {
+func (a *asker) askInLine(ctx context.Context, of question) decision {
 	done := a.out.hold() // the output of the run waits, so that the question stays visible
 	defer done()
-	title := a.style.Yellow("  may " + cli.WholeLine(call.Name) + " run? " + cli.WholeLine(why) + ":")
-	lines := wholeArgs(string(call.Args), a.width-6)
+	title := a.style.Yellow("  may " + cli.WholeLine(of.title()) + " run? " + cli.WholeLine(of.why) + ":")
+	var lines []string
+	for _, c := range of.calls() {
+		lines = append(lines, wholeArgs(string(c.Args), a.width-6)...)
+	}
 	fmt.Fprintf(a.out.terminal, "\n%s\n", title)
 	for _, l := range lines {
 		fmt.Fprintf(a.out.terminal, "      %s\n", l)
@@ -149,8 +178,14 @@ func (a *asker) askInLine(ctx context.Context, call llm.ToolCall, why string) de
 	if len(lines) > 20 { // the title may have left the screen
 		fmt.Fprintln(a.out.terminal, title)
 	}
+
+	keys := "y: yes, n: no, a: yes, always for this tool and reason"
+	if !of.mayRepeat() {
+		keys = "y: yes, n: no"
+	}
+	// An input that is no answer, such as pasted text, must not keep the run here for ever.
 	for range 3 {
-		fmt.Fprint(a.out.terminal, "  y: yes, n: no, a: yes, always for this tool > ")
+		fmt.Fprint(a.out.terminal, "  "+keys+" > ")
 		answer, err := a.in.Next(ctx)
 		if err != nil {
 			fmt.Fprintln(a.out.terminal)
@@ -160,7 +195,9 @@ func (a *asker) askInLine(ctx context.Context, call llm.ToolCall, why string) de
 		case "y", "yes":
 			return decision{verdict: pawl.VerdictAllow}
 		case "a", "always":
-			return decision{verdict: pawl.VerdictAllow, always: true}
+			if of.mayRepeat() {
+				return decision{verdict: pawl.VerdictAllow, always: true}
+			}
 		case "n", "no":
 			return decision{verdict: pawl.VerdictDeny}
 		}
@@ -169,15 +206,18 @@ func (a *asker) askInLine(ctx context.Context, call llm.ToolCall, why string) de
 }
 
 // askInPlace asks on a card with the effect of the call.
-func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string, path llm.Key) decision {
-	var of *change
+func (a *asker) askInPlace(ctx context.Context, of question) decision {
+	var effect *change
 	if a.setup != nil {
-		of = changeOf(ctx, a.setup, call)
+		effect = changeOf(ctx, a.setup, of.call)
 	}
-	shown := a.secrets.Call(call)
-	q := newCard(shown, why, of, a.resumes && show.Direct(path) && bytes.Equal(shown.Args, call.Args))
-	s := a.console.put(ctx, q, path)
-	a.console.record(path, shown, q, s)
+	shown := a.hidden(of)
+	// Arguments with a hidden secret cannot be edited: the mark would replace the secret. A
+	// question about several calls has no arguments of its own.
+	whole := bytes.Equal(shown.call.Args, of.call.Args) && len(of.others) == 0
+	q := newCard(shown, effect, a.resumes && show.Direct(of.path) && whole)
+	s := a.console.prompt(ctx, q, of.path)
+	a.console.record(of.path, shown.call, q, s)
 	return s
 }
 
@@ -198,7 +238,8 @@ func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, m
 		if len(edits) == 0 {
 			return shown, truth, err
 		}
-		from, msgs = truth, []llm.Message{llm.DecisionMessage(edits...)}
+		from = truth
+		msgs = []llm.Message{llm.DecisionMessage(edits...)}
 	}
 }
 
@@ -218,18 +259,12 @@ func (a *asker) edited(res *pawl.Result) []llm.Decision {
 }
 
 // changeOf returns the effect of a call of the file tools on its file. nil means that the call
-// belongs to another tool, or that the file is not text.
+// belongs to another tool, would fail, or that the file is not text.
 func changeOf(ctx context.Context, s *assemble.Setup, call llm.ToolCall) *change {
-	ours := slices.ContainsFunc(s.File.Tools, func(t agentfile.Tool) bool { return t.Set == "file" })
-	if !ours || !strings.HasPrefix(call.Name, "file_") {
+	if s.Built.Files == nil {
 		return nil
 	}
-	set, err := file.New(s.File.Directory(), nil)
-	if err != nil {
-		return nil
-	}
-	defer set.Close()
-	p, err := set.Preview(ctx, call)
+	p, err := s.Built.Files.Preview(ctx, call)
 	if p == nil || err != nil {
 		return nil
 	}
@@ -262,7 +297,11 @@ func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, d
 		in = cli.NewLines(sys.In)
 	}
 	a := NewAsker(sys, out, in, s.Secrets)
-	a.policy, a.decided, a.console, a.setup, a.resumes = rules.Approve, decided, consoleOf(sys), s, resumes
+	a.policy = rules.Approve
+	a.decided = decided
+	a.console = consoleOf(sys)
+	a.setup = s
+	a.resumes = resumes
 	s.Agent.Middleware = append(s.Agent.Middleware, pawl.Approve(a.approve))
 	s.Ask = a.under
 	s.Asks.Set(a.question)
@@ -284,10 +323,12 @@ func (a *asker) question(ctx context.Context, q mcp.Question) (mcp.Answer, error
 	if q.URL != "" {
 		fmt.Fprintf(a.out.terminal, "      it wants you to open: %s\n", cli.Exact(q.URL))
 	}
+
 	content, err := a.form(ctx, q.Schema)
 	if err != nil {
 		return mcp.Answer{}, err
 	}
+	// Nothing is sent before the person has seen all fields.
 	said, err := a.typed(ctx, "  y: send this answer, n: refuse > ")
 	if err != nil {
 		return mcp.Answer{}, err
@@ -304,35 +345,43 @@ func (a *asker) form(ctx context.Context, schema json.RawMessage) (map[string]an
 			Enum                     []string
 		}
 	}
-	_ = json.Unmarshal(schema, &s)
+	_ = json.Unmarshal(schema, &s) // a question without a form has no schema
+
 	content := map[string]any{}
-	for _, n := range slices.Sorted(maps.Keys(s.Properties)) {
-		p := s.Properties[n]
+	// In the order of the names: JSON objects have none of their own.
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		p := s.Properties[name]
 		about := strings.TrimSpace(p.Title + " " + p.Description)
 		if len(p.Enum) > 0 {
 			about += " (" + strings.Join(p.Enum, ", ") + ")"
 		}
-		said, err := a.typed(ctx, "  "+cli.Line(cli.Exact(n+" "+about), 100)+" > ")
+		said, err := a.typed(ctx, "  "+cli.Line(cli.Exact(name+" "+about), 100)+" > ")
 		if err != nil {
 			return nil, err
 		}
-		var v any
-		switch {
-		case said == "":
-			continue
-		case p.Type == "string" || p.Type == "":
-			v = said
-		case json.Unmarshal([]byte(said), &v) != nil:
-			v = said // the SDK reports the error
+		if said != "" {
+			content[name] = fieldValue(p.Type, said)
 		}
-		content[n] = v
 	}
 	return content, nil
 }
 
+// fieldValue returns what a person typed as a value of a type of JSON Schema. A value that does not
+// fit stays text: the SDK reports it.
+func fieldValue(kind, said string) any {
+	if kind == "string" || kind == "" {
+		return said
+	}
+	var v any
+	if json.Unmarshal([]byte(said), &v) != nil {
+		return said
+	}
+	return v
+}
+
 func (a *asker) typed(ctx context.Context, prompt string) (string, error) {
 	if a.console != nil {
-		s := a.console.put(ctx, newPrompt(strings.TrimSuffix(strings.TrimSpace(prompt), " >")), "")
+		s := a.console.prompt(ctx, newPrompt(strings.TrimSuffix(strings.TrimSpace(prompt), " >")), "")
 		if s.verdict == 0 {
 			return "", cmp.Or(context.Cause(ctx), io.EOF)
 		}

@@ -24,7 +24,7 @@ func TestCardHarmless(t *testing.T) {
 		if rapid.Bool().Draw(t, "changes a file") {
 			of = &change{evil, evil, evil + "\nmore", true}
 		}
-		lines, _ := newCard(c, evil, of, true).show(rapid.IntRange(10, 80).Draw(t, "width"), 12)
+		lines, _ := newCard(question{call: c, why: evil}, of, true).show(rapid.IntRange(10, 80).Draw(t, "width"), 12)
 		for _, l := range lines {
 			text := ours.ReplaceAllString(l.Render(true), "")
 			if strings.ContainsFunc(text, func(r rune) bool { return r == '\n' || term.Hidden(r) }) {
@@ -41,7 +41,7 @@ func TestReadBeforeAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	question := func() *card {
-		return newCard(llm.ToolCall{Name: "write", Args: args}, "it may change the world", nil, false)
+		return newCard(question{call: llm.ToolCall{Name: "write", Args: args}, why: "it may change the world"}, nil, false)
 	}
 	allowed := func(q *card, key string) bool {
 		return q.key(term.Key{Name: "text", Text: key}, nil) && (<-q.answer).verdict == pawl.VerdictAllow
@@ -84,7 +84,7 @@ func TestReadBeforeAllowed(t *testing.T) {
 			t.Errorf("%s does not allow a call that was shown whole", key)
 		}
 	}
-	small := newCard(llm.ToolCall{Name: "write", Args: json.RawMessage(`{"a":1}`)}, "why", nil, false)
+	small := oneCall("write", `{"a":1}`)
 	if shown(small, 80); !allowed(small, "y") {
 		t.Error("a short question cannot be allowed at once")
 	}
@@ -97,17 +97,22 @@ func TestNothingUnseenIsAsked(t *testing.T) {
 	for what, args := range map[string]string{"value": `{"to":"` + hides + `"}`, "name": `{"` + hides + `":1}`,
 		"text of lines": `{"to":"a\n` + hides + `"}`, "no object": hides} {
 		call := llm.ToolCall{Name: "write", Args: json.RawMessage(args)}
-		lines, _ := newCard(call, hides, nil, false).show(80, 24)
+		lines, _ := newCard(question{call: call, why: hides}, nil, false).show(80, 24)
 		a, inLine := typing(t, "n\n")
-		a.askInLine(t.Context(), call, hides)
+		a.askInLine(t.Context(), question{call: call, why: hides})
 		for _, text := range []string{fmt.Sprint(lines), inLine.String()} {
 			if strings.Count(text, seen) < 2 || strings.ContainsAny(text, hides[2:]) {
 				t.Errorf("%s: got %q, want %s in the reason and in the arguments", what, text, seen)
 			}
 		}
 	}
-	lines, _ := newCard(llm.ToolCall{Name: "write"}, "", &change{hides, hides + "x", hides, true}, false).show(80, 24)
+	lines, _ := newCard(question{call: llm.ToolCall{Name: "write"}}, &change{hides, hides + "x", hides, true}, false).show(80, 24)
 	if text := fmt.Sprint(lines); strings.Count(text, seen) != 3 {
 		t.Errorf("got %q, want %s in the path and in both lines", text, seen)
 	}
+}
+
+// oneCall returns the card of a question about one call.
+func oneCall(name, args string) *card {
+	return newCard(question{call: llm.ToolCall{Name: name, Args: json.RawMessage(args)}, why: "why"}, nil, false)
 }

@@ -89,16 +89,28 @@ func (c *ChatCmd) run(sys *cli.System) error {
 	if err := c.Carrier(sys, &c.AgentFlags); err != nil {
 		return err
 	}
-	t := &chat{ChatCmd: c, sys: sys, out: NewScreen(sys.Err), console: consoleOf(sys), res: from,
-		decided: map[llm.Key]bool{}}
+	if c.File == "" && c.Model == "" {
+		c.File = assemble.FileHere()
+	}
+
+	t := &chat{
+		ChatCmd: c,
+		sys:     sys,
+		out:     NewScreen(sys.Err),
+		console: consoleOf(sys),
+		res:     from,
+		decided: map[llm.Key]bool{},
+	}
 	t.display = NewDisplay(sys, t.out, false)
 	if t.console == nil {
 		t.in = cli.NewLines(sys.In)
 		defer t.in.Stop()
 	}
+
 	if err := t.open(); err != nil {
 		return err
 	}
+	// The setup is read at the end, because /model replaces it.
 	defer func() { t.setup.Close() }()
 	if err := t.start(); err != nil {
 		return err
@@ -121,13 +133,15 @@ func (t *chat) open() error {
 		s.Close()
 		return err
 	}
-	t.setup, t.person = s, person
+	t.setup = s
+	t.person = person
 	return nil
 }
 
 // start finds the conversation to continue, and describes it.
 func (t *chat) start() error {
-	byDefault := t.console != nil && t.DB == "" && t.Thread == "" && !t.Resume
+	wanted := t.DB != "" || t.Thread != "" || t.Resume
+	byDefault := t.console != nil && !wanted
 	if byDefault {
 		t.Thread = assemble.NewThread
 	}
@@ -140,14 +154,16 @@ func (t *chat) start() error {
 	case err != nil:
 		return err
 	}
-	t.stored, t.res = stored, from
+	t.stored = stored
+	t.res = from
+
 	if t.console != nil {
 		t.greet()
 		return nil
 	}
 	if t.sys.InTerm {
-		fmt.Fprintf(t.out, "%s with %s; /quit ends, /help lists the commands\n", cli.Visible(t.setup.Model),
-			cli.Count(len(t.setup.Tools), "tool"))
+		fmt.Fprintf(t.out, "%s: %s in %s, %s; /quit ends, /help lists the commands\n", cli.Visible(t.name()),
+			cli.Visible(t.setup.Model), cli.Visible(t.folder()), t.facts())
 	}
 	if stored != nil {
 		t.notice("the conversation is stored: --thread %s resumes it%s", stored.ID, lengthOf(stored))
@@ -170,13 +186,16 @@ func (t *chat) talk() error {
 		case err != nil:
 			return cli.Usage("", "standard input: %v", err)
 		case strings.TrimSpace(text) == "":
+
 		case strings.HasPrefix(text, "/"):
-			if t.console != nil {
+			if t.console != nil { // elsewhere the terminal itself shows what is typed
 				t.console.wrapped("said", term.Text(term.Cyan|term.Bold, "> ").Add(term.Cyan, text))
 			}
 			if done := t.command(text); done {
 				return t.last
 			}
+
+		// A message would leave the calls without an answer, and the model would read errors.
 		case len(t.waiting()) > 0:
 			t.notice("calls are pending: %s; first /approve or /deny REASON", assemble.Keys(t.waiting()))
 		default:
@@ -188,15 +207,20 @@ func (t *chat) talk() error {
 // message sends a message, and then the messages that were typed too late for its run.
 func (t *chat) message(text string) {
 	for {
+		msg := llm.User(text)
 		if t.console != nil {
-			t.console.update(func() { t.console.view.AddMessage(text) })
+			t.console.update(func() {
+				t.console.view.AddMessage(text)
+				msg = t.console.pasted.message(text)
+			})
 		}
 		fresh := *t.res
 		fresh.Spent = pawl.Spent{} // each message has its own budget
-		t.turn(&fresh, llm.User(text))
+		t.turn(&fresh, msg)
 		if t.console == nil {
 			return
 		}
+
 		late := t.console.unqueue()
 		if len(late) == 0 {
 			return
@@ -213,17 +237,20 @@ func (t *chat) message(text string) {
 // thread opens the conversation to continue: in the database or from a file, but not both.
 func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) (*assemble.Thread, *pawl.Result,
 	error) {
+	isStored := c.Thread != "" || c.DB != "" || c.Resume
+	continues := c.Thread != "" && c.Thread != assemble.NewThread
 	switch {
 	case c.Resume && (c.Thread != "" || c.Messages != ""):
-		return nil, nil, cli.Usage("use one: pawl chat --resume shows a choice, pawl chat --thread NAME names the conversation",
-			"--resume, --thread and --messages exclude each other")
-	case c.Thread == assemble.NoThread, c.Thread == "" && c.DB == "" && !c.Resume:
+		return nil, nil, cli.Usage("use one: pawl chat --resume shows a choice, "+
+			"pawl chat --thread NAME names the conversation", "--resume, --thread and --messages exclude each other")
+	case c.Thread == assemble.NoThread, !isStored:
 		return nil, from, nil
-	}
-	if c.Messages != "" && c.Thread != "" && c.Thread != assemble.NewThread {
+	case c.Messages != "" && continues:
 		return nil, nil, cli.Usage("to store the conversation of --messages under a new name: --thread new",
 			"--thread and --messages both select a conversation")
 	}
+
+	// Conversations that are to be stored need a database, which is made if there is none.
 	db, err := s.DB.Create()
 	if err != nil {
 		return nil, nil, assemble.Misconfigured(err)
@@ -238,7 +265,7 @@ func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.Messages != "" {
+	if c.Messages != "" { // the thread is new, and has no past of its own
 		past = from
 	}
 	return stored, past, nil
@@ -257,6 +284,7 @@ func (t *chat) read() (string, error) {
 	if t.console != nil {
 		return t.console.next()
 	}
+
 	ctx, stop := cli.Interruptible(context.Background(), io.Discard)
 	defer stop()
 	var text strings.Builder
@@ -266,12 +294,13 @@ func (t *chat) read() (string, error) {
 			fmt.Fprint(t.out, prompt)
 		}
 		l, err := t.in.Next(ctx)
-		if err != nil {
-			if err == io.EOF && text.Len() > 0 {
-				return text.String(), nil
-			}
+		switch {
+		case err == io.EOF && text.Len() > 0: // the last line asked for another one
+			return text.String(), nil
+		case err != nil:
 			return "", err
 		}
+
 		more := strings.HasSuffix(l, `\`)
 		text.WriteString(strings.TrimSuffix(l, `\`))
 		if !more {
@@ -293,37 +322,48 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	}
 	maps.Copy(t.decided, assemble.Decided(msgs))
 	res, truth, err := t.person.Run(ctx, t.setup, from, msgs, d.Show)
-	stop()
+	stop() // what follows is no longer cancelled by Ctrl-C
 	if res == nil {
 		t.last = cli.NotBegun(err)
 		cli.Report(t.sys.Err, t.last)
 		return
 	}
+
+	// res is for the person, without secrets. The next turn needs the original bytes.
 	t.res = truth
-	t.spent.Rounds += res.Spent.Rounds
+	t.spent.Rounds += res.Spent.Rounds // Add is for nested runs, whose rounds are their own
 	t.spent.Add(res.Spent)
 	if t.console != nil {
 		d.totals(res.Spent)
 	}
-	t.last = assemble.Ended(res, err, t.File, t.Save)
-	if t.last != nil {
-		var f *cli.Failure
-		if errors.As(t.last, &f) && f.Status == cli.StatusPending {
-			f.Hint = "/approve, or /deny REASON"
-		}
-		t.last = reported(t.sys, t.last)
-	}
+	t.last = t.ended(res, err)
 	if err := assemble.PrintAnswer(t.sys, res, d.live); err != nil {
 		t.last = err
 	}
-	err = assemble.SaveTranscript(t.Save, res)
-	if t.stored != nil { // an interrupted turn is stored, too
-		err = errors.Join(err, t.stored.Save(context.Background(), res))
-	}
-	if err != nil {
+	if err := t.keep(res); err != nil {
 		t.last = cli.Silent(cli.StatusFailed)
 		cli.Report(t.sys.Err, err)
 	}
+}
+
+// ended reports how a turn ended, and returns the failure for the end of the chat. nil means an
+// answer.
+func (t *chat) ended(res *pawl.Result, err error) error {
+	failure := assemble.Ended(res, err, t.File, t.Save)
+	var f *cli.Failure
+	if errors.As(failure, &f) && f.Status == cli.StatusPending {
+		f.Hint = "/approve, or /deny REASON"
+	}
+	return reported(t.sys, failure)
+}
+
+// keep stores the result of a turn, also of an interrupted one, in the file and in the thread.
+func (t *chat) keep(res *pawl.Result) error {
+	err := assemble.SaveTranscript(t.Save, res)
+	if t.stored != nil {
+		err = errors.Join(err, t.stored.Save(context.Background(), res))
+	}
+	return err
 }
 
 // attended returns the context of a turn, which the person can cancel. stop may be called more than

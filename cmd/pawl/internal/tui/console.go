@@ -17,7 +17,6 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/show"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
-	"github.com/pawl-go/pawl/llm"
 )
 
 // console is the terminal of a person while agents run. It shows the events, the questions and the
@@ -37,6 +36,7 @@ type console struct {
 	view     *show.View
 	partial  string // an incomplete line of output
 	editor   term.Editor
+	pasted   pastes
 	keys     bool // keys are read
 	typing   bool // the editor is also visible when no run is active
 	greeting term.Line
@@ -60,7 +60,8 @@ type console struct {
 // nil console means that the terminal is not suitable, and sys is returned unchanged. typing says
 // that a person types at a prompt.
 func openConsole(sys *cli.System, typing bool) (*console, *cli.System) {
-	if !sys.Interactive() || typing && !(sys.InTerm && sys.OutTerm) {
+	canType := sys.InTerm && sys.OutTerm
+	if !sys.Interactive() || typing && !canType {
 		return nil, sys
 	}
 	var in *os.File
@@ -71,13 +72,24 @@ func openConsole(sys *cli.System, typing bool) (*console, *cli.System) {
 	if err != nil {
 		return nil, sys
 	}
-	w, h := dev.Size()
-	c := &console{dev: dev, colour: sys.Colours(true).On, keys: in != nil, typing: typing, done: make(chan struct{}),
-		ended: make(chan struct{}), dirty: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
-	c.screen = term.NewScreen(sys.ErrFile, w, h, c.colour)
-	c.greeting = term.Text(term.Dim, "getting ready")
+
+	width, height := dev.Size()
+	c := &console{
+		dev:      dev,
+		colour:   sys.Colours(true).On,
+		keys:     in != nil,
+		typing:   typing,
+		greeting: term.Text(term.Dim, "getting ready"),
+		done:     make(chan struct{}),
+		ended:    make(chan struct{}),
+		dirty:    make(chan struct{}, 1),
+		wake:     make(chan struct{}, 1),
+	}
+	c.screen = term.NewScreen(sys.ErrFile, width, height, c.colour)
 	c.view = show.NewView(c.screen.Width(), sys.OutTerm)
 	go c.loop()
+
+	// All other output to the terminal goes above the live lines. A pipe is left alone.
 	own := *sys
 	own.Err = c
 	own.Console = c
@@ -137,7 +149,11 @@ func outputLine(l string) term.Line {
 	for _, p := range []struct {
 		prefix string
 		style  term.Style
-	}{{"pawl: error: ", term.Red | term.Bold}, {"pawl: hint: ", term.Cyan}, {"pawl: ", term.Dim}} {
+	}{
+		{"pawl: error: ", term.Red | term.Bold},
+		{"pawl: hint: ", term.Cyan},
+		{"pawl: ", term.Dim},
+	} {
 		if rest, ok := strings.CutPrefix(l, p.prefix); ok {
 			return term.Text(p.style, p.prefix).Add(0, rest)
 		}
@@ -203,6 +219,8 @@ func (c *console) loop() {
 			c.resize()
 
 		case <-c.dirty:
+			// A fast model changes the screen more often than a person, or a slow connection, can
+			// follow.
 			if wait := fps - time.Since(painted); wait > 0 {
 				if soon == nil {
 					soon = time.After(wait)
@@ -321,17 +339,21 @@ func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering)
 	if !c.keys {
 		inbox = nil // no keys are read
 	}
+
 	c.update(func() {
 		c.view.Begin(time.Now())
+		// Under the lock of update: a key that is pressed now must reach this run and not the one
+		// before.
 		c.interrupt = func() { cancel(cause) }
 		c.pressed = 0
 		if inbox != nil {
-			c.steer = func(text string) bool { return inbox.Steer(ctx, llm.User(text)) == nil }
+			c.steer = func(text string) bool { return inbox.Steer(ctx, c.pasted.message(text)) == nil }
 		}
 	})
 	if inbox != nil {
 		ctx = pawl.WithRunOptions(ctx, pawl.RunOptions{Messages: inbox})
 	}
+
 	return ctx, func() {
 		cancel(nil)
 		c.update(func() {
@@ -392,17 +414,16 @@ func (c *console) edit(text, name string) (edited string, err error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
+
 	path := dir + "/" + name
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return "", err
 	}
+	// The editor needs the terminal for itself, in its usual mode.
 	c.suspend(func() {
 		c.dev.Release()
-		words := strings.Fields(editor)
-		cmd := exec.Command(words[0], append(slices.Clone(words[1:]), path)...)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
-		err = cmd.Run()
-		seized := c.dev.Seize()
+		err = runEditor(editor, path)
+		seized := c.dev.Seize() // also after an error, because the chat goes on
 		if err == nil {
 			err = seized
 		}
@@ -412,6 +433,16 @@ func (c *console) edit(text, name string) (edited string, err error) {
 	}
 	b, err := os.ReadFile(path)
 	return string(b), err
+}
+
+// runEditor opens a file in an editor, whose command may have arguments, as "code --wait" has.
+func runEditor(command, path string) error {
+	words := strings.Fields(command)
+	cmd := exec.Command(words[0], append(slices.Clone(words[1:]), path)...)
+	cmd.Stdin = os.Stdin
+	cmd.Stdout = os.Stderr // the standard output may be a pipe
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
 }
 
 // Close paints the last frame and restores the terminal. It may be called more than once.
@@ -426,6 +457,8 @@ func (c *console) Close() {
 	}
 	close(c.done)
 	<-c.ended
+
+	// What is live now stays on the terminal as its last lines.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()

@@ -27,6 +27,8 @@ type DurableRun struct {
 // Do executes the run, prints its result, and returns the failure with the exit status. If ctx is
 // cancelled with cli.ErrStopped, calls in progress end first.
 func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
+	// An interrupt does not cancel the run, which would end it for good. It asks the engine to stop
+	// after the calls in progress.
 	drain := make(chan struct{})
 	w.Journal.Drain = drain
 	outer := ctx
@@ -38,6 +40,7 @@ func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
 		}
 		close(drain)
 	})()
+
 	d := NewDisplay(w.Sys, w.Out, w.JSON)
 	run := pawl.Runner(w.Runner)
 	if w.Setup.Around != nil {
@@ -50,6 +53,7 @@ func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
 		}
 		return cli.NotBegun(err)
 	}
+
 	open := w.Setup.Shown(assemble.WaitingCalls(truth.Pending))
 	if len(open) == 0 {
 		open = w.Setup.Shown(assemble.OpenCalls(truth))
@@ -64,17 +68,22 @@ func (w *DurableRun) ended(res *pawl.Result, err error) error {
 	if known := w.Journal.Known(w.Runner.ID, err); known != nil {
 		return known // the cause of the stop
 	}
+
 	switch res.Stop.Class() {
 	case pawl.ClassWaiting:
 		open := assemble.WaitingCalls(res.Pending)
-		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
-			assemble.Keys(open)), w.Journal.Settling(id, open))
+		waiting := fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)), assemble.Keys(open))
+		return cli.Fail(cli.StatusPending, waiting, w.Journal.Settling(id, open))
+
 	case pawl.ClassCancelled:
-		if errors.Is(err, pawl.ErrCancelled) {
+		if errors.Is(err, pawl.ErrCancelled) { // by another process: the run is over
 			return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), "")
 		}
 		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), resume+" resumes it, "+
 			w.Journal.Command("runs", "cancel", id)+" cancels it")
+
+	// A run whose last request failed can be resumed. A run that stalled, or that a limit ended, is
+	// over.
 	case pawl.ClassFailed:
 		if res.Stop == pawl.StopStalled {
 			break // the run is over

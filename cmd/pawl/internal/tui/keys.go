@@ -20,6 +20,8 @@ func (c *console) key(k term.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.touch()
+
+	// These keys have one meaning, also while a question is open.
 	switch k.Name {
 	case "":
 		return
@@ -35,11 +37,10 @@ func (c *console) key(k term.Key) {
 		c.mu.Lock()
 		return
 	case "ctrl-l":
-		w, h := c.screen.Width()+1, c.screen.Height()
-		c.screen.Resize(w+1, h)
-		c.screen.Resize(w, h)
+		c.repaintAll()
 		return
 	}
+
 	switch {
 	case c.picker != nil:
 		c.picker.key(k)
@@ -55,13 +56,27 @@ func (c *console) key(k term.Key) {
 	}
 }
 
+// repaintAll paints all live lines again, for a terminal on which another program has written. The
+// screen forgets what it has painted when its size changes.
+func (c *console) repaintAll() {
+	width := c.screen.Width() + 1
+	height := c.screen.Height()
+	c.screen.Resize(width+1, height)
+	c.screen.Resize(width, height)
+}
+
 // edited handles a key for the editor.
 func (c *console) edited(k term.Key) {
 	if !c.typing && c.steer == nil {
 		return
 	}
+
+	// Only letters are typed without looking: see card.premature.
 	c.typed = time.Time{}
 	switch k.Name {
+	case "paste":
+		c.pasted.add(k.Text)
+		c.editor.Key(k)
 	case "text":
 		c.typed = time.Now()
 		c.editor.Key(k)
@@ -71,6 +86,8 @@ func (c *console) edited(k term.Key) {
 			return
 		}
 		c.enter()
+
+	// As in a shell: at an empty prompt it ends the input, elsewhere it deletes a letter.
 	case "ctrl-d":
 		if c.editor.Text() == "" && c.interrupt == nil {
 			c.eof = io.EOF
@@ -111,6 +128,7 @@ func (c *console) enter() {
 		c.wakeReader()
 		return
 	}
+
 	if c.command != nil && strings.HasPrefix(text, "/") {
 		c.editor.Take()
 		c.mu.Unlock() // the command prints
@@ -122,6 +140,7 @@ func (c *console) enter() {
 		}
 		return
 	}
+	// The text stays in the line if the run has just ended and takes no more messages.
 	if c.steer != nil && c.steer(text) {
 		c.editor.Take()
 		c.queue = append(c.queue, text)
@@ -138,6 +157,7 @@ func (c *console) stop(signal bool) {
 		c.picker.reply(-1)
 	case c.interrupt != nil:
 		c.pressed++
+		// The run may hang in a tool that does not look at its context.
 		if c.pressed > 1 {
 			c.exit(cli.StatusInterrupted)
 		}

@@ -33,7 +33,8 @@ type display struct {
 // that shows the answer, if all goes to the same terminal.
 func NewDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 	d := PlainDisplay(sys, out, asJSON)
-	d.live, d.console = sys.OutTerm && sys.ErrTerm, consoleOf(sys)
+	d.live = sys.OutTerm && sys.ErrTerm
+	d.console = consoleOf(sys)
 	d.plain.View.Answer = d.live
 	if d.console != nil && !asJSON {
 		d.Show = withoutDriver(d.console.show)
@@ -44,13 +45,17 @@ func NewDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 // PlainDisplay returns a display that writes plain lines to out, without the answer. asJSON says
 // that it writes the events as JSON, and nothing else.
 func PlainDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
-	d := &display{sys: sys, json: asJSON, started: time.Now(),
+	d := &display{
+		sys:     sys,
+		json:    asJSON,
+		started: time.Now(),
 		plain: &show.Printer{
 			Out:    out,
 			Colour: sys.Colours(sys.ErrTerm).On,
 			Starts: true,
 			View:   show.NewView(sys.Width, false),
-		}}
+		},
+	}
 	d.Show = withoutDriver(d.plain.Handle)
 	if asJSON {
 		d.Show = assemble.EventLines(sys.Out, &d.unwritten)
@@ -72,7 +77,9 @@ func withoutDriver(next func(pawl.Event)) func(pawl.Event) {
 // open calls. An empty save means no file. End returns ended, the failure of the run, or else an
 // error of its own.
 func (d *display) End(res *pawl.Result, open []assemble.OpenCall, save string, ended error) error {
-	sys, saved := d.sys, assemble.SaveTranscript(save, res)
+	// The file comes first: a reader that has closed the output must not cost the result.
+	saved := assemble.SaveTranscript(save, res)
+	sys := d.sys
 	if !d.json {
 		d.totals(res.Spent)
 		sys = sys.Plain()

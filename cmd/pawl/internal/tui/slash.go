@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -61,6 +62,7 @@ func slashHelp() string {
 // command executes a line that begins with a slash, and reports whether the chat ends.
 func (t *chat) command(text string) (done bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	// Other chats call it so.
 	if name == "/exit" {
 		name = "/quit"
 	}
@@ -90,42 +92,55 @@ func (t *chat) duringRun(text string) bool {
 }
 
 // complete returns the completions of a line that begins with a slash.
-func (t *chat) complete(before string) (out []string) {
-	name, rest, args := strings.Cut(before, " ")
-	if !strings.HasPrefix(before, "/") || strings.Contains(before, "\n") {
+func (t *chat) complete(before string) []string {
+	name, rest, hasArgs := strings.Cut(before, " ")
+	switch {
+	case !strings.HasPrefix(before, "/") || strings.Contains(before, "\n"):
 		return nil
+	case !hasArgs:
+		return commandsFrom(before)
 	}
-	if !args {
-		for _, s := range slashes() {
-			if strings.HasPrefix(s.name, before) {
-				if s.args != "" {
-					s.name += " "
-				}
-				out = append(out, s.name)
-			}
+
+	var out []string
+	for _, w := range t.argumentsOf(name, rest) {
+		if strings.HasPrefix(w, rest) {
+			out = append(out, name+" "+w)
 		}
-		return out
 	}
-	var words []string
-	switch name {
+	return out
+}
+
+// commandsFrom returns the commands whose names start so, with a space behind each that takes an
+// argument.
+func commandsFrom(start string) (out []string) {
+	for _, s := range slashes() {
+		if !strings.HasPrefix(s.name, start) {
+			continue
+		}
+		if s.args != "" {
+			s.name += " "
+		}
+		out = append(out, s.name)
+	}
+	return out
+}
+
+// argumentsOf returns the possible arguments of a command, of which the person has typed start.
+func (t *chat) argumentsOf(command, start string) (words []string) {
+	switch command {
 	case "/thread":
 		for _, k := range t.known() {
 			words = append(words, k.ID)
 		}
 	case "/save":
-		words, _ = filepath.Glob(rest + "*")
+		words, _ = filepath.Glob(start + "*")
 		for i, w := range words {
 			if info, err := os.Stat(w); err == nil && info.IsDir() {
 				words[i] += "/"
 			}
 		}
 	}
-	for _, w := range words {
-		if strings.HasPrefix(w, rest) {
-			out = append(out, name+" "+w)
-		}
-	}
-	return out
+	return words
 }
 
 func (t *chat) help(string) {
@@ -222,14 +237,17 @@ func (t *chat) model(rest string) {
 		t.notice("%s; /model NAME sets another", t.setup.Model)
 		return
 	}
-	before, old, person := t.Model, t.setup, t.person
+	name := t.Model
+	setup := t.setup
 	t.Model = rest
-	if err := t.open(); err != nil {
-		t.Model, t.setup, t.person = before, old, person
+	if err := t.open(); err != nil { // the agent of before is still in place
+		t.Model = name
 		cli.Report(t.sys.Err, err)
 		return
 	}
-	old.Close()
+
+	// The new agent has opened the database again, and the thread must not use the closed one.
+	setup.Close()
 	if t.stored != nil {
 		if db, err := t.setup.DB.Create(); err == nil {
 			t.stored.DB = db
@@ -262,7 +280,8 @@ func (t *chat) switchTo(name string, from *pawl.Result) {
 		cli.Report(t.sys.Err, err)
 		return
 	}
-	t.stored, t.res = stored, past
+	t.stored = stored
+	t.res = past
 	t.notice("the conversation is %s%s", stored.ID, lengthOf(stored))
 	t.recall()
 }
@@ -339,15 +358,51 @@ func (t *chat) greet() {
 	c.update(func() {
 		c.editor.Complete = t.complete
 		c.command = t.duringRun
-		head := term.Text(term.Bold, "pawl").Add(0, "  "+t.setup.Model).Add(term.Dim, "  "+
-			cli.Count(len(t.setup.Tools), "tool"))
-		if t.stored != nil {
-			head = head.Add(term.Dim, "  thread "+t.stored.ID)
-		}
+		head := term.Text(term.Bold, t.name()).Add(0, "  "+t.setup.Model).Add(term.Dim, "  in "+t.folder())
 		c.view.Add("head", head.Wrap(c.view.Width)...)
+		c.view.Add("head", term.Text(term.Dim, t.facts()).Wrap(c.view.Width)...)
 		c.greeting = term.Text(term.Dim, "Enter sends, Alt-Enter: new line, /help")
 	})
 	t.recall()
+}
+
+// name returns the name of the agent. An agent without a file is called pawl.
+func (t *chat) name() string { return cmp.Or(t.setup.Agent.Name, "pawl") }
+
+// folder returns the name of the folder that the tools work in.
+func (t *chat) folder() string {
+	dir, err := filepath.Abs(t.setup.File.Directory())
+	if err != nil {
+		return t.setup.File.Directory()
+	}
+	return filepath.Base(dir)
+}
+
+// facts returns what a person wants to know before the first message: the tools, the context that
+// is used, where the conversation is stored, and whether /undo has something to restore.
+func (t *chat) facts() string {
+	facts := []string{cli.Count(len(t.setup.Tools), "tool")}
+	if window := t.setup.Window; window > 0 {
+		taken := t.setup.Taken
+		for _, m := range t.res.Messages {
+			taken += len(m.Text()) / 3 // about three bytes a token
+		}
+		facts = append(facts, fmt.Sprintf("context %d%% of %s tokens", 100*taken/window, cli.Grouped(window)))
+	}
+	if t.stored != nil {
+		facts = append(facts, "thread "+t.stored.ID)
+	}
+	if t.writes() && !t.setup.File.Checkpoints {
+		facts = append(facts, "/undo is off (checkpoints: true)")
+	}
+	return strings.Join(facts, "  ")
+}
+
+// writes reports whether the agent has a tool whose changes checkpoints would keep.
+func (t *chat) writes() bool {
+	return slices.ContainsFunc(t.setup.Tools, func(tool *pawl.Tool) bool {
+		return tool.Name == "file_write" || tool.Name == "file_edit"
+	})
 }
 
 // recall shows the end of a resumed conversation, and puts its messages into the history of the
@@ -358,27 +413,33 @@ func (t *chat) recall() {
 	}
 	c := t.console
 	c.update(func() {
-		asked := -1
+		last := -1 // the last message of the person
 		for i, m := range t.res.Messages {
 			if m.Role == llm.RoleUser && m.Text() != "" {
 				c.editor.Remember(m.Text())
-				asked = i
+				last = i
 			}
 		}
-		if asked < 0 {
-			return
-		}
-		if asked > 0 {
-			c.view.Add("output", term.Text(term.Dim, fmt.Sprintf("… %s before", cli.Count(asked, "message"))))
-		}
-		c.view.Add("past", c.view.Quote(t.res.Messages[asked].Text())...)
-		for _, m := range t.res.Messages[asked+1:] {
-			if text := m.Text(); m.Role == llm.RoleAssistant && strings.TrimSpace(text) != "" {
-				c.view.Add("text", markdown.Render(t.setup.Secrets.String(text), c.view.Width)...)
-			}
+		if last >= 0 {
+			t.showFrom(last)
 		}
 	})
 	if open := t.waiting(); len(open) > 0 {
 		t.notice("calls are pending: %s; /approve, or /deny REASON", assemble.Keys(open))
+	}
+}
+
+// showFrom shows a message of the person and the replies to it. The lock of the console is held.
+func (t *chat) showFrom(asked int) {
+	v := t.console.view
+	if asked > 0 {
+		v.Add("output", term.Text(term.Dim, fmt.Sprintf("… %s before", cli.Count(asked, "message"))))
+	}
+	v.Add("past", v.Quote(t.res.Messages[asked].Text())...)
+	for _, m := range t.res.Messages[asked+1:] {
+		text := m.Text()
+		if m.Role == llm.RoleAssistant && strings.TrimSpace(text) != "" {
+			v.Add("text", markdown.Render(t.setup.Secrets.String(text), v.Width)...)
+		}
 	}
 }

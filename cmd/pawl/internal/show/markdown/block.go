@@ -38,6 +38,8 @@ func opening(n ast.Node, source []byte) string {
 			l = "> " + l
 		case *ast.ListItem:
 			mark := marker(n, source)
+			// The content of an item may be indented by more than its mark. Four spaces and more
+			// behind a mark would begin code.
 			free := max(n.Offset-len(mark), 1)
 			l = strings.Repeat(" ", max(free-4, 0)) + mark + strings.Repeat(" ", min(free, 4)) + l
 		}
@@ -114,6 +116,7 @@ func (s *state) show(n ast.Node, source []byte, width int) {
 	room := max(width-first.Width(), 8)
 	emit := func(lines ...term.Line) {
 		for _, l := range lines {
+			// The empty line has the bars of the quotes that both blocks are in.
 			if s.gap && s.any {
 				bars := strings.Repeat("▎ ", min(s.bars, quotes))
 				s.out = append(s.out, term.Line(nil).Add(term.Dim, strings.TrimRight(bars, " ")))
@@ -125,25 +128,22 @@ func (s *state) show(n ast.Node, source []byte, width int) {
 			first = rest
 		}
 	}
+
 	switch n := n.(type) {
 	case *ast.Blockquote: // without a text
 	case *ast.Heading:
-		style := term.Bold
-		if n.Level <= 2 {
-			style |= term.Cyan
-		}
-		if n.Level == 1 {
-			style |= term.Underline
-		}
+		// Empty lines stand around a heading, also where the text has none.
 		s.gap = s.any
 		s.bars = quotes
-		emit(inline(n, source, style, room)...)
+		emit(inline(n, source, headingStyle(n.Level), room)...)
 		s.gap = true
 		s.bars = quotes
 	case *ast.ThematicBreak:
 		emit(term.Text(term.Dim, strings.Repeat("─", max(3, room))))
 	case *ast.FencedCodeBlock:
 		lang := strings.Trim(string(n.Language(source)), "{}.")
+		// The language stands above the first line of the code only. Later parts of the block
+		// continue it.
 		if !s.begun && lang != "" {
 			emit(term.Text(term.Dim, "  "+lang))
 		}
@@ -157,6 +157,17 @@ func (s *state) show(n ast.Node, source []byte, width int) {
 	}
 }
 
+// headingStyle returns the style of a heading of a level, from 1.
+func headingStyle(level int) term.Style {
+	switch level {
+	case 1:
+		return term.Bold | term.Cyan | term.Underline
+	case 2:
+		return term.Bold | term.Cyan
+	}
+	return term.Bold
+}
+
 // sampled is the number of rows that determine the widths of the columns. Cells of later rows are
 // wrapped, so that a long table is shown before its end.
 const sampled = 40
@@ -167,6 +178,7 @@ const between = " │ "
 // leaves out the header.
 func (s *state) table(n *east.Table, source []byte, width int) (out []term.Line) {
 	rows := cellsOf(n, source)
+	// Printed lines cannot change, so that the first rows decide about the widths of all.
 	if s.widths == nil {
 		s.widths = fit(rows, width)
 		if s.widths[0] > 0 {
@@ -227,6 +239,8 @@ func fit(rows [][]term.Line, width int) []int {
 		}
 		over += want[i]
 	}
+
+	// The widest column gives a column at a time, so that narrow ones keep their words whole.
 	const least = 6
 	for ; over > 0; over-- {
 		widest := 0
@@ -251,6 +265,7 @@ func (s *state) row(n *east.Table, cells []term.Line) []term.Line {
 		wrapped[i] = c.Wrap(s.widths[i])
 		out = append(out, make([]term.Line, max(0, len(wrapped[i])-len(out)))...)
 	}
+
 	for y := range out {
 		var l term.Line
 		for i := range cells {
@@ -258,23 +273,29 @@ func (s *state) row(n *east.Table, cells []term.Line) []term.Line {
 			if y < len(wrapped[i]) {
 				c = wrapped[i][y]
 			}
-			free := max(0, s.widths[i]-c.Width())
-			left := 0
-			switch n.Alignments[i] {
-			case east.AlignRight:
-				left = free
-			case east.AlignCenter:
-				left = free / 2
-			}
+			before, after := padding(n.Alignments[i], s.widths[i]-c.Width())
 			if i > 0 {
 				l = l.Add(term.Dim, between)
 			}
-			l = l.Add(0, strings.Repeat(" ", left)).With(c...)
-			if i < len(cells)-1 {
-				l = l.Add(0, strings.Repeat(" ", free-left))
+			l = l.Add(0, before).With(c...)
+			if i < len(cells)-1 { // no space ends a line
+				l = l.Add(0, after)
 			}
 		}
 		out[y] = l
 	}
 	return out
+}
+
+// padding returns the space around a cell that leaves free columns of its column.
+func padding(a east.Alignment, free int) (before, after string) {
+	free = max(0, free) // a wide character may not fit a narrow column
+	left := 0
+	switch a {
+	case east.AlignRight:
+		left = free
+	case east.AlignCenter:
+		left = free / 2
+	}
+	return strings.Repeat(" ", left), strings.Repeat(" ", free-left)
 }

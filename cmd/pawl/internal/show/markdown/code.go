@@ -11,16 +11,16 @@ import (
 var diffColours = map[byte]term.Style{'+': term.Green, '-': term.Red, '@': term.Cyan}
 
 // code returns the lines of a block of code. A line that is too long is broken and not cut. In a
-// diff, added lines are green and removed lines are red.
+// diff, added lines are green and removed lines are red; code of a known language has colours.
 func code(n ast.Node, source []byte, lang string, width int) []term.Line {
 	var out []term.Line
 	for _, segment := range n.Lines().Sliced(0, n.Lines().Len()) {
 		l := strings.ReplaceAll(strings.TrimSuffix(string(segment.Value(source)), "\n"), "\t", "    ")
-		style := term.Style(0)
+		line := coloured(lang, l)
 		if l != "" && (lang == "diff" || lang == "patch") {
-			style = diffColours[l[0]]
+			line = term.Text(diffColours[l[0]], l)
 		}
-		out = append(out, term.Indent(term.Text(style, l).Chop(max(width-2, 2)), indented, indented)...)
+		out = append(out, term.Indent(line.Chop(max(width-2, 2)), indented, indented)...)
 	}
 	return out
 }

@@ -43,8 +43,10 @@ func (p *inliner) children(n ast.Node, style term.Style) {
 	}
 }
 
+// colours are the bits of a style that hold its colour.
 const colours = 0xff00
 
+// node adds a part of a text and what is in it.
 func (p *inliner) node(n ast.Node, style term.Style) {
 	switch n := n.(type) {
 	case *ast.Text:
@@ -54,12 +56,15 @@ func (p *inliner) node(n ast.Node, style term.Style) {
 		} else if n.SoftLineBreak() {
 			p.put(style, " ")
 		}
+
+	// Escapes and references mean nothing within code.
 	case *ast.CodeSpan:
 		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 			if t, ok := c.(*ast.Text); ok {
 				p.put(style&^colours|term.Yellow, string(t.Value(p.source)))
 			}
 		}
+
 	case *ast.Emphasis:
 		p.children(n, style|[]term.Style{term.Italic, term.Bold}[n.Level-1])
 	case *east.Strikethrough:
@@ -71,6 +76,8 @@ func (p *inliner) node(n ast.Node, style term.Style) {
 		p.link(n, n.Destination, style)
 	case *ast.AutoLink:
 		p.put(style|term.Underline, string(n.Label(p.source)))
+
+	// A terminal has no HTML: tags are shown, except the line break that models write in cells.
 	case *ast.RawHTML:
 		raw := string(n.Segments.Value(p.source))
 		if strings.HasPrefix(strings.ToLower(raw), "<br") {
@@ -119,14 +126,14 @@ func closed(text string) string {
 		c := text[i]
 		run := text[i:]
 		run = run[:len(run)-len(strings.TrimLeft(run, string(rune(c))))]
-		end := i + max(len(run), 1)
+		end := i + max(len(run), 1) // a byte within a character is no run of itself
 		before, _ := utf8.DecodeLastRuneInString(text[:i])
 		after, _ := utf8.DecodeRuneInString(text[end:])
 
 		switch {
 		case c == '\\':
 			end = i + 2
-		case c == '`':
+		case c == '`': // nothing within code is a mark
 			size := strings.Index(text[end:], run)
 			if size < 0 {
 				text += run

@@ -93,6 +93,8 @@ func (s *Stream) Write(text string) []term.Line {
 	s.tail += text
 	for {
 		end := strings.IndexByte(s.tail, '\n')
+		// An unfinished line is held. A very long one is cut, because a paragraph is parsed anew
+		// with each fragment.
 		if end < 0 && len(s.tail) <= longest {
 			break
 		}
@@ -131,23 +133,27 @@ func (s *Stream) Open() []term.Line {
 		c.text += strings.TrimSuffix(s.tail, "\r") + "\n"
 	}
 	if all, _ := c.blocks(); len(all) > 0 {
-		start := -1
-		switch last := all[len(all)-1].(type) {
-		case *ast.FencedCodeBlock, *ast.CodeBlock:
-		case *east.Table:
-			start = last.LastChild().Pos()
-		default:
-			if last.Lines().Len() > 0 {
-				start = last.Lines().At(0).Start
-			}
-		}
-		start -= len(c.head)
-		if start >= 0 {
+		if start := openText(all[len(all)-1]) - len(c.head); start >= 0 {
 			c.text = c.text[:start] + closed(c.text[start:]) + "\n"
 		}
 	}
 	c.read(s.width, true)
 	return c.out
+}
+
+// openText returns the offset at which the text begins whose marks may be open: the last block, or
+// the last row of a table. It is -1 for code, in which nothing is a mark.
+func openText(last ast.Node) int {
+	switch last := last.(type) {
+	case *ast.FencedCodeBlock, *ast.CodeBlock:
+		return -1
+	case *east.Table:
+		return last.LastChild().Pos()
+	}
+	if last.Lines().Len() == 0 {
+		return -1
+	}
+	return last.Lines().At(0).Start
 }
 
 // Close returns the remaining lines and resets the stream for another text.
@@ -157,7 +163,8 @@ func (s *Stream) Close() []term.Line {
 	}
 	s.read(s.width, true)
 	out := s.flush()
-	s.tail, s.state = "", state{}
+	s.tail = ""
+	s.state = state{}
 	return out
 }
 
@@ -166,7 +173,8 @@ func (s *state) line(l string, width int) {
 	s.text += l + "\n"
 	blank := strings.Trim(l, "> \t") == ""
 	if open := s.read(width, blank); blank && !open {
-		s.gap, s.bars = true, strings.Count(l, ">")
+		s.gap = true
+		s.bars = strings.Count(l, ">")
 	}
 }
 
@@ -185,9 +193,12 @@ func (s *state) blocks() (all []ast.Node, source []byte) {
 			walk(c)
 		}
 	}
+
 	if doc := syntax.Parse(text.NewReader(source)); doc.HasChildren() {
 		walk(doc)
 	}
+	// The block in head only opens the quotes and lists that the text continues. It was shown
+	// before.
 	if s.head != "" && len(all) > 0 {
 		all = all[1:]
 	}
@@ -263,6 +274,7 @@ func (s *state) tailOf(last ast.Node, source []byte) tail {
 		if s.widths != nil || t.size >= sampled+2 {
 			t.keep = 2
 		}
+	// No later line continues these blocks.
 	case *ast.Heading, *ast.ThematicBreak:
 		t.decides = true
 		t.ended = true

@@ -1,0 +1,116 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/notify"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+)
+
+// notify.go: the key notify of the agents' files.
+
+// notifier notifies people of runs. The zero value notifies no one.
+type notifier struct {
+	watcher *notify.Watcher
+	address string // of the pages; "" means the address that the server listens on
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// notify returns what the files say about notifications, and adds to the options of the server what
+// it needs of it.
+func (c *Cmd) notify(all *served, db store.Store, o *server.Options, s func() *server.Server) *notifier {
+	t := &notifier{address: strings.TrimSuffix(c.PublicURL, "/")}
+	channels := map[string][]notify.Channel{}
+	var apps []*notify.SlackApp
+	for i, built := range all.built {
+		if len(built.Channels) > 0 {
+			channels[all.agents[i].Name] = built.Channels
+		}
+		apps = append(apps, built.Apps...)
+	}
+	if len(channels) == 0 {
+		return t
+	}
+
+	engine := &durable.Engine{Journal: db}
+	t.watcher = notify.New(db, engine.Pending, channels)
+	t.watcher.Secrets = all.secrets
+	inner := o.Around
+	o.Around = func(id, agent string, r pawl.Runner) pawl.Runner {
+		if inner != nil {
+			r = inner(id, agent, r)
+		}
+		return &observed{r, t.watcher, id, agent}
+	}
+	if len(apps) > 0 {
+		callback := &notify.Callback{Apps: apps}
+		callback.Decide = func(ctx context.Context, scope store.Scope, run, by string, d llm.Decision) error {
+			r := s().Runner(server.RunnerOptions{ID: run, By: by})
+			return r.Decide(store.WithScope(ctx, scope), d)
+		}
+		mux := http.NewServeMux()
+		mux.Handle("POST /hooks/slack", callback)
+		o.Hooks = mux
+	}
+	return t
+}
+
+// start begins to notify, until wait. listens is the address that the server listens on.
+func (t *notifier) start(listens string, report func(error)) {
+	if t.watcher == nil {
+		return
+	}
+	t.watcher.Address = cmp.Or(t.address, listens)
+	t.watcher.Report = report
+	ctx, stop := context.WithCancel(context.Background())
+	t.stop = stop
+	t.done.Go(func() { t.watcher.Run(ctx) })
+}
+
+// wait ends what start began, and waits for it. It is called after the last run has stopped, so
+// that the ends of the last runs are sent, too.
+func (t *notifier) wait() {
+	if t.stop != nil {
+		t.stop()
+	}
+	t.done.Wait()
+}
+
+// observed is a Runner whose stops are reported to a Watcher.
+type observed struct {
+	pawl.Runner
+	watcher   *notify.Watcher
+	id, agent string
+}
+
+// Stream yields the events of the run.
+func (r *observed) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		scope, _ := store.ScopeFrom(ctx)
+		var res *pawl.Result
+		// The run is stored as stopped only when its events have ended.
+		defer func() {
+			if res != nil {
+				r.watcher.Observe(scope, r.id, r.agent, res)
+			}
+		}()
+		for ev, err := range r.Runner.Stream(ctx, msgs...) {
+			if ev.Kind == pawl.EventRunEnded && ev.Run == "run" {
+				res = ev.Result
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}

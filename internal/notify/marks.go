@@ -1,0 +1,127 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+// marks.go: what was sent, in the journal. A mark is the head of a run without records in a scope
+// of its own, and is never changed. The journal refuses a second mark with the same ID, so of
+// several processes one sends an event. The marks of an event, in their order:
+//
+//	EVENT-CHANNEL-try-1      written before the first attempt
+//	EVENT-CHANNEL-failed-1   after an attempt that did not reach the receiver
+//	EVENT-CHANNEL-try-2      the next attempt
+//	EVENT-CHANNEL-sent       after the last attempt
+//
+// An attempt without a mark after it was interrupted. It is repeated if the receiver recognises
+// the event; otherwise it may have arrived, and the error says so.
+
+// marksScope is the scope of marks. No client has it.
+var marksScope = store.Scope{Tenant: "pawl/notify", User: "marks"}
+
+const (
+	maxTries = 5
+	// interruptedAfter is the time after which an attempt without an end was interrupted.
+	interruptedAfter = time.Minute
+)
+
+// mark writes a mark. It returns false if the mark exists.
+func (w *Watcher) mark(ctx context.Context, id string) (bool, error) {
+	head := store.JournalRun{ID: id, Agent: "notify", State: store.JournalOver}
+	_, err := w.journal.BeginJournal(ctx, marksScope, head, "", time.Time{})
+	if errors.Is(err, store.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// marked returns when a mark was written. The zero time means that there is none.
+func (w *Watcher) marked(ctx context.Context, id string) (time.Time, error) {
+	head, err := w.journal.JournalRun(ctx, marksScope, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return time.Time{}, nil
+	}
+	return head.Created, err
+}
+
+// deliver sends an event through a channel, once. It returns true if nothing is left to be done:
+// the event was sent, or was dropped after maxTries attempts. An attempt that has begun is
+// completed and recorded, also if ctx ends.
+func (w *Watcher) deliver(ctx context.Context, c Channel, e *Event) (bool, error) {
+	ctx = context.WithoutCancel(ctx)
+	prefix := e.ID + "-" + c.Name + "-"
+	at, err := w.marked(ctx, prefix+"sent")
+	if err != nil || !at.IsZero() {
+		return err == nil, err
+	}
+
+	n, err := w.claim(ctx, prefix, c)
+	if n == 0 || err != nil {
+		return false, about(c, e, err)
+	}
+	sending, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	err = about(c, e, c.Send(sending, e))
+	unknown := errors.Is(err, ErrUnknown)
+	switch {
+	case err != nil && !unknown && n < maxTries:
+		_, failed := w.mark(ctx, fmt.Sprintf("%sfailed-%d", prefix, n))
+		return false, errors.Join(err, failed)
+	case unknown && c.Idempotent && n < maxTries:
+		return false, err // the attempt counts as interrupted, and is repeated
+	}
+	unmarked := w.done(ctx, prefix)
+	return unmarked == nil, errors.Join(err, unmarked)
+}
+
+// done records that an event is not sent again.
+func (w *Watcher) done(ctx context.Context, prefix string) error {
+	_, err := w.mark(ctx, prefix+"sent")
+	return err
+}
+
+// claim returns the number of the attempt that this process makes. 0 means none.
+func (w *Watcher) claim(ctx context.Context, prefix string, c Channel) (int, error) {
+	const dropped = "%w; it is not sent again"
+	for n := 1; n <= maxTries; n++ {
+		try := fmt.Sprintf("%stry-%d", prefix, n)
+		mine, err := w.mark(ctx, try)
+		if mine || err != nil {
+			return n, err
+		}
+		failed, err := w.marked(ctx, fmt.Sprintf("%sfailed-%d", prefix, n))
+		switch {
+		case err != nil:
+			return 0, err
+		case time.Since(failed) < scanEvery/2:
+			return 0, nil // the scan came early, because another run has stopped
+		case !failed.IsZero():
+			continue
+		}
+
+		// The attempt has no end: another process makes it, or it was interrupted.
+		begun, err := w.marked(ctx, try)
+		switch {
+		case err != nil:
+			return 0, err
+		case time.Since(begun) < interruptedAfter:
+			return 0, nil
+		case !c.Idempotent:
+			return 0, errors.Join(fmt.Errorf(dropped, ErrUnknown), w.done(ctx, prefix))
+		}
+	}
+	return 0, errors.Join(fmt.Errorf(dropped, ErrUnknown), w.done(ctx, prefix))
+}
+
+// about returns an error of a channel with the event.
+func about(c Channel, e *Event, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("notify: %s: run %s: %w", c.Name, e.Run, err)
+}

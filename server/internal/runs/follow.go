@@ -1,0 +1,104 @@
+package runs
+
+// follow.go: watches a run that another process executes, by what the journal has of it.
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+const (
+	// followEvery is the interval at which a follower looks for new records.
+	followEvery = 250 * time.Millisecond
+	// restFactor limits what a follower costs. Each look at new steps replays the whole run. The
+	// next one comes after so many times its duration; the end of the run does not wait.
+	restFactor = 9
+
+	// lookEvery is the interval at which a run looks for what other processes have written to it.
+	lookEvery = time.Second
+)
+
+// follower is a Runner that yields the events of a run which another process executes: each step
+// when the journal has it, and the end. It needs no lease and executes nothing. If that process
+// ends, the follower waits for the next one.
+type follower struct {
+	engine *durable.Engine
+	scope  store.Scope
+	id     string
+	agent  *pawl.Agent
+}
+
+// Stream yields the events until the run stops.
+func (f *follower) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		var done int
+		var seen int64 = -1
+		var next time.Time // when new records are looked at again
+		for {
+			head, err := f.engine.Journal.JournalRun(ctx, f.scope, f.id)
+			if err != nil {
+				yield(pawl.Event{}, err)
+				return
+			}
+
+			stopped := head.State != store.JournalOpen
+			began := time.Now()
+			changed := head.Records != seen && !began.Before(next)
+			if stopped || changed {
+				var more bool
+				done, more = f.emit(ctx, done, stopped, yield)
+				if !more || stopped {
+					return
+				}
+				seen = head.Records
+				next = time.Now().Add(restFactor * time.Since(began))
+			}
+			select {
+			case <-time.After(followEvery):
+			case <-ctx.Done():
+				yield(pawl.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+// emit yields the stored events after the first done ones: the events of whole steps, because the
+// order within a step may still change, or all if the run has stopped. The notice about the attempt
+// comes at once, so that readers know that the run is followed. emit returns the number of events
+// that were yielded so far, and whether more may follow.
+func (f *follower) emit(ctx context.Context, done int, stopped bool,
+	yield func(pawl.Event, error) bool) (now int, more bool) {
+	var waiting []pawl.Event
+	n := 0
+	for e, err := range f.engine.ReplayEvents(f.id, f.agent).Stream(ctx) {
+		if err != nil {
+			yield(pawl.Event{}, err)
+			return done, false
+		}
+		n++
+		if n <= done {
+			continue
+		}
+
+		waiting = append(waiting, e)
+		whole := n == 1 || isStep(e)
+		if !whole && !stopped {
+			continue
+		}
+		for _, w := range waiting {
+			if !yield(w, nil) {
+				return done, false
+			}
+		}
+		waiting = nil
+		done = n
+	}
+	return done, true
+}
