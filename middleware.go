@@ -187,7 +187,7 @@ func twice(all []Middleware, tools []*Tool, f *faults) {
 		for _, what := range w.Sole(tools) {
 			if other, taken := first[what]; taken {
 				f.add(fmt.Sprintf("Middleware[%d]", i),
-					fmt.Errorf("Middleware[%d] has %s already; make one of the two", other, what))
+					fmt.Errorf("has %s, as Middleware[%d] does; make one of the two", what, other))
 				continue
 			}
 			first[what] = i

@@ -198,6 +198,7 @@ func (p *planted) missing(t *testing.T, allowed func(id string) bool) (missing [
 // the arguments, the texts of the model and of the user. The control has only the ids of results
 // that the request names, as a record without a list has.
 func TestWindowLosesNothing(t *testing.T) {
+	soak.Sequential(t)
 	for seed := range uint64(soak.N(2, 5)) {
 		p := plant(seed, soak.N(300, 2_000))
 		missing, size := p.missing(t, nil)
@@ -217,6 +218,7 @@ func TestWindowLosesNothing(t *testing.T) {
 // Five reads of 30 KB in a step are whole at first sight, in a window of 200k tokens, as long as
 // the work goes on. The control is one read of a quarter of the room, which is cut.
 func TestWindowReadsWhole(t *testing.T) {
+	soak.Sequential(t)
 	for _, test := range []struct {
 		name        string
 		size, calls int

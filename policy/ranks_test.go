@@ -163,11 +163,11 @@ func TestTwoThatDoOneThing(t *testing.T) {
 		want       string // empty means no error
 	}{
 		"two fallbacks": {[]pawl.Middleware{fallback(), {}, fallback()},
-			"Middleware[2]: Middleware[0] has the fallback to other models already; make one of the two"},
+			"Middleware[2]: has the fallback to other models, as Middleware[0] does; make one of the two"},
 		"two caches of all": {[]pawl.Middleware{caches(), caches()},
-			"Middleware[1]: Middleware[0] has the cache of look already"},
+			"Middleware[1]: has the cache of look, as Middleware[0] does"},
 		"two caches of one tool": {[]pawl.Middleware{caches("f*"), caches("find")},
-			"Middleware[1]: Middleware[0] has the cache of find already"},
+			"Middleware[1]: has the cache of find, as Middleware[0] does"},
 		"caches of two tools":     {[]pawl.Middleware{caches("look"), caches("find")}, ""},
 		"caches for some calls":   {[]pawl.Middleware{ofOne(caches()), ofOne(caches())}, ""},
 		"one of each":             {[]pawl.Middleware{fallback(), caches()}, ""},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pawl-go/pawl"
@@ -59,9 +60,12 @@ func asksFor(names ...string) pawl.Middleware {
 // once, and an approval resumes the composing call with the stored results. Calls at depth two, and
 // approved calls that contain others, ask once each.
 func TestACallInsideACallWaits(t *testing.T) {
+	var mu sync.Mutex // a and middle run together
 	ran := map[string]int{}
 	count := func(name string) *pawl.Tool {
 		return does(name, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			ran[name]++
 			return llm.TextResult(name), nil
 		})
