@@ -29,6 +29,10 @@ type disk struct {
 	first *os.Process // the first of the processes
 	own   bool        // the program's /tmp is memory of its own: Strict
 
+	// shared is the device of the machine's shared memory. Semaphores are deleted files there, and
+	// none is on a disk. Empty means that there is none, or that a root lies on it.
+	shared string
+
 	room []usage // free space of each root at the last walk
 	left usage   // decrease of the free space at which the next walk is due
 }
@@ -58,10 +62,23 @@ func newDisk(roots []string, s *Spec, first *os.Process) *disk {
 		own:   s.Level == Strict,
 		left:  limit,
 	}
+	d.shared = deviceOf("/dev/shm")
 	for _, r := range roots {
 		d.room = append(d.room, room(r))
+		if deviceOf(r) == d.shared {
+			d.shared = ""
+		}
 	}
 	return d
+}
+
+// deviceOf returns the device of a file as the file maps of /proc has it, or "".
+func deviceOf(path string) string {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%02x:%02x", unix.Major(st.Dev), unix.Minor(st.Dev))
 }
 
 // fileTime returns the time that a file would get if it was written now. File times come from a
@@ -204,8 +221,11 @@ func (d *disk) held(task, fd string, seen map[string]bool, add func(*unix.Stat_t
 func (d *disk) mapped(p process, seen map[string]bool, add func(*unix.Stat_t)) (unknown int64) {
 	dir := p.dir()
 	b, _ := os.ReadFile(dir + "/maps")
-	var st, temp unix.Stat_t
-	own := d.own && unix.Stat(dir+"/root"+base, &temp) == nil
+	var st unix.Stat_t
+	temp := ""
+	if d.own {
+		temp = deviceOf(dir + "/root" + base)
+	}
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line) // range, rights, offset, device, inode, path
 		deleted := len(f) >= 6 && f[len(f)-1] == "(deleted)"
@@ -221,8 +241,10 @@ func (d *disk) mapped(p process, seen map[string]bool, add func(*unix.Stat_t)) (
 		seen[id] = true
 
 		switch {
-		case own && device == fmt.Sprintf("%02x:%02x", unix.Major(temp.Dev), unix.Minor(temp.Dev)):
+		case device == temp:
 			// Files of the program's own temporary file system are counted with it.
+		case device == d.shared:
+			// The machine's memory is not one of the program's folders.
 		case unix.Stat(fmt.Sprintf("/proc/%d/map_files/%s", p.pid, addresses), &st) == nil:
 			add(&st)
 		default:

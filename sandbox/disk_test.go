@@ -4,6 +4,7 @@ package sandbox_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -91,6 +92,44 @@ func TestDisk(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestDiskOfSemaphoresAsUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		asNobody(t, "TestDiskOfSemaphores")
+	}
+}
+
+// A semaphore is a deleted file in the machine's shared memory that a user may not examine. It is
+// on no disk, so it counts as nothing, however large a file may be.
+func TestDiskOfSemaphores(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("not here: " + err.Error())
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	const script = `import multiprocessing, os, time
+held = [multiprocessing.Semaphore() for _ in range(3)]
+for _ in range(200):
+    with open("f", "wb") as f:
+        f.write(bytes(5000000))
+    os.remove("f")
+    time.sleep(0.01)
+print("done")`
+	res := run(t, sandbox.Spec{
+		Level:  sandbox.None,
+		Args:   []string{"python3", "-c", script},
+		Write:  []string{dir},
+		Limits: sandbox.Limits{Disk: 64 << 20, FileSize: 128 << 20, Time: 60 * time.Second},
+	})
+	if res.End != sandbox.Exited || res.Stdout.String() != "done\n" {
+		t.Errorf("%s: %s%s", res.End, res.Stdout.String(), res.Stderr.String())
 	}
 }
 
