@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // T is the part of a test that the suites need. *testing.T implements it.
@@ -51,6 +52,13 @@ func (s Score) String() string {
 	return text
 }
 
+// Patience is the time limit of a suite for immediate events, which a slow machine keeps as well.
+const Patience = 20 * time.Second
+
+// patienceWithFault is the limit where a mutant may never do what it should. A slow machine that
+// exceeds it finds the mutant, which has a fault in any case.
+const patienceWithFault = time.Second
+
 // Try runs a suite over each mutant, in a test of its own, and logs the score. A mutant that the
 // suite passes is an error of t. So is a failure of the suite without a mutant, which runs first.
 //
@@ -62,7 +70,7 @@ func Try[TT T[TT], M any](t TT, mutants []Mutant[M], lacks []string,
 
 	t.Helper()
 	t.Run("no fault", func(t TT) {
-		r := newRecorder(t.Context(), "")
+		r := newRecorder(t.Context(), "", Patience)
 		suite(t, r, func(m M) M { return m })
 		if failures := r.Failures(); len(failures) > 0 {
 			t.Errorf("without a planted fault, the suite says: %s", strings.Join(failures, "\n"))
@@ -77,7 +85,7 @@ func Try[TT T[TT], M any](t TT, mutants []Mutant[M], lacks []string,
 		}
 		found := false
 		t.Run("fault/"+m.Name, func(t TT) {
-			r := newRecorder(t.Context(), m.Part)
+			r := newRecorder(t.Context(), m.Part, patienceWithFault)
 			suite(t, r, m.Plant)
 
 			failures := r.Failures()

@@ -12,10 +12,11 @@ import (
 // Recorder takes the place of a test and records the failures of a suite. After the first failure
 // it runs no further part.
 type Recorder struct {
-	ctx  context.Context
-	name string // of this part; "" for the suite
-	only string // the part to run; "" means all
-	log  *log   // of the whole suite
+	ctx      context.Context
+	name     string // of this part; "" for the suite
+	only     string // the part to run; "" means all
+	patience time.Duration
+	log      *log // of the whole suite
 
 	mu       sync.Mutex
 	cleanups []func()
@@ -31,8 +32,8 @@ type log struct {
 
 var _ T[*Recorder] = (*Recorder)(nil)
 
-func newRecorder(ctx context.Context, only string) *Recorder {
-	return &Recorder{ctx: ctx, only: only, log: new(log)}
+func newRecorder(ctx context.Context, only string, patience time.Duration) *Recorder {
+	return &Recorder{ctx: ctx, only: only, patience: patience, log: new(log)}
 }
 
 // Failures returns the recorded failures, in their order.
@@ -48,8 +49,8 @@ func (r *Recorder) panicked() bool {
 	return r.log.panicked
 }
 
-// Patience is how long a suite waits for a mutant that may never do what it should.
-func (r *Recorder) Patience() time.Duration { return time.Second }
+// Patience is how long a suite waits for an immediate event.
+func (r *Recorder) Patience() time.Duration { return r.patience }
 
 // Helper does nothing.
 func (r *Recorder) Helper() {}
@@ -91,7 +92,7 @@ func (r *Recorder) Cleanup(f func()) {
 // Run runs a part of the suite on a goroutine of its own, which Fatalf ends. It skips a part that
 // is not asked for, and every part after a failure.
 func (r *Recorder) Run(name string, f func(r *Recorder)) bool {
-	part := &Recorder{ctx: r.ctx, name: name, only: r.only, log: r.log}
+	part := &Recorder{ctx: r.ctx, name: name, only: r.only, patience: r.patience, log: r.log}
 	if r.name != "" {
 		part.name = r.name + "/" + name
 	}

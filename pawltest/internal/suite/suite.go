@@ -68,5 +68,5 @@ func Patience(t any) time.Duration {
 	if r, ok := t.(*mutant.Recorder); ok {
 		return r.Patience()
 	}
-	return 20 * time.Second
+	return mutant.Patience
 }
