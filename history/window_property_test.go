@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 )
@@ -181,6 +182,7 @@ func drawOptions(t *rapid.T) *history.WindowOptions {
 // depends on the transcript alone: the same requests, read from JSON and given to another process,
 // are sent in the same way.
 func TestWindowProperties(t *testing.T) {
+	soak.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
 		o := drawOptions(t)
 		call := rapid.Custom(func(t *rapid.T) wanted {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/provider/catalog"
 )
@@ -110,6 +111,7 @@ func visible(name, text string) string {
 // Each model that a text for users names is the example of its provider, or is listed here with its
 // reason, and none of them ends within 60 days. The page of providers has the table.
 func TestExampleModels(t *testing.T) {
+	soak.Sequential(t)
 	examples := map[string]bool{}
 	for _, p := range All() {
 		examples[p.Name+":"+p.Example] = true

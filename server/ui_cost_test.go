@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
@@ -39,6 +40,7 @@ func (c *counted) JournalRecords(ctx context.Context, s store.Scope, id string, 
 // What a message of a long chat costs does not grow if the page sends nothing but that message. The
 // page's history of the chat grows, which is the control.
 func TestMessagesOfALongChatCostTheSame(t *testing.T) {
+	soak.Sequential(t)
 	journal := new(counted)
 	v := serve(t, func(o *options) {
 		o.Journal = journal

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/test/plays"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -63,6 +64,7 @@ func eachPlay(f func(p plays.Play, call, stream bool, name string)) {
 // The command executes no call of a reply that its provider calls unfinished. Its status says that
 // half a text is no answer. Complete replies are the controls.
 func TestUnfinishedRepliesOfRun(t *testing.T) {
+	soak.Sequential(t)
 	provider := httptest.NewServer(new(plays.Stage))
 	defer provider.Close()
 	dir := t.TempDir()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/agentfile"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -30,6 +31,7 @@ func small(t *testing.T, dir string, n int) {
 // An agent from a file works for 200 steps in a window of 32k tokens, which a simulator enforces.
 // With history: all it fails at the window. The list of the set todo stays in sight.
 func TestWindowOfFiles(t *testing.T) {
+	soak.Sequential(t)
 	dir := t.TempDir()
 	small(t, dir, 32_768)
 	page := "line of the page\n"

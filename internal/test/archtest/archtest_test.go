@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 var (
@@ -26,6 +28,7 @@ var (
 // theTree returns the module.
 func theTree(t *testing.T) *tree {
 	t.Helper()
+	soak.Sequential(t)
 	if loaded == nil {
 		tr, err := load()
 		if err != nil {
@@ -39,6 +42,7 @@ func theTree(t *testing.T) *tree {
 // theFiles returns the Go files of the project.
 func theFiles(t *testing.T) []*goFile {
 	t.Helper()
+	soak.Sequential(t)
 	if parsed == nil {
 		files, err := goFiles(theTree(t).root)
 		if err != nil {

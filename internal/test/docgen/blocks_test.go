@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 func TestBlocks(t *testing.T) {
@@ -96,6 +98,7 @@ func dead(name, page string, read func(string) (string, error), is func(string) 
 
 // No link of a page leads nowhere.
 func TestNoDeadLinks(t *testing.T) {
+	soak.Sequential(t)
 	is := func(name string) bool {
 		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
 		return err == nil
