@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pawl-go/pawl/internal/procgroup"
 )
 
 // The names (argv[0]) under which a program starts itself again. No executable file has such a
@@ -70,6 +72,7 @@ var steps = []step{
 	{"program", (*child).program},
 	{"privileges", (*child).privileges},
 	{"Landlock", (*child).landlock},
+	{"program", (*child).executable},
 }
 
 // become replaces the process by the program of its order. It returns only if a step failed.
@@ -215,7 +218,7 @@ func (c *child) folder() error {
 // program finds the program's file within the sandbox.
 func (c *child) program() error {
 	name := c.order.Args[0]
-	if c.order.Probe {
+	if c.order.Until == theSandbox {
 		return nil
 	}
 	if strings.Contains(name, "/") {
@@ -225,6 +228,15 @@ func (c *child) program() error {
 	path, err := LookPath(name, c.order.Env)
 	c.path = path
 	return err
+}
+
+// executable checks the file of the program with what the program may read: an interpreter that it
+// needs may be outside the sandbox.
+func (c *child) executable() error {
+	if c.path == "" {
+		return nil
+	}
+	return procgroup.Startable(c.path, c.order.Dir)
 }
 
 // privileges drops all privileges that were needed to set up the sandbox, and every way to regain

@@ -17,7 +17,7 @@ import (
 // order is the instruction for a child. The zero value of a field permits nothing.
 type order struct {
 	Level  Level
-	Probe  bool // set up the sandbox and run nothing
+	Until  until
 	Args   []string
 	Env    []string
 	Dir    string
@@ -28,6 +28,15 @@ type order struct {
 	Places []place // protected and hidden paths, outer ones first
 	Proxy  bool    // create a socket for the program's proxy
 }
+
+// until says how far a child goes.
+type until int
+
+const (
+	theEnd     until = iota // it becomes the program
+	theProgram              // it checks that the program can be executed, and runs nothing
+	theSandbox              // it sets up the sandbox without a program, and runs nothing
+)
 
 // mount is a path that is visible to the program.
 type mount struct {

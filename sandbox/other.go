@@ -12,6 +12,9 @@ import (
 // Start returns ErrUnenforced, because nothing can be enforced on this system.
 func Start(context.Context, Spec) (*Process, error) { return nil, refused() }
 
+// Startable returns ErrUnenforced, because nothing can be enforced on this system.
+func Startable(context.Context, Spec) error { return refused() }
+
 func refused() error {
 	return fmt.Errorf("sandbox: %w: %s/%s has none; it takes Linux on amd64 or arm64",
 		ErrUnenforced, runtime.GOOS, runtime.GOARCH)

@@ -76,14 +76,29 @@ func bounded() string {
 
 // try sets up the sandbox of a level without running a program in it.
 func try(l Level) (time.Duration, error) {
-	p, err := start(context.Background(), Spec{Level: l, Args: []string{"probe"},
-		Limits: Limits{Time: 10 * time.Second}}, true)
+	spec := Spec{Level: l, Args: []string{"probe"}, Limits: Limits{Time: 10 * time.Second}}
+	return setUp(context.Background(), spec, theSandbox)
+}
+
+// Startable returns the error with which Start would not start the program of spec. It sets up the
+// sandbox as Start does, looks there for the program and its interpreter, and runs nothing. It
+// calls no Proxy. A nil error is no promise: what else the system refuses is known only by trying.
+func Startable(ctx context.Context, spec Spec) error {
+	spec.Proxy = nil
+	spec.Stdin = nil
+	_, err := setUp(ctx, spec, theProgram)
+	return err
+}
+
+// setUp sets up a sandbox without running a program in it, and returns how long that took.
+func setUp(ctx context.Context, spec Spec, until until) (time.Duration, error) {
+	p, err := start(ctx, spec, until)
 	if err != nil {
 		return 0, err
 	}
 	res, err := p.Wait()
 	if err == nil && (res.End != Exited || res.Exit != 0) {
-		err = fmt.Errorf("sandbox: %w: the probe %s", ErrUnenforced, res.End)
+		err = fmt.Errorf("sandbox: %w: the set-up %s", ErrUnenforced, res.End)
 	}
 	return res.Setup, err
 }

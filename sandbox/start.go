@@ -21,9 +21,9 @@ const nobody = 65534
 
 // Start starts a program. Wait waits for its end. The errors and the use of ctx of both
 // together are as in Run. A started program must be waited for.
-func Start(ctx context.Context, spec Spec) (*Process, error) { return start(ctx, spec, false) }
+func Start(ctx context.Context, spec Spec) (*Process, error) { return start(ctx, spec, theEnd) }
 
-func start(ctx context.Context, spec Spec, probe bool) (*Process, error) {
+func start(ctx context.Context, spec Spec, until until) (*Process, error) {
 	begun := time.Now()
 	s, err := spec.complete()
 	if err != nil {
@@ -34,7 +34,7 @@ func start(ctx context.Context, spec Spec, probe bool) (*Process, error) {
 	}
 	l := &launch{spec: s, begun: begun, root: os.Geteuid() == 0}
 	defer l.release()
-	if err := l.prepare(probe); err != nil {
+	if err := l.prepare(until); err != nil {
 		l.clean()
 		return nil, err
 	}
@@ -94,12 +94,12 @@ func (l *launch) clean() {
 }
 
 // prepare creates the order.
-func (l *launch) prepare(probe bool) error {
+func (l *launch) prepare(until until) error {
 	s := &l.spec
 
 	l.order = order{
 		Level:  s.Level,
-		Probe:  probe,
+		Until:  until,
 		Args:   s.Args,
 		Dir:    s.Dir,
 		Limits: s.Limits,

@@ -10,8 +10,9 @@ import (
 )
 
 // Startable returns the error of a program that cannot be started in dir: its file is absent or may
-// not be executed, or dir is no directory. An empty dir means the current directory. A name without
-// a separator is looked up in PATH. Another name is relative to dir, as in [exec.Cmd].
+// not be executed, [Executable] has an error for it, or dir is no directory. An empty dir means the
+// current directory. A name without a separator is looked up in PATH. Another name is relative to
+// dir, as in [exec.Cmd].
 func Startable(program, dir string) error {
 	if dir != "" {
 		at, err := os.Stat(dir)
@@ -27,8 +28,11 @@ func Startable(program, dir string) error {
 			program = dir + string(filepath.Separator) + program
 		}
 	}
-	_, err := exec.LookPath(program)
-	return err
+	file, err := exec.LookPath(program)
+	if err != nil {
+		return err
+	}
+	return Executable(file, dir)
 }
 
 // reasons are why programs do not start, in words without a path of this machine.
@@ -42,6 +46,7 @@ var reasons = []struct {
 	{syscall.ENOEXEC, "exec format error"},
 	{syscall.ENOTDIR, "not a directory"},
 	{syscall.EISDIR, "is a directory"},
+	{syscall.ELOOP, "too many levels of interpreters or symbolic links"},
 }
 
 // Reason returns why a program did not start, in words and for errors.Is, without a path of this

@@ -242,7 +242,8 @@ func runners() map[string]outside.Runner {
 	return all
 }
 
-// A program that cannot be started is not sent, with every Runner.
+// A program that cannot be started is not sent, with every Runner: it is refused before the call is
+// stored as sent.
 func TestProgramsThatDoNotStart(t *testing.T) {
 	for name, run := range runners() {
 		for what, def := range map[string]string{
@@ -250,17 +251,27 @@ func TestProgramsThatDoNotStart(t *testing.T) {
 			"is in no folder":        "run: [no-such-program-anywhere]",
 			"is not executable":      "run: [./plain]",
 			"is a folder":            "run: [./sub]",
-			"is no program":          "run: [./garbage]",
+			"is a broken ELF":        "run: [./garbage]",
+			"is text":                "run: [./text]",
+			"is for Windows":         "run: [./crlf]",
+			"has no interpreter":     "run: [./lost]",
 			"has no folder to be in": "run: [./good], dir: gone",
 			"is below a file":        "run: [./plain/good]",
 		} {
 			o := options()
 			o.Dir = t.TempDir()
-			o.Run = run
-			for file, mode := range map[string]os.FileMode{"plain": 0o644, "garbage": 0o755, "good": 0o755} {
-				text := "#!/bin/sh\necho good\n"
-				if file == "garbage" {
-					text = "\x7fELF that is none"
+			const good = "#!/bin/sh\necho good\n"
+			for file, text := range map[string]string{
+				"plain":   good,
+				"good":    good,
+				"garbage": "\x7fELF that is none",
+				"text":    "echo good\n",
+				"crlf":    "#!/bin/sh\r\necho good\r\n",
+				"lost":    "#!/no/such/sh\n",
+			} {
+				mode := os.FileMode(0o755)
+				if file == "plain" {
+					mode = 0o644
 				}
 				if err := os.WriteFile(filepath.Join(o.Dir, file), []byte(text), mode); err != nil {
 					t.Fatal(err)
@@ -269,9 +280,16 @@ func TestProgramsThatDoNotStart(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(o.Dir, "sub"), 0o755); err != nil {
 				t.Fatal(err)
 			}
+			wasPrepared := false
+			o.Run = func(ctx context.Context, p outside.Process) (outside.Program, error) {
+				program, err := run(ctx, p)
+				wasPrepared = err == nil
+				return program, err
+			}
 			x := call(t, set(t, o, "[{command: {name: act, description: d, effect: write, "+def+"}}]"), "act", `{}`)
-			if x.Outcome != pawl.OutcomeError || x.Certainty != delivery.NotSent {
-				t.Errorf("%s: a program that %s: %s, %q, %s", name, what, x.Outcome, x.Certainty, x.Result.Text())
+			if x.Outcome != pawl.OutcomeError || x.Certainty != delivery.NotSent || wasPrepared {
+				t.Errorf("%s: a program that %s: %s, %q, prepared %t, %s",
+					name, what, x.Outcome, x.Certainty, wasPrepared, x.Result.Text())
 			}
 		}
 	}

@@ -6,23 +6,22 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/procgroup"
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// Sandboxed returns a Runner that runs programs in a sandbox. base contains the level of
-// enforcement (Level), the paths that all programs may read and write, the paths that are hidden
-// from them, their Limits, and the Proxy for programs that need the network. Its other fields are
-// ignored. A program may also read its own file and its working directory, and use the paths in its
+// Sandboxed returns a Runner that runs programs in a sandbox. It sets the sandbox up once more
+// beforehand, to see whether the program can start there. base contains the level of enforcement
+// (Level), the paths that all programs may read and write, the paths that are hidden from them,
+// their Limits, and the Proxy for programs that need the network. Its other fields are ignored. A
+// program may also read its own file and its working directory, and use the paths in its
 // definition. If Limits has no Time, a program has the timeout of its tool. If the machine cannot
 // enforce the level, or a program needs the network and there is no Proxy, the program does not
 // run, and the error is sandbox.ErrUnenforced.
 func Sandboxed(base sandbox.Spec) Runner {
-	var enforced atomic.Bool // what was enforced once is not tried again
-	return func(_ context.Context, p Process) (Program, error) {
+	return func(ctx context.Context, p Process) (Program, error) {
 		if err := networked(base, p.Network); err != nil {
 			return nil, err
 		}
@@ -33,18 +32,15 @@ func Sandboxed(base sandbox.Spec) Runner {
 		if err := startable(&spec); err != nil {
 			return nil, err
 		}
-
-		if !enforced.Load() {
-			if err := sandbox.Check(base.Level); err != nil {
-				return nil, err
-			}
-			enforced.Store(true)
+		if err := sandbox.Startable(ctx, spec); err != nil {
+			return nil, err
 		}
 		return runIn(spec, p.Limit), nil
 	}
 }
 
-// startable returns the error of a program that the sandbox of spec cannot start.
+// startable returns the error of a program that this machine cannot start, in a sandbox or without:
+// the sandbox hides which formats are registered.
 func startable(spec *sandbox.Spec) error {
 	program := spec.Args[0]
 	switch {
