@@ -103,7 +103,8 @@ func TestCertainty(t *testing.T) {
 				return
 			}
 			if got.Outcome != c.outcome || got.Certainty != c.certainty {
-				t.Errorf("%s, certainty %q, %q; want %s, %q", got.Outcome, got.Certainty, got.Result.Text(), c.outcome, c.certainty)
+				t.Errorf("%s, certainty %q, %q; want %s, %q",
+					got.Outcome, got.Certainty, got.Result.Text(), c.outcome, c.certainty)
 			}
 			if said != (c.certainty == delivery.Unknown) || question != nil {
 				t.Errorf("it says that it may have happened: %t, and asks %+v; %q", said, question, got.Result.Text())
