@@ -96,3 +96,42 @@ func nextHalf(b []byte) int {
 		}
 	}
 }
+
+// PairEscapes replaces each escape in the JSON text b that is half of a UTF-16 pair without the
+// other half: by the escape of U+FFFD, in place. Many parsers refuse the whole text for it, or fail
+// later when they encode the string.
+func PairEscapes(b []byte) {
+	for at := nextLoneEscape(b, 0); at >= 0; at = nextLoneEscape(b, at) {
+		copy(b[at:], `\ufffd`)
+	}
+}
+
+// HasLoneEscape reports whether PairEscapes changes b.
+func HasLoneEscape(b []byte) bool { return nextLoneEscape(b, 0) >= 0 }
+
+// nextLoneEscape returns the position of the first escape at or after from that is half of a pair
+// without the other, or -1. At from, an escape may begin.
+func nextLoneEscape(b []byte, from int) int {
+	const escape = len(`\ud83d`)
+	for at := from; ; {
+		next := bytes.IndexByte(b[at:], '\\')
+		at += next
+		if next < 0 || at+escape > len(b) {
+			return -1
+		}
+		r, ok := hex4(b[at+2:])
+		isUnit := b[at+1] == 'u' && ok
+		switch {
+		case !isUnit:
+			at += 2 // also an escaped backslash
+		case !utf16.IsSurrogate(r):
+			at += escape
+		default:
+			pair, _ := pairOf(r, b[at+escape:])
+			if pair == utf8.RuneError {
+				return at
+			}
+			at += 2 * escape
+		}
+	}
+}

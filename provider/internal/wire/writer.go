@@ -59,13 +59,14 @@ func (w *Writer) Begin(options []byte) {
 	w.Body = append(w.Body, '{')
 }
 
-// Finish closes the body.
+// Finish closes the body. No escape in it is half of a UTF-16 pair: APIs refuse such a body.
 func (w *Writer) Finish() ([]byte, error) {
 	if w.own != nil {
 		w.Comma()
 		w.Body = append(w.Body, w.own...)
 	}
 	w.Body = append(w.Body, '}')
+	jsonscan.PairEscapes(w.Body)
 	return w.Body, w.Err
 }
 
@@ -209,8 +210,13 @@ func (w *Writer) Float(field string, f float64) {
 
 // Object returns the arguments of a call as one JSON object, because servers pass them to the
 // template of a model, and refuse a conversation with anything else. Missing arguments, also
-// written as null, are {}. Other arguments become the text of a member with that name.
+// written as null, are {}. Other arguments become the text of a member with that name. Half of a
+// UTF-16 pair becomes U+FFFD, also where the object is sent as a string.
 func Object(args []byte, member string) []byte {
+	if jsonscan.HasLoneEscape(args) {
+		args = bytes.Clone(args) // the conversation keeps its own
+		jsonscan.PairEscapes(args)
+	}
 	if jsonscan.IsObject(args) {
 		return args
 	}
