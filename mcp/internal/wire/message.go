@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -78,7 +79,7 @@ func (q *Requests) repairReply(m map[string]json.RawMessage, from Source) error 
 		return errInvalid
 	}
 
-	id := q.waiting(m["id"])
+	id := q.waiting(m["id"]).ID
 	switch {
 	case id != nil:
 	// The response to a request over HTTP has its reply, with any id.
@@ -93,6 +94,7 @@ func (q *Requests) repairReply(m map[string]json.RawMessage, from Source) error 
 	if id == nil {
 		return errUnasked
 	}
+	method := q.waiting(id).Method
 	q.Done(id)
 	m["id"] = id
 
@@ -102,8 +104,44 @@ func (q *Requests) repairReply(m map[string]json.RawMessage, from Source) error 
 		m["error"] = repairError(m["error"])
 	case !hasResult:
 		m["error"] = repairError(json.RawMessage(`"the reply has neither a result nor an error"`))
+	case method == "tools/call":
+		m["result"] = repairResult(m["result"])
 	}
 	return nil
+}
+
+// resultMembers are the members of the result of a call in the protocol, besides its content.
+var resultMembers = []string{"_meta", "isError", "resultType"}
+
+// otherResults are the members of a result of a call whose content has another place, or comes
+// later.
+var otherResults = []string{"content", "structuredContent", "task", "inputRequests", "requestState"}
+
+// repairResult returns the result of a call with content. Programs that are written by hand return
+// a value of their own in its place. Their object is the structured content, and any other value is
+// the content.
+func repairResult(raw json.RawMessage) json.RawMessage {
+	if kind(raw) != '{' {
+		out, _ := json.Marshal(map[string]json.RawMessage{"content": raw}) // raw was decoded from JSON
+		return out
+	}
+	var result map[string]json.RawMessage
+	if json.Unmarshal(raw, &result) != nil {
+		return raw
+	}
+
+	own := maps.Clone(result)
+	for _, name := range resultMembers {
+		delete(own, name)
+	}
+	isOfProtocol := slices.ContainsFunc(otherResults, func(name string) bool { return own[name] != nil })
+	if isOfProtocol || len(own) == 0 {
+		return raw
+	}
+	maps.DeleteFunc(result, func(name string, _ json.RawMessage) bool { return own[name] != nil })
+	result["structuredContent"], _ = json.Marshal(own)
+	out, _ := json.Marshal(result)
+	return out
 }
 
 // repairError returns an error object with a code and a text.

@@ -67,7 +67,7 @@ func (e *NotDone) Unwrap() error { return e.Err }
 // is safe for concurrent use.
 type Requests struct {
 	mu   sync.Mutex
-	open map[string]json.RawMessage // their IDs as sent, by the text of the ID
+	open map[string]Head // their heads as sent, by the text of the ID
 }
 
 // Head is the part of a message that says what it is. Method is empty for a reply. ID is nil for a
@@ -98,9 +98,9 @@ func (q *Requests) Sent(message []byte) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if q.open == nil {
-			q.open = map[string]json.RawMessage{}
+			q.open = map[string]Head{}
 		}
-		q.open[idText(h.ID)] = h.ID
+		q.open[idText(h.ID)] = h
 	}
 }
 
@@ -118,14 +118,14 @@ func (q *Requests) Only() json.RawMessage {
 	if len(q.open) != 1 {
 		return nil
 	}
-	for _, id := range q.open {
-		return id
+	for _, h := range q.open {
+		return h.ID
 	}
 	return nil
 }
 
-// waiting returns the ID of an open request as it was sent, or nil.
-func (q *Requests) waiting(id json.RawMessage) json.RawMessage {
+// waiting returns the head of an open request as it was sent. Its ID is nil if there is none.
+func (q *Requests) waiting(id json.RawMessage) Head {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.open[idText(id)]

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -22,9 +23,40 @@ const (
 func open(ids ...int) *wire.Requests {
 	q := new(wire.Requests)
 	for _, id := range ids {
-		q.Sent(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call"}`, id))
+		q.Sent(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"prompts/get"}`, id))
 	}
 	return q
+}
+
+// A result of a call without content has what the program returned in its place. Control: the
+// results of the protocol, and of other requests, stay.
+func TestResultsOfCalls(t *testing.T) {
+	for _, c := range []struct{ method, result, want string }{
+		{"tools/call", `"words"`, `{"content":"words"}`},
+		{"tools/call", `[{"type":"text"}]`, `{"content":[{"type":"text"}]}`},
+		{"tools/call", `7`, `{"content":7}`},
+		{"tools/call", `{"took":3}`, `{"structuredContent":{"took":3}}`},
+		{"tools/call", `{"_meta":{},"isError":true,"why":"late"}`, `{"_meta":{},"isError":true,"structuredContent":{"why":"late"}}`},
+		{"tools/call", `{"content":[],"took":3}`, `{"content":[],"took":3}`},
+		{"tools/call", `{"structuredContent":{},"took":3}`, `{"structuredContent":{},"took":3}`},
+		{"tools/call", `{"task":{"taskId":"1"}}`, `{"task":{"taskId":"1"}}`},
+		{"tools/call", `{"resultType":"input_required","inputRequests":{}}`, `{"resultType":"input_required","inputRequests":{}}`},
+		{"tools/call", `{"isError":true}`, `{"isError":true}`},
+		{"tools/call", `{}`, `{}`},
+		{"tools/list", `"words"`, `"words"`},
+		{"tools/list", `{"took":3}`, `{"took":3}`},
+	} {
+		q := new(wire.Requests)
+		q.Sent([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + c.method + `"}`))
+		out, err := q.Repair([]byte(`{"jsonrpc":"2.0","id":1,"result":`+c.result+`}`), wire.Source{})
+		var m struct{ Result json.RawMessage }
+		if err == nil {
+			err = json.Unmarshal(out, &m)
+		}
+		if err != nil || string(m.Result) != c.want {
+			t.Errorf("%s: %s: got %s, %v; want %s", c.method, c.result, m.Result, err, c.want)
+		}
+	}
 }
 
 // deep returns a reply with n lists in one another, around a value.
