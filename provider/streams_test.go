@@ -146,6 +146,8 @@ func TestGateways(t *testing.T) {
 			return compress(gzipped)(string(compress(gzipped)(body)))
 		}}, false},
 		{"no coding", proxy{coding: "identity"}, false},
+		{"gzip without a header that says so", proxy{change: compress(gzipped)}, false},
+		{"a header of gzip that is left over", proxy{coding: "gzip"}, false},
 	} {
 		for _, p := range completePlays {
 			for _, stream := range []bool{true, false} {

@@ -41,16 +41,40 @@ func decode(body io.ReadCloser, header string) (io.ReadCloser, error) {
 
 func decodeOne(body io.ReadCloser, coding string) (io.ReadCloser, error) {
 	switch coding {
-	case "", "identity":
-		return body, nil
-	case "gzip", "x-gzip":
-		z, err := gzip.NewReader(body)
-		return decoded{z, body}, err
+	case "", "identity", "gzip", "x-gzip":
+		return decoded{&unzipped{body: bufio.NewReader(body)}, body}, nil
 	case "deflate":
 		z, err := inflate(body)
 		return decoded{z, body}, err
 	}
 	return nil, fmt.Errorf("%w: %q", errCoding, coding)
+}
+
+// unzipped reads a body without gzip, if it begins as gzip does. Gateways compress without the
+// header that says so, and keep the header of a body that they have decoded. No reply of an API
+// begins like gzip.
+type unzipped struct {
+	body *bufio.Reader
+	text io.Reader // nil before the first Read
+}
+
+// Read reads the decoded body.
+func (u *unzipped) Read(p []byte) (int, error) {
+	if u.text != nil {
+		return u.text.Read(p)
+	}
+
+	head, _ := u.body.Peek(2) // a body that is shorter is read as it is
+	if string(head) != "\x1f\x8b" {
+		u.text = u.body
+		return u.text.Read(p)
+	}
+	z, err := gzip.NewReader(u.body)
+	if err != nil {
+		return 0, err
+	}
+	u.text = z
+	return z.Read(p)
 }
 
 // inflate reads the coding deflate: the format of zlib, or what some servers send, without its
