@@ -66,5 +66,9 @@ func carriedBy(meta sdk.Meta, decoded any) carried {
 	return c
 }
 
-// failed reports whether the server calls the result an error. Servers also write the word as text.
-func (c *carried) failed() bool { return strings.Trim(string(c.IsError), `"`) == "true" }
+// failed reports whether the server calls the result an error. Servers also write the word as text,
+// in the spelling of their language, or as 1.
+func (c *carried) failed() bool {
+	word := strings.Trim(string(c.IsError), `" `)
+	return word == "1" || strings.EqualFold(word, "true")
+}

@@ -107,6 +107,8 @@ func TestResultsAsTheyCome(t *testing.T) {
 		{"no content", "", `{}`, "", "", false, ""},
 		{"a failure", "", `{"content":[` + text + `],"isError":true}`, "a chart", "", true, ""},
 		{"a failure in words", "", `{"content":[` + text + `],"isError":"true"}`, "a chart", "", true, ""},
+		{"a failure in another language", "", `{"content":[` + text + `],"isError":"True"}`, "a chart", "", true, ""},
+		{"a failure as a number", "", `{"content":[` + text + `],"isError":1}`, "a chart", "", true, ""},
 		{"a failure of null", "", `{"content":[` + text + `],"isError":null}`, "a chart", "", false, ""},
 		{"a failure without a word", "", `{"content":[],"isError":true}`, "The tool failed and did not say why.", "", true, ""},
 

@@ -27,8 +27,9 @@ func (c Change) String() string {
 // draft 2020-12. It converts types of programming languages and of OpenAPI (dict, float,
 // ArrayList<String>, OBJECT, nullable), lists that are null or an empty array, required: true at a
 // property, an enum of which no value has the stated type, and the forms of older drafts. Valid
-// JSON Schema of 2020-12 is returned unchanged, on one line, without Changes. Use the result as the
-// tool's input: calls are validated against it.
+// JSON Schema of 2020-12 is returned unchanged, on one line, without Changes; only the type of the
+// arguments becomes object, where it is a list with object. Use the result as the tool's input:
+// calls are validated against it.
 //
 // It returns an error if the document is not a JSON object.
 func Normalize(schema json.RawMessage) (json.RawMessage, []Change, error) {
@@ -42,7 +43,18 @@ func Normalize(schema json.RawMessage) (json.RawMessage, []Change, error) {
 	}
 	n := normalizer{meant: true}
 	n.schema(o)
+	n.root(o)
 	return appendJSON(nil, o), n.changes, nil
+}
+
+// root converts what the schema says of the arguments as a whole: they are an object, so that other
+// types in a list have no meaning.
+func (n *normalizer) root(o *object) {
+	list, _ := o.vals["type"].([]any)
+	if slices.Contains(list, any("object")) {
+		n.change(o.ptr, "type: %s is read as object, since arguments are one", clip(show(o.vals["type"]), 40))
+		o.set("type", "object")
+	}
 }
 
 // normalizer changes a tree in place.

@@ -51,8 +51,9 @@ func shaped(keyword string, v any) bool {
 		return anchorName.MatchString(name)
 	case keyword == "$id":
 		address, _ := v.(string)
-		_, err := url.Parse(address)
-		return isText(v) && err == nil && !strings.Contains(address, " ")
+		u, err := url.Parse(address)
+		isAddress := isText(v) && err == nil && !strings.Contains(address, " ")
+		return isAddress && u.Fragment == "" // older generators write the place of the schema
 	case keyword == "examples":
 		return isList
 	}
@@ -88,7 +89,8 @@ func isText(v any) bool { _, ok := v.(string); return ok }
 func senseless(k string, v any) bool {
 	switch k {
 	case "type":
-		return !isText(v) && !isList(v)
+		list, isList := v.([]any)
+		return !isText(v) && (!isList || len(list) == 0)
 	case "items":
 		return !isSchema(v)
 	case "exclusiveMinimum", "exclusiveMaximum":

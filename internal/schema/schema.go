@@ -182,7 +182,7 @@ func compile(doc map[string]any, any bool) (*Schema, error) {
 }
 
 // schemaURL is the internal address of a tool's schema.
-const schemaURL = "mem:tool"
+const schemaURL = "mem:///tool"
 
 type noLoader struct{}
 
