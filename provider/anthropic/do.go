@@ -327,7 +327,7 @@ func (t *turn) finish(summary llm.Part) error {
 	if err := t.out.Part(summary); err != nil {
 		return err
 	}
-	return t.out.FinishAs(wire.Answered, "compaction")
+	return t.out.FinishAs(wire.End{Word: "compaction", Ending: wire.Answered})
 }
 
 // without returns the request after a failed summary, with a notice.

@@ -28,11 +28,12 @@ type decoder struct {
 	holding bool
 	held    [][]byte // the delayed blocks
 
-	stop, explanation string
-	container         string
-	cleared           []byte // the edits of the conversation by the server
-	miss              []byte // why the server could not use its cache; nil means not stated
-	figures           figures
+	stop        wire.End // the stop reason
+	explanation string   // of a refusal
+	container   string
+	cleared     []byte // the edits of the conversation by the server
+	miss        []byte // why the server could not use its cache; nil means not stated
+	figures     figures
 }
 
 // Whole reads a whole reply.
@@ -98,9 +99,11 @@ func (d *decoder) missed(diagnostics []byte) {
 	}
 }
 
-// ending stores the members that end a message, if they are there.
+// ending stores the members that end a message, if they are there and the stop reason counts.
 func (d *decoder) ending(stop string, details, container []byte) {
-	d.stop = cmp.Or(stop, d.stop)
+	if counts := d.stop.State(stop, toFinish(stop)); stop != "" && !counts {
+		return
+	}
 	d.explanation = cmp.Or(wire.MemberText(details, "explanation"), d.explanation)
 	d.container = cmp.Or(wire.MemberText(container, "id"), d.container)
 }
@@ -144,7 +147,7 @@ func (d *decoder) block(c *jsonscan.Cursor) error {
 		return d.thought(wire.AsText(b.thinking), b.raw, wire.Filled(b.signature))
 	case "tool_use":
 		// The call is stored with the other blocks of the code, and is not executed again.
-		if foreign(b.caller) && d.stop != "tool_use" {
+		if foreign(b.caller) && d.stop.Word != "tool_use" {
 			break // called by code in the server's container, which has its result
 		}
 		call, err := d.toCall(&b)
@@ -235,14 +238,13 @@ func (d *decoder) finish() error {
 		}
 	}
 	d.Usage = d.figures.toUsage()
-	ending := toFinish(d.stop)
 	// A turn with a call cannot be continued: the API expects the result first.
-	if ending == wire.Paused && !d.Has() {
+	if d.stop.Ending == wire.Paused && !d.Has() {
 		return errPaused
 	}
 	var n *llm.Notice
 	switch {
-	case d.stop == "refusal" && d.explanation != "":
+	case d.stop.Word == "refusal" && d.explanation != "":
 		n = &llm.Notice{Code: "refusal", Text: d.explanation}
 	case d.cleared != nil:
 		n = &llm.Notice{Code: "context_cleared", Text: "anthropic: the server left out old parts of the conversation", Data: d.cleared}
@@ -254,7 +256,7 @@ func (d *decoder) finish() error {
 	if err := d.NoteCacheMiss(wire.MemberText(d.miss, "type"), d.miss); err != nil {
 		return err
 	}
-	return d.FinishAs(ending, d.stop)
+	return d.FinishAs(d.stop)
 }
 
 // stopReasons has a row for each stop reason of the API and of its beta versions.

@@ -91,10 +91,12 @@ func (d *decoder) Event(data []byte) error {
 		var details, container []byte
 		inner := jsonscan.New(delta)
 		inner.Fields("stop_reason", &stop, "stop_details", &details, "container", &container)
-		if !d.stated || toFinish(stop).Overrules(toFinish(d.stop)) {
-			d.ending(stop, details, container)
+		// A reason in the message that opened the stream was not its end.
+		if stop != "" && !d.stated {
+			d.stated = true
+			d.stop = wire.End{}
 		}
-		d.stated = d.stated || stop != ""
+		d.ending(stop, details, container)
 		d.edited(managed)
 		if len(usage) > 0 && usage[0] == '{' {
 			return d.spent(usage)
@@ -131,14 +133,14 @@ func (d *decoder) spent(usage []byte) error {
 func (d *decoder) Over() bool { return d.ended }
 
 // Stated reports whether the stop reason arrived.
-func (d *decoder) Stated() bool { return d.stop != "" }
+func (d *decoder) Stated() bool { return d.stop.Stated() }
 
 // End finishes the reply. A server may leave out message_stop after a stop reason. A stream
 // without either was cut off. A stream without the beginning of a message has lost it, and maybe
 // calls with it.
 func (d *decoder) End() error {
 	switch {
-	case !d.ended && d.stop == "":
+	case !d.ended && !d.Stated():
 		return broken("the stream ended before the message did")
 	case !d.started && len(d.slots) == 0:
 		return wire.Nothing(provider)
@@ -174,9 +176,9 @@ func (d *decoder) complete() error {
 	// A block without an end is a fault only if other blocks have ends, and matters only if its
 	// call would run.
 	switch {
-	case d.stop == "" && d.Has():
+	case !d.Stated() && d.Has():
 		return d.Inconsistent("the reply has calls, and no stop reason")
-	case open >= 0 && closed && d.stop == "tool_use":
+	case open >= 0 && closed && d.stop.Word == "tool_use":
 		return d.Inconsistent("block %d has a call, and did not end", d.slots[open].index)
 	}
 	return nil

@@ -24,15 +24,15 @@ type decoder struct {
 	counted       map[string]bool // the events with a call and the tokens so far
 
 	// The end of the reply depends on these fields.
-	over    bool   // a gateway marked the end
-	some    bool   // an event arrived
-	seen    bool   // a candidate arrived
-	plain   bool   // an event without a finish reason arrived
-	reason  string // the finish reason; "" means none so far
-	message string // the finish reason as text
-	token   string // with which another request continues the reply; "" means none
-	blocked string // why the prompt was refused
-	usage   []byte // the last figures
+	over    bool     // a gateway marked the end
+	some    bool     // an event arrived
+	seen    bool     // a candidate arrived
+	plain   bool     // an event without a finish reason arrived
+	end     wire.End // the finish reason
+	message string   // the finish reason as text
+	token   string   // with which another request continues the reply; "" means none
+	blocked string   // why the prompt was refused
+	usage   []byte   // the last figures
 }
 
 func newDecoder(out *wire.Emitter) wire.Decoder {
@@ -126,14 +126,18 @@ func (d *decoder) candidate(c *jsonscan.Cursor) error {
 	d.seen = true
 	d.token = cmp.Or(token, d.token)
 	d.plain = d.plain || reason == ""
-	if d.ended() {
+	ended := d.ended()
+	if ended {
 		d.Late = d.Late || hasContent(content)
 	} else if err := d.content(content); err != nil {
 		return err
 	}
-	// Older models send STOP in each event, so any other reason wins.
-	if reason != "" && (d.reason == "" || d.reason == "STOP") {
-		d.reason, d.message = reason, message
+
+	if !ended {
+		d.end = wire.End{}
+	}
+	if d.end.State(reason, toFinish(reason)) {
+		d.message = message
 	}
 	return nil
 }
@@ -141,8 +145,8 @@ func (d *decoder) candidate(c *jsonscan.Cursor) error {
 // ended reports whether the reply ended with an earlier event. Older models write STOP into each
 // event of a stream, from the first on; there it ends nothing.
 func (d *decoder) ended() bool {
-	stamped := d.reason == "STOP" && !d.plain
-	return d.reason != "" && !stamped
+	stamped := d.end.Word == "STOP" && !d.plain
+	return d.Stated() && !stamped
 }
 
 // hasContent reports whether the content of a candidate says something.

@@ -58,7 +58,7 @@ func (d *decoder) Event(data []byte) error {
 func (d *decoder) Over() bool { return d.over }
 
 // Stated reports whether a finish reason arrived.
-func (d *decoder) Stated() bool { return d.reason != "" }
+func (d *decoder) Stated() bool { return d.end.Stated() }
 
 // End completes the reply, or its part before a continuation.
 func (d *decoder) End() error {
@@ -66,19 +66,19 @@ func (d *decoder) End() error {
 		d.Usage = toUsage(d.usage)
 	}
 	switch {
-	case d.reason == "" && d.blocked != "":
+	case !d.Stated() && d.blocked != "":
 		return d.block()
-	case d.reason == "" && !d.seen && d.some:
+	case !d.Stated() && !d.seen && d.some:
 		return wire.Nothing(provider)
-	case d.reason == "" && !d.seen:
+	case !d.Stated() && !d.seen:
 		return broken("the reply has no candidates")
-	case d.reason == "" && d.token != "":
-		d.reason = continuation
-	case d.reason == "" && !d.Emitter.Whole:
+	case !d.Stated() && d.token != "":
+		d.end.State(continuation, toFinish(continuation))
+	case !d.Stated() && !d.Emitter.Whole:
 		return broken("the stream ended without a finish reason")
 	}
 
-	ending := toFinish(d.reason)
+	ending := d.end.Ending
 	if ending == wire.Paused && d.token != "" && !d.Has() {
 		return &pausedError{d.token}
 	}
@@ -94,7 +94,7 @@ func (d *decoder) End() error {
 			return err
 		}
 	}
-	return d.FinishAs(ending, d.reason)
+	return d.FinishAs(d.end)
 }
 
 // continuation is the finish reason of a reply that another request continues.
@@ -110,8 +110,8 @@ func (d *decoder) block() error {
 
 // refused emits why the API refuses what the model wrote.
 func (d *decoder) refused(ending wire.Ending) error {
-	text := cmp.Or(d.message, "the reply ended with "+d.reason)
-	if err := d.NoteEnd(text, d.reason); err != nil {
+	text := cmp.Or(d.message, "the reply ended with "+d.end.Word)
+	if err := d.NoteEnd(text, d.end.Word); err != nil {
 		return err
 	}
 	// The model reads the message, and can correct its call.

@@ -175,7 +175,7 @@ func (d *chatDecoder) complete() error {
 			return d.Inconsistent("call %d came, and call %d did not", call.index, call.index-1)
 		}
 	}
-	if len(d.reason) == 0 && !d.sealing {
+	if !d.Stated() && !d.sealing {
 		return d.unstated()
 	}
 	return nil

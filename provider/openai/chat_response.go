@@ -34,7 +34,7 @@ type chatDecoder struct {
 	calls   []chatCall
 	details *chatDetails // OpenRouter's reasoning_details; nil means none
 	thinks  bool         // reasoning arrived next to the details
-	reason  []byte       // the finish reason; empty means none so far
+	end     wire.End     // the finish reason
 	done    bool         // [DONE] arrived
 	// counted means that the usage came with the last chunk, and not before: servers that state it
 	// once state it at the end

@@ -20,7 +20,7 @@ func (d *chatDecoder) Event(data []byte) error {
 func (d *chatDecoder) Over() bool { return d.done }
 
 // Stated reports whether the finish reason arrived.
-func (d *chatDecoder) Stated() bool { return len(d.reason) > 0 }
+func (d *chatDecoder) Stated() bool { return d.end.Stated() }
 
 func (d *chatDecoder) Whole(body []byte) error {
 	d.sealing = true
@@ -117,7 +117,7 @@ func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 	if delta == nil || d.sealing && message != nil {
 		delta = message
 	}
-	ended := len(d.reason) > 0 && !d.sealing // a whole reply has no order
+	ended := d.Stated() && !d.sealing // a whole reply has no order
 	if ended {
 		d.Late = d.Late || wire.HasContent(delta)
 	} else {
@@ -130,16 +130,14 @@ func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 	if len(reason) == 0 {
 		return nil
 	}
-	if len(d.reason) == 0 || chatEnding(reason).Overrules(chatEnding(d.reason)) {
-		d.reason = append(d.reason[:0], reason...)
-	}
+	d.end.State(string(reason), chatEnding(reason))
 	return d.sealCalls()
 }
 
 // End finishes the reply. A server may leave out [DONE] after a finish reason, or the reason
 // before [DONE] or the usage. A stream without any of them was cut off.
 func (d *chatDecoder) End() error {
-	if len(d.reason) == 0 {
+	if !d.Stated() {
 		// If the last chunk was the first with usage, it ends the reply. Usage in every chunk
 		// (Perplexity) says nothing about the end.
 		if !d.done && !d.counted {
@@ -165,10 +163,10 @@ func (d *chatDecoder) End() error {
 	if err := d.complete(); err != nil {
 		return err
 	}
-	if len(d.reason) == 0 {
+	if !d.Stated() {
 		return d.Finish(llm.FinishReasonOther)
 	}
-	return d.FinishAs(chatEnding(d.reason), string(d.reason))
+	return d.FinishAs(d.end)
 }
 
 // chatEnding returns what a finish reason means. Gateways pass on the words of the API behind

@@ -176,7 +176,7 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, typ string, items bool) e
 	if err := d.NoteCacheMiss(wire.MemberText(diagnostics, "reason"), diagnostics); err != nil {
 		return err
 	}
-	return d.FinishAs(ending, word)
+	return d.FinishAs(wire.End{Word: word, Ending: ending})
 }
 
 // items emits the items of an output that was not sent as events.

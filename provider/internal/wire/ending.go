@@ -29,10 +29,28 @@ const (
 // Endings are the words with which an API ends a reply. A word without a row is Unknown.
 type Endings map[string]Ending
 
-// Overrules reports whether a reply that ended with first and says later that it ended with e
-// counts as e. The first word counts, because what follows it is not part of the reply. But a reply
-// that says once that it is not complete is not complete.
-func (e Ending) Overrules(first Ending) bool { return first.complete() && !e.complete() }
+// End is the word with which a reply says that it ended, and what the word means. The zero End is
+// that of a reply that has said nothing.
+type End struct {
+	Word   string
+	Ending Ending
+}
+
+// Stated reports whether the reply has said how it ends.
+func (e *End) Stated() bool { return e.Word != "" }
+
+// State records that the reply says word, which means ending, and reports whether that counts. The
+// first word counts, because what follows it is not part of the reply. But a reply that says once
+// that it is not complete is not complete. "" says nothing.
+func (e *End) State(word string, ending Ending) bool {
+	overrules := e.Ending.complete() && !ending.complete()
+	if word == "" || e.Stated() && !overrules {
+		return false
+	}
+	e.Word = word
+	e.Ending = ending
+	return true
+}
 
 // complete reports whether no word says that the reply lacks something.
 func (e Ending) complete() bool { return e == Unknown || e == Answered || e == Calls }
@@ -56,13 +74,15 @@ func (o *Emitter) finish(e Ending) llm.FinishReason {
 	return llm.FinishReasonLength
 }
 
-// FinishAs emits the last delta of a reply that ended with word, which means e. A word that the
-// table of an API does not have may mean that the reply is not complete. So it counts as cut, and a
-// notice names it, unless the Emitter is Lenient. A notice also names the words for replies that
-// are cut, except for their size.
+// FinishAs emits the last delta of a reply with this end. A word that the table of an API does not
+// have may mean that the reply is not complete. So it counts as cut, and a notice names it, unless
+// the Emitter is Lenient. A notice also names the words for replies that are cut, except for their
+// size.
 //
 // What a server sends after that word is no part of the reply. A notice says that it was skipped.
-func (o *Emitter) FinishAs(e Ending, word string) error {
+func (o *Emitter) FinishAs(end End) error {
+	word := end.Word
+	e := end.Ending
 	if o.Late {
 		text := o.Provider + ": the server sent more after the finish reason " + strconv.Quote(word) + ", which was skipped"
 		if err := o.NoteEnd(text, word); err != nil {
