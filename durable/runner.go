@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/internal/record"
 	"github.com/pawl-go/pawl/durable/journal"
+	"github.com/pawl-go/pawl/internal/agentname"
 	"github.com/pawl-go/pawl/internal/runerr"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -291,9 +291,7 @@ func (r *Runner) begunBy(h *record.History) error {
 		return nil
 	}
 
-	was, _, _ := strings.Cut(h.Begin.Agent, "@")
-	now, _, _ := strings.Cut(a.Name, "@")
-	if was == now {
+	if agentname.Same(h.Begin.Agent, a.Name) {
 		return nil
 	}
 	return fmt.Errorf("run %s: %w: the agent %q has begun it, and this is %q; resume it with that agent, or take another ID",

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/webaddress"
 )
 
 // Server describes how to reach an MCP server and which of its features are used. It is plain data
@@ -194,7 +196,7 @@ func (s *Server) checkURL() error {
 		return fmt.Errorf("there is no transport %q; there are http and sse", s.Transport)
 	}
 
-	u, ok := webAddress(s.URL)
+	u, ok := webaddress.Parse(s.URL)
 	if !ok {
 		return errors.New("url: want a whole address that begins with https:// or http:// and a host")
 	}
@@ -220,20 +222,11 @@ func (a *OAuth) check() error {
 		return errors.New("oauth: identity needs client_id, and takes no redirect, because there is no login page")
 	}
 	for name, address := range map[string]string{"issuer": a.Identity.Issuer, "server": a.Identity.Server} {
-		if _, ok := webAddress(address); !ok {
+		if _, ok := webaddress.Parse(address); !ok {
 			return fmt.Errorf("oauth: identity: %s: want a whole address that begins with https:// and a host", name)
 		}
 	}
 	return nil
-}
-
-// webAddress parses an address. ok reports whether it has a host and the scheme http or https.
-func webAddress(address string) (u *url.URL, ok bool) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return nil, false
-	}
-	return u, u.Scheme == "http" || u.Scheme == "https"
 }
 
 // identity returns the program or address behind the name, for tools.lock: an entry is valid for

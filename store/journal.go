@@ -11,8 +11,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/agentname"
 )
 
 // Journal stores durable runs. Each run is a chain of immutable records; only the owner of its
@@ -110,10 +111,7 @@ func (d *DueQuery) Wants(agent string) bool {
 	if d.Agents == nil {
 		return true
 	}
-	wanted := func(name string) bool {
-		rest, found := strings.CutPrefix(agent, name)
-		return found && (rest == "" || rest[0] == '@' || rest[0] == '/')
-	}
+	wanted := func(name string) bool { return agentname.Belongs(agent, name) }
 	return slices.ContainsFunc(d.Agents, wanted)
 }
 

@@ -4,7 +4,6 @@ package agentfile
 
 import (
 	"cmp"
-	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/webaddress"
 )
 
 // wrong reports a value of another type, once for each path: the nodes behind an alias are read
@@ -93,20 +93,12 @@ func (r *reading) boundedText(n *yaml.Node, text, path string, tag reflect.Struc
 	}
 
 	address := strings.TrimSpace(text)
-	if tag.Get("form") == "address" && address != "" && !isAddress(address) {
+	_, complete := webaddress.Parse(address)
+	if tag.Get("form") == "address" && address != "" && !complete {
 		_, shown := r.said(n, path)
 		r.report(CodeBadValue, n, path, "with its scheme, such as http://localhost:1234/v1",
 			"%q is no http or https address", cut(shown))
 	}
-}
-
-// isAddress reports whether text is a URL that HTTP can reach.
-func isAddress(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return false
-	}
-	return u.Scheme == "http" || u.Scheme == "https"
 }
 
 // boundedNumber holds a number to the bounds in the tags of its field.

@@ -2,7 +2,6 @@ package notify
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 )
 
@@ -125,10 +124,4 @@ func secret(getenv func(string) string, key, variable string) (string, error) {
 		return "", &SettingError{key, "the variable " + variable + " is not set"}
 	}
 	return value, nil
-}
-
-// isAddress reports whether text is the address of a web server.
-func isAddress(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/webaddress"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -33,7 +34,7 @@ func (s *Slack) open(getenv func(string) string) (c Channel, app *SlackApp, err 
 	if err != nil {
 		return c, nil, err
 	}
-	if !isAddress(address) {
+	if _, ok := webaddress.Parse(address); !ok {
 		return c, nil, &SettingError{"slack.webhook_env", s.WebhookEnv + " has no address of a webhook"}
 	}
 	if (s.SigningEnv == "") != (len(s.Approvers) == 0) {

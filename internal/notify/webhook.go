@@ -16,11 +16,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pawl-go/pawl/internal/webaddress"
 )
 
 // open returns the channel of a webhook.
 func (h *Webhook) open(getenv func(string) string) (c Channel, _ *SlackApp, err error) {
-	if !isAddress(h.URL) {
+	if _, ok := webaddress.Parse(h.URL); !ok {
 		return c, nil, &SettingError{"webhook.url", "want an address, such as https://hooks.example.com/pawl"}
 	}
 	const variable = "webhook.secret_env"

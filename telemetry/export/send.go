@@ -19,6 +19,8 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/pawl-go/pawl/internal/webaddress"
 )
 
 const (
@@ -107,9 +109,9 @@ func supported(env func(string) string) error {
 
 // checkAddress reports an address that is no collector's. path is what was added to it.
 func checkAddress(address, path string) error {
-	u, err := url.Parse(address)
+	u, ok := webaddress.Parse(address)
 	switch {
-	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+	case !ok:
 		return fmt.Errorf("%q is not the address of a collector; want http://HOST:4318", strings.TrimSuffix(address, path))
 	case u.User != nil, u.RawQuery != "":
 		return errors.New("the address of a collector has a password or a query; want OTEL_EXPORTER_OTLP_HEADERS")

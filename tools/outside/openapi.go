@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/webaddress"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 	"github.com/pawl-go/pawl/tools/internal/yamlvalue"
 )
@@ -364,8 +365,8 @@ func (s *spec) base(o *operation) (*url.URL, bool, error) {
 			}
 		}
 	}
-	u, err := url.Parse(strings.TrimRight(address, "/"))
-	if err != nil || !isComplete(u) {
+	u, ok := webaddress.Parse(strings.TrimRight(address, "/"))
+	if !ok {
 		return nil, false, fmt.Errorf("its server is %q, which is not a complete address: set base_url",
 			clip(address, 100))
 	}
@@ -378,11 +379,6 @@ func (s *spec) base(o *operation) (*url.URL, bool, error) {
 	u.RawQuery = ""
 	u.Fragment = ""
 	return u, trusted, nil
-}
-
-// isComplete reports whether an address has what a request needs.
-func isComplete(u *url.URL) bool {
-	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // home returns the host of the document's first server. The headers of the definition are only for

@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/foreign"
 	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/internal/webaddress"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/sending"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
@@ -71,11 +72,11 @@ func origin(address string) (*url.URL, error) {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		rest = rest[:i]
 	}
-	u, err := url.Parse(address)
+	u, ok := webaddress.Parse(address)
 	switch {
 	case strings.ContainsAny(rest, "{}$"):
 		return nil, fmt.Errorf("url %q: no argument can stand in the host", address)
-	case err != nil || !isComplete(u):
+	case !ok:
 		return nil, fmt.Errorf("url %q: want a whole address that begins with https:// or http:// and a host", address)
 	case u.User != nil:
 		return nil, fmt.Errorf("url %q: it has a name or a password in it; send them in a header", u.Redacted())

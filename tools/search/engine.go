@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/webaddress"
 )
 
 const (
@@ -91,7 +92,7 @@ func (c *client) ask(ctx context.Context, own, path string, complete func(*http.
 	defer cancel()
 
 	req, err := http.NewRequestWithContext(within, "GET", strings.TrimRight(cmp.Or(c.BaseURL, own), "/")+path, nil)
-	if err != nil || !isHTTP(req.URL) {
+	if err != nil || !webaddress.IsComplete(req.URL) {
 		return c.fault(nil, "its address is not valid: want https://HOST, as in %s", c.variable)
 	}
 	req.Header.Set("Accept", "application/json")
@@ -116,11 +117,6 @@ func (c *client) ask(ctx context.Context, own, path string, complete func(*http.
 		return c.fault(err, "its answer is not the expected JSON")
 	}
 	return nil
-}
-
-// isHTTP reports whether u is an address of HTTP or HTTPS with a host.
-func isHTTP(u *url.URL) bool {
-	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // send sends a request and reads the beginning of its response. It follows no redirect, because the

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 	"unicode"
 
 	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/internal/webaddress"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -35,8 +35,8 @@ func unseen(seen []page, hits []Hit, n int) []page {
 	}
 	var out []page
 	for _, h := range hits {
-		u, err := url.Parse(h.URL)
-		if err != nil || !isHTTP(u) || u.User != nil {
+		u, ok := webaddress.Parse(h.URL)
+		if !ok || u.User != nil {
 			continue
 		}
 		if len(h.URL) > mostURL || len(out) == n {

@@ -78,6 +78,8 @@ var arrows = []arrow{
 	{from: "internal/procgroup", modules: []string{"golang.org/x/sys"}},
 	{from: "internal/advice"},
 	{from: "internal/nearest"},
+	{from: "internal/agentname"},
+	{from: "internal/webaddress"},
 	{from: "internal/diff"},
 
 	// what the adapters of all providers share
@@ -171,7 +173,7 @@ var arrows = []arrow{
 		"mcp/internal/transport", "mcp/internal/wire"),
 		modules: []string{"github.com/modelcontextprotocol/go-sdk", "golang.org/x/oauth2"}},
 	{from: "team", to: []string{".", "llm", "internal/conversation", "internal/jsonform", "internal/nearest", "internal/text"}},
-	{from: "store", to: []string{".", "llm", "artifact"}},
+	{from: "store", to: []string{".", "llm", "artifact", "internal/agentname"}},
 	{from: "store/internal/words"},
 	{from: "store/internal/relational", to: []string{".", "llm", "store", "store/internal/words"}},
 	{from: "store/sqlite", to: []string{"store", "store/internal/relational", "store/internal/words"},
@@ -183,7 +185,7 @@ var arrows = []arrow{
 	{from: "durable/internal/record", to: []string{".", "llm", "store", "internal/text"}},
 	// it executes nothing
 	{from: "durable/journal", to: []string{".", "delivery", "llm/derivation", "llm", "redact", "store", "durable/internal/record", "internal/jsonform"}},
-	{from: "durable", to: []string{".", "llm", "redact", "store", "durable/internal/record", "durable/journal", "internal/background",
+	{from: "durable", to: []string{".", "llm", "redact", "store", "durable/internal/record", "durable/journal", "internal/agentname", "internal/background",
 		"internal/runerr", "internal/runtrace", "internal/text"}},
 	{from: "durable/whatif", to: []string{".", "llm", "redact", "store", "durable/internal/record", "durable/journal", "internal/jsonform"}},
 	{from: "durable/durabletest", to: []string{".", "llm", "store", "durable", "durable/journal", "script", "internal/runerr"},
@@ -192,7 +194,7 @@ var arrows = []arrow{
 	{from: "durable/temporal", to: []string{".", "caller", "delivery", "llm", "store", "durable", "durable/journal"},
 		modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{".", "llm", "observe", "redact", "internal/runtrace"}, modules: otelModules},
-	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
+	{from: "telemetry/export", to: []string{"internal/webaddress"}, modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
 		"github.com/prometheus/client_golang", "github.com/prometheus/otlptranslator")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
 	// The server: server → openai, ui, a2a → conversation → web → runs → access → api. No protocol
@@ -203,14 +205,14 @@ var arrows = []arrow{
 	{from: "server/api", to: []string{".", "llm", "store", "durable/journal"}},
 	{from: "server/internal/access", to: []string{"caller", "store", "server/api"}},
 	{from: "server/internal/runs", to: []string{".", "caller", "llm", "redact", "store", "durable", "durable/journal",
-		"internal/schema", "server/api", "server/internal/access"}},
+		"internal/agentname", "internal/schema", "server/api", "server/internal/access"}},
 	{from: "server/internal/web", to: []string{"redact", "store", "internal/gate", "server/api",
 		"server/internal/access", "server/internal/runs"}},
 	{from: "server/internal/conversation", to: join(toWeb, ".", "llm", "store", "server/uistream")},
 	{from: "server/internal/openai", to: join(toWeb, ".", "llm", "redact", "store", "durable", "durable/journal",
 		"server/uistream")},
 	{from: "server/internal/ui", to: join(toWeb, ".", "llm", "store", "server/internal/conversation", "server/uistream")},
-	{from: "server/internal/a2a", to: join(toWeb, ".", "llm", "internal/foreign", "durable/journal", "store", "server/internal/conversation", "server/uistream"),
+	{from: "server/internal/a2a", to: join(toWeb, ".", "llm", "internal/agentname", "internal/foreign", "durable/journal", "store", "server/internal/conversation", "server/uistream"),
 		modules: []string{a2aModule}},
 	{from: "thread", to: []string{".", "llm", "store", "internal/text"}},
 	{from: "server/uistream", to: []string{".", "llm"}}, // applications have it without a server
@@ -243,7 +245,7 @@ var arrows = []arrow{
 		"pawltest/internal/suite/model", "pawltest/internal/suite/runner", "pawltest/internal/summaries", "pawltest/internal/wire"}},
 
 	// joins things
-	{from: "internal/notify", to: []string{".", "llm", "redact", "store"}},
+	{from: "internal/notify", to: []string{".", "llm", "redact", "store", "internal/webaddress"}},
 	{from: "internal/demomodel", to: []string{"llm", "script"}},
 	{from: "internal/agentfile/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest", "internal/text"}, modules: []string{yamlModule}},
 	{from: "config", to: []string{".", "llm", "policy", "mcp", "internal/agentfile"}},
@@ -251,7 +253,7 @@ var arrows = []arrow{
 	{from: "eval/internal/stats"},
 	{from: "eval/internal/trial"},
 	{from: "eval/internal/match", to: []string{"internal/jsonform", "internal/nearest", "internal/schema"}},
-	{from: "internal/agentfile", to: []string{".", "internal/notify", "internal/advice", "llm", "artifact", "caller", "internal/agentfile/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "redact", "script", "tools/...", "mcp", "team", "store/...", "internal/callermcp", "internal/demomodel", "internal/nearest", "internal/protect", "internal/guard", "internal/text"},
+	{from: "internal/agentfile", to: []string{".", "internal/notify", "internal/advice", "llm", "artifact", "caller", "internal/agentfile/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "redact", "script", "tools/...", "mcp", "team", "store/...", "internal/callermcp", "internal/demomodel", "internal/nearest", "internal/protect", "internal/guard", "internal/text", "internal/webaddress"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	{from: "eval/internal/check", to: []string{"eval/internal/match", "eval/internal/trial", "internal/jsonform", "internal/nearest",
 		"internal/text", "tools/outside"}},
@@ -307,7 +309,7 @@ var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemet
 // low are the internal packages that read bytes and know nothing of the project. Any package may
 // import them.
 var low = []string{"internal/advice", "internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/dialect", "internal/nearest", "internal/text",
-	"internal/guard", "internal/mediatype"}
+	"internal/guard", "internal/mediatype", "internal/webaddress"}
 
 // shared is what the families of tools may import in addition to low.
 var shared = join(low, "delivery", "internal/foreign", "internal/jsonform", "internal/netguard", "internal/protect", "tools/internal/sending", "tools/internal/document", "tools/internal/toolrun", "tools/internal/webpage")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/pawl-go/pawl/internal/webaddress"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -24,8 +25,8 @@ func Env(name string) string {
 // BaseURL parses the address of an API. Its error shows example, and not the address, which may
 // contain a key.
 func BaseURL(provider, address, example string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimSpace(address))
-	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
+	u, ok := webaddress.Parse(strings.TrimSpace(address))
+	if !ok {
 		return nil, &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest,
 			Message: "the base URL is not an http or https address such as " + example}
 	}

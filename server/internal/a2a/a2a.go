@@ -22,6 +22,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/agentname"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/conversation"
 	"github.com/pawl-go/pawl/server/internal/runs"
@@ -162,7 +163,5 @@ func (c call) unended(id a2a.TaskID, ended error) (store.JournalRun, error) {
 
 // isOurs reports whether a run is of the agent in the path, in any version.
 func (c call) isOurs(h store.JournalRun) bool {
-	is, _, _ := strings.Cut(h.Agent, "@")
-	want, _, _ := strings.Cut(c.agent, "@")
-	return is == want
+	return agentname.Same(h.Agent, c.agent)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/agentname"
 )
 
 // card describes an agent, without its tools.
@@ -19,7 +20,7 @@ func (c call) card(a *pawl.Agent, o Options) *a2a.AgentCard {
 	description := cmp.Or(about.Description, "The agent "+a.Name+".")
 	server := strings.TrimSuffix(cmp.Or(o.URL, "http://"+c.Request.Host), "/")
 	base := server + "/a2a/" + url.PathEscape(a.Name)
-	name, version, _ := strings.Cut(a.Name, "@")
+	name, version := agentname.Split(a.Name)
 
 	card := &a2a.AgentCard{
 		Name:        title,

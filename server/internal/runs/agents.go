@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/agentname"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -68,16 +69,13 @@ func (s *Service) newest(name string) (best *pawl.Agent) {
 	if a := s.agents[name]; a != nil {
 		return a
 	}
-	version := func(a *pawl.Agent) int {
-		n, _ := strconv.Atoi(a.Name[len(name)+1:]) // another text is 0
-		return n
-	}
+	largest := 0
 	for _, a := range s.options.Agents {
-		if !strings.HasPrefix(a.Name, name+"@") {
-			continue
-		}
-		if best == nil || version(a) > version(best) {
+		base, version := agentname.Split(a.Name)
+		number, _ := strconv.Atoi(version) // another text is 0
+		if base == name && (best == nil || number > largest) {
 			best = a
+			largest = number
 		}
 	}
 	return best
@@ -87,7 +85,7 @@ func (s *Service) newest(name string) (best *pawl.Agent) {
 // resumed by NAME@2.
 func (s *Service) families() (names []string) {
 	for _, a := range s.options.Agents {
-		family, _, _ := strings.Cut(a.Name, "@")
+		family, _ := agentname.Split(a.Name)
 		if !slices.Contains(names, family) {
 			names = append(names, family)
 		}

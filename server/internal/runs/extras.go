@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/agentname"
 	"github.com/pawl-go/pawl/internal/schema"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -163,7 +164,7 @@ func (x *Extras) begin(before, msgs []llm.Message) (*pawl.Result, []llm.Message)
 // jobOf returns the job of an existing run: its agent with the extras of its client.
 func (s *Service) jobOf(ctx context.Context, p place, name string) (job, error) {
 	a, err := s.Agent(name)
-	if base, _, versioned := strings.Cut(name, "@"); versioned && err != nil {
+	if base, version := agentname.Split(name); version != "" && err != nil {
 		a, err = s.Agent(base) // the run continues with what it recorded, if that is possible
 	}
 	if err != nil {
