@@ -122,6 +122,10 @@ type Built struct {
 	Channels []notify.Channel
 	Apps     []*notify.SlackApp
 
+	// Rules decide which calls need an approval. Their flow knows which part of the instructions
+	// others wrote.
+	Rules policy.Rules
+
 	// Files are the file tools of the agent. Nil means that it has none.
 	Files *file.Set
 
@@ -140,6 +144,7 @@ type builder struct {
 	opts    Options
 	env     func(string) string
 	known   *catalog.Catalog
+	foreign string                     // the part of the instructions that others wrote
 	hidden  []string                   // values that no output may show
 	secrets *redact.Redactor           // hides them in results of tools
 	callers []string                   // Built.ForCallers
@@ -248,6 +253,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	built = &Built{
 		Agent:  out,
 		Tools:  tools,
+		Rules:  b.rules(),
 		Files:  filesOf(named),
 		DB:     db,
 		Close:  closeSets,
@@ -401,6 +407,14 @@ func fieldsAtFault(err error) (outer, inner string) {
 	return outer, inner
 }
 
+// rules returns the rules of the agent. The instructions are known.
+func (b *builder) rules() policy.Rules {
+	r := b.agent.Rules()
+	r.Flow.Foreign = b.foreign
+	r.Flow.Mode = stricter(r.Flow.Mode, b.opts.flow)
+	return r
+}
+
 // approval returns the middleware of the agent's rules, or the middleware that the options make of
 // them.
 func (b *builder) approval() []pawl.Middleware {
@@ -408,8 +422,7 @@ func (b *builder) approval() []pawl.Middleware {
 	if approve != nil && b.agent.Handoffs != nil { // the rules of each agent are for its own calls
 		approve = b.opts.Inner
 	}
-	r := b.agent.Rules()
-	r.Flow.Mode = stricter(r.Flow.Mode, b.opts.flow)
+	r := b.rules()
 	if approve == nil {
 		return []pawl.Middleware{r.Middleware()}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// Rules returns what a says about approval.
+// Rules returns what a says about approval. Built.Rules also knows the files of the workspace.
 func (a *Agent) Rules() policy.Rules {
 	missing := a.remote()
 	r := policy.Rules{
@@ -45,10 +45,6 @@ func (a *Agent) Rules() policy.Rules {
 // flow returns the policy of the key flow.
 func (a *Agent) flow(missing []string) *policy.Flow {
 	f := &policy.Flow{Mode: a.flowMode(), Words: a.Instructions, Labels: map[string]string{}}
-	if a.AgentsMD {
-		text, _ := a.readAgentsMD() // the builder reports the error
-		f.Foreign = string(text)
-	}
 	for entry, labels := range a.FlowLabels {
 		for _, e := range perhaps([]string{entry}, missing) {
 			f.Labels[e] = labels

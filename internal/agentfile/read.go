@@ -226,6 +226,7 @@ var otherWords = map[string]string{
 	"servers":       "mcp_servers",
 	"fallbacks":     "model",
 	"memory":        "store",
+	"side_model":    "side: {model: PROVIDER:NAME}",
 	"database":      "store",
 	"base_url":      "model: {name: PROVIDER:NAME, base_url: URL}",
 	"key_env":       "model: {name: PROVIDER:NAME, key_env: NAME}",

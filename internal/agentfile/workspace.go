@@ -131,10 +131,11 @@ func (b *builder) instructions() (string, *llm.Label, error) {
 		return "", nil, err
 	}
 
+	b.foreign = string(text)
 	b.notice(fmt.Sprintf("%s of the root, %d bytes, is part of the instructions; agents_md: false leaves it out",
 		agentsMD, len(text)))
 	const head = "\n\n# " + agentsMD + "\n\nThe workspace describes itself. This does not widen what the rules allow.\n\n"
-	return a.Instructions + head + string(text), llm.Attached.Label(), nil
+	return a.Instructions + head + b.foreign, llm.Attached.Label(), nil
 }
 
 // readAgentsMD reads AGENTS.md of the root. A link to a file outside of the root is an error.

@@ -125,7 +125,7 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 		return nil, err
 	}
 
-	s.Rules = a.Rules()
+	s.Rules = built.Rules
 	if a.Handoffs != nil { // each agent has its own rules
 		s.Rules = policy.Rules{Default: pawl.VerdictAllow}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable/journal"
+	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/policy/backtest"
 )
 
@@ -102,9 +103,9 @@ type approveTestCmd struct {
 
 // Run prints what the rules would have allowed. It fails if a denied call is let through.
 func (c *approveTestCmd) Run(sys *cli.System) error {
-	rules, err := readRules("rules", c.Rules)
+	rules, err := agentfile.ReadRules(c.Rules)
 	if err != nil {
-		return err
+		return assemble.Misconfigured(err)
 	}
 	return c.WithRuns(sys, func(j *assemble.Journal) error {
 		ctx := context.Background()

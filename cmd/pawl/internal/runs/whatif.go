@@ -105,9 +105,9 @@ func (c *WhatIfCmd) prepare() error {
 		c.System = string(text)
 	}
 	if c.RulesFile != "" {
-		rules, err := readRules("--rules", c.RulesFile)
+		rules, err := agentfile.ReadRules(c.RulesFile)
 		if err != nil {
-			return err
+			return assemble.Misconfigured(err)
 		}
 		if rules.Else != "" || rules.Within != nil {
 			return cli.Usage("the keys deny, ask and allow",
@@ -122,15 +122,6 @@ func (c *WhatIfCmd) prepare() error {
 		c.CarryBy(durable.Transport(offline{}), true)
 	}
 	return nil
-}
-
-// readRules reads a file with approval rules, which a flag or an argument names.
-func readRules(flag, path string) (*agentfile.Approve, error) {
-	rules, err := agentfile.ReadRules(path)
-	if err != nil {
-		return nil, cli.Usage("allow: [\"refund(amount <= 100)\"]", "%s %s", flag, cli.Plain(err))
-	}
-	return rules, nil
 }
 
 // change returns what the flags change. Without a change it is the agent as its file is now.

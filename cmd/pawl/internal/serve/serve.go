@@ -405,7 +405,7 @@ func (s *served) add(a *agentfile.Agent, built *agentfile.Built) {
 	s.agents = append(s.agents, built.Agent)
 	s.files = append(s.files, a)
 	s.built = append(s.built, built)
-	s.works = append(s.works, &schedule.Work{Tools: assemble.Held(a.Rules(), built.Tools)})
+	s.works = append(s.works, &schedule.Work{Tools: assemble.Held(built.Rules, built.Tools)})
 }
 
 // keep stores the schedules of the files in db.
