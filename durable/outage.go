@@ -35,8 +35,6 @@ type Waiting struct {
 	Next time.Time `json:"next"`
 	// Tries is the number of attempts since then.
 	Tries int `json:"tries"`
-	// Begun means that the reply broke off after its beginning, which observers have received.
-	Begun bool `json:"begun,omitzero"`
 }
 
 // String returns "waiting for openai since 09:14, next try 09:20".
@@ -50,7 +48,6 @@ func (w *Waiting) String() string {
 type outage struct {
 	replied bool               // a reply was added to the journal
 	away    *llm.ProviderError // the temporary error of the last request; nil means none
-	begun   bool               // its reply had begun
 }
 
 // note records the temporary error of a request, if it has one.
@@ -60,7 +57,6 @@ func (o *outage) note(ctx context.Context, resp *llm.Response, err error) {
 	temporary := errors.As(cmp.Or(err, resp.Err()), &away) && away.Retryable
 	if temporary && ctx.Err() == nil {
 		o.away = away
-		o.begun = len(resp.Message.Parts) > 0
 	}
 }
 
@@ -73,7 +69,7 @@ func (o *outage) waiting(res *pawl.Result, end *record.End, now time.Time, limit
 		return nil
 	}
 
-	w := &Waiting{Provider: o.away.Provider, Since: now, Tries: 1, Begun: o.begun}
+	w := &Waiting{Provider: o.away.Provider, Since: now, Tries: 1}
 
 	// The outage goes on if the run has got no reply since its last attempt.
 	if end != nil && end.Waiting != nil && !o.replied {

@@ -100,8 +100,3 @@ func (db *DB) Close() error {
 
 // String returns the location of the store and how it compares vectors, without secrets.
 func (db *DB) String() string { return "postgresql at " + db.at + ": " + db.backend.vectors.says }
-
-// Skew returns how far the clock of the server is ahead of the clock of this process, as the last
-// claim of a run or search for runs found it. Leases hold by the server's clock. 0 with
-// Options.Now.
-func (db *DB) Skew() time.Duration { return db.backend.Ahead() }
