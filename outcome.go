@@ -112,23 +112,11 @@ func (w *work) forModel(ctx context.Context, res llm.ToolResult) llm.ToolResult 
 	res.Key = w.task.Key
 	res.Label = w.resultLabel(&res)
 
-	// A part that states a stranger has no label once it is stored, and would have the result's.
-	if slices.ContainsFunc(res.Parts, statesLabel) {
-		joined, _ := llm.Results(res).Label()
-		res.Label = joined.Shared()
-	}
+	// A part that states a stranger has no label once it is stored, and would have the result's. So
+	// the label of the result is the one of all of it.
+	joined, _ := llm.Results(res).Label()
+	res.Label = joined.Shared()
 	return res
-}
-
-// statesLabel reports whether p, a part of a result, has a label of its own.
-func statesLabel(p llm.Part) bool {
-	switch p := p.(type) {
-	case llm.Text:
-		return p.Label != nil
-	case llm.Media:
-		return p.Label != nil
-	}
-	return false
 }
 
 // resultLabel returns the label of res: its own, or else the tool's. A result that is made of the
