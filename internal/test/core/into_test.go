@@ -3,7 +3,6 @@ package core_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,16 +20,6 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// refused returns three documents that no repair makes fit s.
-func refused(s gotypes.Sample) (docs []string) {
-	for _, wrong := range s.Wrong {
-		if doc := `{"v":` + wrong + `}`; s.Echo.Validate(json.RawMessage(doc)) != nil {
-			docs = append(docs, doc)
-		}
-	}
-	return append(docs, `{}`, `{"w":{"x":1},"u":[]}`, `[]`)[:3]
-}
-
 // Three answers that break each type are sent back, and the fourth is the value: in memory, through
 // an observer, and in a journal, whose replay asks nothing.
 func TestIntoCorrectsAnswersOfGoTypes(t *testing.T) {
@@ -38,7 +27,7 @@ func TestIntoCorrectsAnswersOfGoTypes(t *testing.T) {
 	for _, s := range gotypes.All() {
 		right := s.Random(r)
 		turns := []script.Turn{}
-		for _, wrong := range refused(s) {
+		for _, wrong := range s.Refused() {
 			turns = append(turns, script.Say(wrong))
 		}
 		turns = append(turns, script.Say(string(right)))
@@ -76,7 +65,7 @@ func TestToolsCorrectArgumentsOfGoTypes(t *testing.T) {
 	for _, s := range gotypes.All() {
 		right := s.Random(r)
 		turns := []script.Turn{}
-		for _, wrong := range append(refused(s), string(right)) {
+		for _, wrong := range append(s.Refused(), string(right)) {
 			turns = append(turns, script.Call(s.Echo.Name, wrong))
 		}
 		a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{s.Echo},

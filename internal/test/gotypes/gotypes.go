@@ -55,6 +55,16 @@ func sample[T any](name string, wrong []string, values ...T) Sample {
 	return s
 }
 
+// Refused returns three documents that no repair makes fit the type.
+func (s Sample) Refused() (docs []string) {
+	for _, wrong := range s.Wrong {
+		if doc := `{"v":` + wrong + `}`; s.Echo.Validate(json.RawMessage(doc)) != nil {
+			docs = append(docs, doc)
+		}
+	}
+	return append(docs, `{}`, `{"w":{"x":1},"u":[]}`, `{"w":1}`)[:3]
+}
+
 // encode writes a value. Every value of the package has a JSON form.
 func encode(v any) json.RawMessage {
 	b, err := gotype.Encode(v)

@@ -211,14 +211,15 @@ func (w *Writer) Float(field string, f float64) {
 // Object returns the arguments of a call as one JSON object, because servers pass them to the
 // template of a model, and refuse a conversation with anything else. Missing arguments, also
 // written as null, are {}. Other arguments become the text of a member with that name. Half of a
-// UTF-16 pair becomes U+FFFD, also where the object is sent as a string.
+// UTF-16 pair becomes U+FFFD, also where the object is sent as a string. A number that servers
+// cannot read becomes its text.
 func Object(args []byte, member string) []byte {
 	if jsonscan.HasLoneEscape(args) {
 		args = bytes.Clone(args) // the conversation keeps its own
 		jsonscan.PairEscapes(args)
 	}
 	if jsonscan.IsObject(args) {
-		return args
+		return quoteHuge(args)
 	}
 	switch string(bytes.TrimSpace(args)) {
 	case "", "null", `""`, `"null"`:
