@@ -67,6 +67,25 @@ func fieldsOf(t reflect.Type) []field {
 	return out
 }
 
+// namesakes returns the Go names of two fields that stand in t itself under one JSON name, of which
+// encoding/json selects none. Fields of embedded structs may hide each other by intention.
+func namesakes(t reflect.Type) (first, second string, found bool) {
+	type key struct {
+		name   string
+		tagged bool
+	}
+	known := map[key]string{}
+	fields, _ := level{of: t}.fields()
+	for _, f := range fields {
+		k := key{f.name, f.tagged}
+		if known[k] != "" {
+			return known[k], f.of.Name, true
+		}
+		known[k] = f.of.Name
+	}
+	return "", "", false
+}
+
 // dominant returns the field that has the name of all fields in list.
 func dominant(list []field) (field, bool) {
 	slices.SortStableFunc(list, func(a, b field) int {

@@ -319,7 +319,11 @@ func (b *builder) structure(t reflect.Type) (*node, error) {
 	if len(fields) == 0 && hidesAll(t) {
 		return nil, b.fault(t, "all of its fields are unexported, so that its JSON is always {}",
 			"export them (a field City has the JSON name city with the tag json:\"city\"), "+
-				"or add a method JSONSchema() json.RawMessage")
+				"add a method JSONSchema() json.RawMessage, or use another type, such as string")
+	}
+	if a, c, clash := namesakes(t); clash {
+		return nil, b.fault(t, fmt.Sprintf("the fields %s and %s have one JSON name, so that encoding/json leaves out both", a, c),
+			"give one of them another name in its json tag")
 	}
 	n := typed(shapeObject)
 	n.Properties.set = len(fields) > 0

@@ -123,6 +123,10 @@ func (b *builder) stated(t reflect.Type) (*node, error) {
 		return nil, b.fault(t, "JSONSchema: "+err.Error(), "return a JSON Schema, such as {\"type\":\"string\"}")
 	}
 	n := &node{raw: src, shape: statedShape(src)}
+	if written := writtenShape(t); !agree(n.shape, written) {
+		return nil, b.fault(t, fmt.Sprintf("its JSONSchema describes a JSON value of the type %s, and its JSON is of the type %s",
+			n.shape, written), "return the schema of its JSON, or add MarshalJSON and UnmarshalJSON")
+	}
 	atRoot := t == b.root
 	if atRoot || !bytes.Contains(src, []byte(`"$ref"`)) {
 		return n, nil
@@ -176,6 +180,40 @@ func statedShape(src json.RawMessage) shape {
 		return shape(s)
 	}
 	return shapeAny
+}
+
+// writtenShape returns the shape of the JSON of t, as far as the methods of t do not decide it.
+func writtenShape(t reflect.Type) shape {
+	p := reflect.PointerTo(t)
+	known, ok := knownTypes[t]
+	switch {
+	case ok:
+		return known.shape
+	case marshalsJSON(t):
+		return shapeAny
+	case p.Implements(textMarshaler):
+		return shapeString
+	}
+
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return shapeObject
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return shapeAny // base64, or a list, as the methods of the element decide
+		}
+		return shapeArray
+	}
+	if s, ok := scalars[t.Kind()]; ok {
+		return s.shape
+	}
+	return shapeAny
+}
+
+// agree reports whether a value may be of both shapes.
+func agree(a, b shape) bool {
+	numbers := func(s shape) bool { return s == shapeInteger || s == shapeNumber }
+	return a == b || a == shapeAny || b == shapeAny || numbers(a) && numbers(b)
 }
 
 // moved returns the schema src with its references changed for its new place.

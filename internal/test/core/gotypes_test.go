@@ -216,6 +216,7 @@ func TestTypesWithoutSchema(t *testing.T) {
 			//lint:ignore SA5008 the case is a name that encoding/json does not take
 			S string `json:"a'b"`
 		}](), []string{"field S", "a'b", "letters"}},
+		{noSchema[struct{ L list }](), []string{"field L (core_test.list)", "type object", "type array", "MarshalJSON"}},
 		{noSchema[string](), []string{`"object"`}},
 	} {
 		if c.err == nil {
@@ -236,6 +237,11 @@ func TestTypesWithoutSchema(t *testing.T) {
 	}()
 	pawl.Func("f", "", func(context.Context, hidden) (string, error) { return "", nil })
 }
+
+// list states the schema of another type than its own.
+type list []string
+
+func (list) JSONSchema() json.RawMessage { return json.RawMessage(`{"type":"object"}`) }
 
 func noSchema[In any]() error {
 	_, err := pawl.NewFunc("f", "", func(context.Context, In) (string, error) { return "", nil })
