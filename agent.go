@@ -141,6 +141,8 @@ func (a *Agent) Once(ctx context.Context, msgs ...llm.Message) (*Result, error) 
 }
 
 var (
+	errNoContext = errors.New("the context is nil; use context.Background() or the context of the request")
+	errNoRunner  = errors.New("the Runner is nil; pass an agent, or another Runner")
 	errBroken    = errors.New("the caller stopped reading the events")
 	errReadTwice = errors.New("the events of this run were read before; call Stream or ResumeStream for another run")
 )
@@ -151,7 +153,7 @@ func (a *Agent) startable(ctx context.Context) error {
 	case a == nil:
 		return errors.New("the *pawl.Agent is nil; an agent needs at least a Model")
 	case ctx == nil:
-		return errors.New("the context is nil; use context.Background() or the context of the request")
+		return errNoContext
 	}
 	return nil
 }
@@ -194,17 +196,24 @@ type wholeRunner interface {
 func Run(ctx context.Context, r Runner, msgs ...llm.Message) (*Result, error) {
 	switch r := r.(type) {
 	case nil:
-		return nil, errors.New("the Runner is nil; pass an agent, or another Runner")
-	case wholeRunner:
+		return nil, errNoRunner
+	case *Agent:
 		return r.Run(ctx, msgs...)
+	case wholeRunner:
+		res, err := r.Run(ctx, msgs...)
+		if err == nil {
+			err = res.fault()
+		}
+		return res, err
 	}
 	return Collect(r.Stream(ctx, msgs...), nil)
 }
 
 // Collect reads the events of a run to its end, and returns its Result and its error as Agent.Run
 // does. each receives the events in their order; nil means none. The Result is nil if the run did
-// not start, or if its events end without run_ended, which is an error. A second run_ended is one
-// too, and a nil stream.
+// not start, or if its events end without run_ended, which is an error. So are a second run_ended,
+// a nil stream, and a Result that contradicts itself, such as an answer to a conversation in which a
+// call has no result.
 func Collect(stream iter.Seq2[Event, error], each func(Event)) (res *Result, err error) {
 	if stream == nil {
 		return nil, errors.New("the stream is nil; pass what Stream returned")
@@ -231,6 +240,9 @@ func Collect(stream iter.Seq2[Event, error], each func(Event)) (res *Result, err
 	}
 	if res == nil {
 		return nil, errors.New("the events end without the end of the run")
+	}
+	if err := res.fault(); err != nil {
+		return res, err
 	}
 	return res, res.Err()
 }

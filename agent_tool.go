@@ -15,6 +15,9 @@ import (
 // nested run also counts against the remaining budget of the run around it, and shares its slots.
 // The keys of its events start with the key of the call.
 func (a *Agent) Tool(description string) *Tool {
+	if a == nil {
+		return nil // Agent.Check reports it
+	}
 	name := cmp.Or(a.Name, "agent")
 	type input struct {
 		Task string `json:"task" jsonschema:"The whole task: the agent sees nothing else"`

@@ -87,6 +87,9 @@ func readers(ctx context.Context, store Artifacts) ([]*Tool, error) {
 // result. The error is ErrNotFound if there is none, or if the run has no Artifacts. A nested run
 // finds only its own artifacts.
 func (v *Invocation) Artifact(ctx context.Context, key llm.Key) (Artifact, error) {
+	if v == nil {
+		return Artifact{}, errOutside
+	}
 	s := v.work.task.scope.shelf
 	if s == nil || !strings.HasPrefix(string(key), string(v.work.task.Run)+"/") {
 		return Artifact{}, ErrNotFound

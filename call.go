@@ -134,6 +134,9 @@ type scope struct {
 // Invocation is what a tool, or the middleware around it, can know and do during a call, in
 // addition to its arguments. InvocationFrom finds it in the context. It is safe for concurrent use
 // until the call has ended.
+//
+// Outside of a call it is nil. The methods of a nil Invocation return zero values, and an error if
+// they have one; Sending returns nil.
 type Invocation struct {
 	Key     llm.Key      // the place of the call in the run
 	Agent   string       // the name of the agent
@@ -175,6 +178,9 @@ func (c *callContext) Value(key any) any {
 
 // InvocationFrom returns the call that ctx belongs to. nil means none.
 func InvocationFrom(ctx context.Context) *Invocation {
+	if ctx == nil {
+		return nil
+	}
 	v, _ := ctx.Value(invocationKey{}).(*Invocation)
 	return v
 }

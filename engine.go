@@ -107,6 +107,9 @@ type runOptionsKey struct{}
 // WithRunOptions returns a context for a run with the options o. The zero fields of o keep what ctx
 // has.
 func WithRunOptions(ctx context.Context, o RunOptions) context.Context {
+	if ctx == nil {
+		panic("pawl: WithRunOptions: " + errNoContext.Error())
+	}
 	all, _ := ctx.Value(runOptionsKey{}).(*RunOptions)
 	if all == nil {
 		return context.WithValue(ctx, runOptionsKey{}, &o)
@@ -128,6 +131,9 @@ func WithRunOptions(ctx context.Context, o RunOptions) context.Context {
 // RunOptionsFrom returns the options of the run that ctx belongs to. In a call it returns no
 // Messages.
 func RunOptionsFrom(ctx context.Context) RunOptions {
+	if ctx == nil {
+		return RunOptions{}
+	}
 	all, _ := ctx.Value(runOptionsKey{}).(*RunOptions)
 	if all == nil {
 		return RunOptions{}
@@ -418,6 +424,9 @@ func (t Task) RunRemote(do func(Task) (Execution, error)) (Execution, error) {
 		return w.exec, nil
 	}
 
+	if do == nil {
+		return Execution{}, errors.New("RunRemote has no function; give it one that executes the call elsewhere")
+	}
 	x, err := do(t)
 	if hadNoEffect(err) || err == nil && x.Attempts <= t.Attempt {
 		b.refund()

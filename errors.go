@@ -140,8 +140,14 @@ func (c *control) Error() string {
 func (c *control) Unwrap() error { return c.err }
 
 // AbortError returns an error that ends the run as failed, for tools and middleware. The other
-// calls of the step end and are recorded first. The error of the run unwraps to err.
-func AbortError(err error) error { return &control{ends: StopFailed, err: err} }
+// calls of the step end and are recorded first. The error of the run unwraps to err. A nil err ends
+// the run, too.
+func AbortError(err error) error {
+	if err == nil {
+		err = errors.New("the run was aborted, and no error says why")
+	}
+	return &control{ends: StopFailed, err: err}
+}
 
 // PanicError is the error of a run whose model, toolset or middleware panicked. A panic of a tool
 // is the outcome of its call instead, and a panic of a receiver of events reaches the caller of the
@@ -163,8 +169,13 @@ func (b *blocked) Error() string { return b.reason }
 
 // RetryableError marks err as a temporary fault of the infrastructure, such as a lost connection or
 // a busy server. The pipeline retries the call if the tool's Effect allows it. The model gets the
-// error only if the retries fail too.
-func RetryableError(err error) error { return &retryable{err} }
+// error only if the retries fail too. A nil err returns nil.
+func RetryableError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &retryable{err}
+}
 
 // IsRetryable reports whether err is a temporary fault: a RetryableError, or a timeout. It is for
 // middleware that sees the error of a call.

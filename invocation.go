@@ -16,11 +16,18 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
+// errOutside is the error of the methods of a nil Invocation.
+var errOutside = errors.New("there is no call: the context is not the one that a tool got; " +
+	"Toolsets.Execute makes a call outside of a run")
+
 // IdempotencyKey returns a key for the effect of the call: 32 hexadecimal digits. The key is the
 // same for each attempt of this call, also in another process, and differs for any other call and
 // for other arguments. It depends on the name of the tool, the canonical arguments, the call's ID,
 // its place in the run, and the ID of the run if an engine stores it.
 func (v *Invocation) IdempotencyKey() string {
+	if v == nil {
+		return ""
+	}
 	h := sha256.New()
 	if run := v.work.task.scope.engine.Run; run != "" {
 		fmt.Fprintf(h, "%d:%s", len(run), run)
@@ -36,6 +43,9 @@ func (v *Invocation) IdempotencyKey() string {
 // the call. In a call that started early it waits until the reply is complete. nil means that the
 // reply will not be complete, and that the call is cancelled.
 func (v *Invocation) Messages() []llm.Message {
+	if v == nil {
+		return nil
+	}
 	msgs := v.work.task.messages
 	if e := v.work.holder; e != nil {
 		if !e.isWhole() {
@@ -51,15 +61,28 @@ func (v *Invocation) Messages() []llm.Message {
 }
 
 // Tools returns the tools of the run. They must not be changed.
-func (v *Invocation) Tools() []*Tool { return v.work.task.scope.tools }
+func (v *Invocation) Tools() []*Tool {
+	if v == nil {
+		return nil
+	}
+	return v.work.task.scope.tools
+}
 
 // Tool returns the called tool. It must not be changed.
-func (v *Invocation) Tool() *Tool { return v.work.tool }
+func (v *Invocation) Tool() *Tool {
+	if v == nil {
+		return nil
+	}
+	return v.work.tool
+}
 
 // WaitForReply waits until the reply that made the call is complete, and reports whether it was. A
 // call that starts early may still be dropped, so a policy that asks a person waits first. For
 // other calls it returns true at once.
 func (v *Invocation) WaitForReply() bool {
+	if v == nil {
+		return false
+	}
 	e := v.work.holder
 	return e == nil || e.isWhole()
 }
@@ -67,12 +90,15 @@ func (v *Invocation) WaitForReply() bool {
 // CanWait reports whether nested calls can wait for an answer from outside. If not, such calls are
 // refused.
 func (v *Invocation) CanWait() bool {
-	return v.work.task.scope.canPend && v.work.task.scope.engine.Replays
+	return v != nil && v.work.task.scope.canPend && v.work.task.scope.engine.Replays
 }
 
 // Since returns the time when the call first started. It stays the same when an engine executes the
 // call again from its beginning, also in another process.
 func (v *Invocation) Since() time.Time {
+	if v == nil {
+		return time.Time{}
+	}
 	if t := v.work.task.Since; !t.IsZero() {
 		return t
 	}
@@ -97,6 +123,9 @@ func (v *Invocation) Sending(ctx context.Context) error {
 
 // FromCache records that the result is the result of an earlier call: Execution.Cached.
 func (v *Invocation) FromCache() {
+	if v == nil {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.sealed {
@@ -107,6 +136,9 @@ func (v *Invocation) FromCache() {
 // Get reads the run's value with the given name into the variable that into points to, and reports
 // whether it exists. A call sees the values from the start of its step, and the values that it set.
 func (v *Invocation) Get(name string, into any) (bool, error) {
+	if v == nil {
+		return false, errOutside
+	}
 	v.mu.Lock()
 	b, ok := v.set[name]
 	v.mu.Unlock()
@@ -126,7 +158,7 @@ func (v *Invocation) Get(name string, into any) (bool, error) {
 // conversation, and of the results of the calls before it in the calls around it. In a process that
 // has no conversation it is nil, which means a stranger.
 func (v *Invocation) Label() *llm.Label {
-	if len(v.work.task.messages) == 0 {
+	if v == nil || len(v.work.task.messages) == 0 {
 		return nil
 	}
 	a := new(authors)
@@ -181,6 +213,9 @@ func (v *Invocation) noteResult(x *Execution) {
 // Set sets a value of the run. Later steps see it. If several calls of one step set a value, the
 // last call in call order wins.
 func (v *Invocation) Set(name string, value any) error {
+	if v == nil {
+		return errOutside
+	}
 	b, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("value %q: %w", name, err)
@@ -200,6 +235,9 @@ func (v *Invocation) Set(name string, value any) error {
 // Emit emits a progress event. data may be nil; data that is not JSON is dropped. After the call
 // has ended, Emit does nothing.
 func (v *Invocation) Emit(text string, data json.RawMessage) {
+	if v == nil {
+		return
+	}
 	if !json.Valid(data) {
 		data = nil
 	}
@@ -242,6 +280,9 @@ func (v *Invocation) close() {
 // A tool that makes calls must have EffectCompose. To make several calls in parallel, it passes
 // them to one Do; goroutines of its own are not needed.
 func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution, error) {
+	if v == nil {
+		return nil, errOutside
+	}
 	t := v.work.task
 	if v.busy.Load() && v.work.tool.Effect != EffectCompose {
 		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need",

@@ -94,6 +94,9 @@ func (m Middleware) For(is func(ctx context.Context, call llm.ToolCall) bool) Mi
 			}
 		}
 	}
+	if is == nil {
+		m.Check = needs(false, "For")
+	}
 	m.Model, m.Tool, m.Approved = nil, some(m.Tool), some(m.Approved)
 	m.Sole = nil // several may act, each for its calls
 	if approve := m.approve; approve != nil {
@@ -177,6 +180,12 @@ func (w *Middleware) check(tools []*Tool) (err error) {
 	return w.Check(tools)
 }
 
+// sole returns what Sole names. A panic is an error.
+func (w *Middleware) sole(tools []*Tool) (names []string, err error) {
+	defer panics.Recover("its Sole", &err)
+	return w.Sole(tools), nil
+}
+
 // twice adds a fault for each middleware that does what one before it does alone (Middleware.Sole).
 func twice(all []Middleware, tools []*Tool, f *faults) {
 	first := map[string]int{}
@@ -184,7 +193,9 @@ func twice(all []Middleware, tools []*Tool, f *faults) {
 		if w.Sole == nil {
 			continue
 		}
-		for _, what := range w.Sole(tools) {
+		names, err := w.sole(tools)
+		f.add(fmt.Sprintf("Middleware[%d]", i), err)
+		for _, what := range names {
 			if other, taken := first[what]; taken {
 				f.add(fmt.Sprintf("Middleware[%d]", i),
 					fmt.Errorf("has %s, as Middleware[%d] does; make one of the two", what, other))

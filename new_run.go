@@ -254,6 +254,7 @@ func (a *Agent) tools(ctx context.Context, in *inspection, f *faults) []*Tool {
 func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faults) {
 	a := r.agent
 	f.add("Choice", a.Choice.Check(specs(tools)))
+	f.addIf(a.Parallel.Limit < 0, "Parallel.Limit", "it is negative; 0 means 10")
 	switch {
 	case a.Artifacts != nil:
 		var err error

@@ -348,6 +348,9 @@ var _ CheckedRunner = (*Agent)(nil)
 
 // WithOutput returns a copy of a with Output set to schema, and without OutputCheck.
 func (a *Agent) WithOutput(schema json.RawMessage) Runner {
+	if a == nil {
+		return a // its runs return the error
+	}
 	b := *a
 	b.Output = schema
 	b.OutputCheck = nil
@@ -356,6 +359,9 @@ func (a *Agent) WithOutput(schema json.RawMessage) Runner {
 
 // WithCheck returns a copy of a with OutputCheck set to check.
 func (a *Agent) WithCheck(check func(answer json.RawMessage) error) (Runner, bool) {
+	if a == nil {
+		return a, true
+	}
 	b := *a
 	b.OutputCheck = check
 	return &b, true
@@ -379,6 +385,9 @@ func Into[T any](ctx context.Context, r OutputRunner, msgs ...llm.Message) (T, *
 	if !of.Object { // providers need an object
 		of = mustInfer(reflect.TypeOf(in))
 		into = &in
+	}
+	if r == nil {
+		return in.Value, nil, errNoRunner
 	}
 	t := typed{of: of, run: r.WithOutput(of.Schema)}
 	if c, ok := t.run.(CheckedRunner); ok {

@@ -14,7 +14,8 @@ import (
 )
 
 // Result is the end of a run. It is plain data: store it as JSON, and continue it with
-// Agent.Resume.
+// Agent.Resume. A nil Result, of a run that did not start, has no text and no calls; its Err is not
+// nil.
 type Result struct {
 	// The conversation, without instructions.
 	Messages []llm.Message `json:"messages"`
@@ -81,6 +82,9 @@ const (
 
 // Text returns the text of the answer, or the text of the last reply if there is no answer.
 func (r *Result) Text() string {
+	if r == nil {
+		return ""
+	}
 	if a := r.answered(); a != nil {
 		return a.Text
 	}
@@ -128,6 +132,9 @@ func (r *Result) answered() *Answer {
 // cause itself if they failed. In the tree of the error is the *OutputError of an answer that does
 // not fit.
 func (r *Result) Err() error {
+	if r == nil {
+		return errNoResult
+	}
 	if r.Stop.Class() == ClassAnswered {
 		return nil
 	}
@@ -139,6 +146,25 @@ func (r *Result) Err() error {
 		stop.Err = &OutputError{Text: r.lastAnswer(), Faults: r.Unfit, Result: r}
 	}
 	return stop
+}
+
+var errNoResult = errors.New("there is no Result: the run did not start, and its error says why")
+
+// fault returns what contradicts itself in a Result that a Runner returned. nil means nothing.
+func (r *Result) fault() error {
+	switch {
+	case r == nil:
+		return errors.New("the Runner returned neither a Result nor an error")
+	case r.Stop == StopPending && len(r.Pending) == 0:
+		return fmt.Errorf("the Result has the Stop %q and no Pending; add the open questions", r.Stop)
+	case r.Stop.Class() != ClassAnswered:
+		return nil
+	}
+	if open := r.Calls(); len(open) > 0 {
+		return fmt.Errorf("the Result has the Stop %q, and the call %q of %s has no result; add it to Messages",
+			r.Stop, open[0].ID, open[0].Name)
+	}
+	return nil
 }
 
 // lastAnswer returns the last answer that the model gave, which may not fit: the arguments of the
@@ -159,6 +185,9 @@ func (r *Result) lastAnswer() string {
 // Calls returns the calls of the last reply that have no result, in call order. With AtLimitReturn
 // the caller executes them.
 func (r *Result) Calls() []llm.ToolCall {
+	if r == nil {
+		return nil
+	}
 	open, _ := openCalls(r.Messages)
 	return open
 }

@@ -187,7 +187,7 @@ func TestCollect(t *testing.T) {
 	}
 	// A Runner of another package may yield the end alone.
 	alone := func(yield func(pawl.Event, error) bool) {
-		yield(pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: &pawl.Result{Stop: pawl.StopPending}}, nil)
+		yield(pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: &pawl.Result{Stop: pawl.StopLimit}}, nil)
 	}
 	var stop *pawl.StopError
 	if res, err := pawl.Collect(alone, nil); res == nil || !errors.As(err, &stop) {
@@ -225,7 +225,7 @@ func TestStopClasses(t *testing.T) {
 		{pawl.StopStalled, pawl.ClassFailed, "change the instructions, the tools or the model"},
 		{pawl.StopCancelled, pawl.ClassCancelled, "the conversation can be continued with Resume"},
 		{pawl.StopFailed, pawl.ClassFailed, "Resume tries again"},
-		{"of a later version", pawl.ClassFailed, ""},
+		{"of a later version", pawl.ClassFailed, "this version does not know the reason"},
 	} {
 		if got := c.reason.Class(); got != c.class {
 			t.Errorf("%s: got the class %s, want %s", c.reason, got, c.class)

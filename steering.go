@@ -38,6 +38,9 @@ var ErrRunEnded = errors.New("the run has ended")
 // Steer sends messages of the user, in order. The error is ErrRunEnded, the error of ctx, or names
 // a message that is not a message of a user. After an error no message is sent.
 func (s *Steering) Steer(ctx context.Context, msgs ...llm.Message) error {
+	if s == nil {
+		return errors.New("the *pawl.Steering is nil; use new(pawl.Steering), also in RunOptions.Messages")
+	}
 	for i, m := range msgs {
 		if m.Role != llm.RoleUser || len(m.Parts) == 0 {
 			return fmt.Errorf("message %d: a run can be steered by messages of the user, not by an empty one or one of %q", i, m.Role)

@@ -74,5 +74,5 @@ func (s StopReason) next() string {
 			return stopTable[i].next
 		}
 	}
-	return ""
+	return "this version does not know the reason"
 }

@@ -232,6 +232,9 @@ func NewFunc[In, Out any](name, description string, fn func(context.Context, In)
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: input: %w", name, err)
 	}
+	if fn == nil {
+		return nil, fmt.Errorf("tool %s: the function is nil; give it one", name)
+	}
 	t := &Tool{Name: name, Description: description, Input: in.Schema}
 	if !in.Exact {
 		t.fits = in.Fits
@@ -305,6 +308,9 @@ func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil 
 
 // Clone returns a copy.
 func (t *Tool) Clone() *Tool {
+	if t == nil {
+		return nil
+	}
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run,
 		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
 		MaxResult: t.MaxResult, Pin: t.Pin, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline,
@@ -329,6 +335,8 @@ func (t *Tool) Check() error {
 	_, err := t.schema()
 	why := ""
 	switch {
+	case t.Effect < EffectUnstated || t.Effect > EffectCompose:
+		why = fmt.Sprintf("has the unknown Effect %d; use one of the constants, such as EffectRead", t.Effect)
 	case t.Run == nil && !t.Passive:
 		why = "has neither Run nor Passive; Run executes a call, and Passive leaves it to the caller"
 	case t.Reconcile != nil && (t.Passive || t.Effect.Assumed() != EffectWrite):
@@ -389,6 +397,9 @@ func (t *Tool) read(
 
 // Validate returns nil if a call of t with args would be executed; see ToolSpec.Validate.
 func (t *Tool) Validate(args json.RawMessage) error {
+	if t == nil {
+		return t.Check()
+	}
 	s, err := t.schema()
 	if err != nil {
 		return err
@@ -461,7 +472,12 @@ func (f *toolForm) describes(t *Tool) bool {
 
 // Spec returns the description of t for a model, with t as its Source. Every call returns the same
 // pointer while t is not changed, so that adapters can cache its encoding.
-func (t *Tool) Spec() *llm.ToolSpec { return t.formed().spec }
+func (t *Tool) Spec() *llm.ToolSpec {
+	if t == nil {
+		return nil
+	}
+	return t.formed().spec
+}
 
 // specs returns the descriptions of tools.
 func specs(tools []*Tool) []*llm.ToolSpec {

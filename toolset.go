@@ -88,6 +88,9 @@ func (s Toolsets) Execute(ctx context.Context, call llm.ToolCall) Execution {
 func Filter(set Toolset, keep func(*Tool) bool) Toolset {
 	return toolsetFunc(func(ctx context.Context) ([]*Tool, error) {
 		tools, err := toolsOf(ctx, set)
+		if err == nil && keep == nil {
+			return nil, errors.New("Filter has no function; give it one, or remove it")
+		}
 		return slices.DeleteFunc(slices.Clone(tools), func(t *Tool) bool { return !keep(t) }), err
 	})
 }

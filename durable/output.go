@@ -11,6 +11,9 @@ import (
 // WithOutput returns a copy of r whose answer fits schema, for pawl.Into. For a runner that is no
 // pawl.OutputRunner it returns a copy without a schema, and Into then returns a *pawl.OutputError.
 func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
+	if r == nil {
+		return r // Stream reports it
+	}
 	c := *r
 	if o, ok := r.runner.(pawl.OutputRunner); ok {
 		c.runner = o.WithOutput(schema)
@@ -22,6 +25,9 @@ func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
 // false if the runner inside cannot check its answers. A resume repeats the checks of stored
 // answers.
 func (r *Runner) WithCheck(check func(answer json.RawMessage) error) (pawl.Runner, bool) {
+	if r == nil {
+		return r, false
+	}
 	inner, ok := r.runner.(pawl.CheckedRunner)
 	if !ok {
 		return r, false

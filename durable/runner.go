@@ -95,6 +95,9 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 // The Result is also set with an error, unless the run could not start. A run without a plain
 // answer returns a *pawl.StopError, as Agent.Run does.
 func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, error) {
+	if err := r.startable(ctx); err != nil {
+		return nil, err
+	}
 	a, ok := r.runner.(*pawl.Agent)
 	if !ok {
 		return pawl.Collect(r.Stream(ctx, msgs...), nil)
@@ -321,14 +324,24 @@ func (r *Runner) startable(ctx context.Context) error {
 	switch {
 	case ctx == nil:
 		return errors.New("the context is nil; use context.Background() or the context of the request")
+	case r == nil || r.engine == nil:
+		return errors.New("durable: the Runner has no engine; make it by Engine.Runner")
 	case r.engine.Journal == nil:
 		return errNoJournal
+	case r.engine.Lease < 0:
+		return errors.New("durable: Engine.Lease is negative; 0 means 30 s")
 	case r.ID == "":
 		return errors.New(`durable: the run has no ID; name it, such as "invoice-7", so that it can be resumed`)
-	case r.runner == nil:
+	case isNil(r.runner):
 		return errors.New("durable: the Runner of the run is nil; pass an agent")
 	}
 	return nil
+}
+
+// isNil reports whether r is nil or a nil agent.
+func isNil(r pawl.Runner) bool {
+	a, ok := r.(*pawl.Agent)
+	return r == nil || ok && a == nil
 }
 
 // begin stores the start of the run, and returns its session and input.

@@ -116,6 +116,9 @@ func Named(names ...string) ToolChoice { return ToolChoice{ToolNamed, names} }
 // Check returns an error if the choice cannot be sent with tools. The error names the tool that is
 // not offered, and the tools that are.
 func (c ToolChoice) Check(tools []*ToolSpec) error {
+	if c.Mode < ToolAuto || c.Mode > ToolNamed {
+		return fmt.Errorf("tool choice: the unknown mode %d; use one of the constants, such as ToolAuto", c.Mode)
+	}
 	if c.Mode != ToolNamed {
 		if len(c.Names) > 0 {
 			return fmt.Errorf("tool choice: Names need the mode ToolNamed, as in llm.Named(%q)", c.Names[0])

@@ -14,6 +14,7 @@ package observe
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -39,6 +40,13 @@ func (f RunnerFunc) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[p
 // Wrap returns a Runner whose runs are the runs of r as transformed by stream. If r is an
 // OutputRunner, so is the result: stream is then also called for each output.
 func Wrap(r pawl.Runner, stream func(pawl.Runner) RunnerFunc) pawl.Runner {
+	if r == nil {
+		return RunnerFunc(func(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] {
+			return func(yield func(pawl.Event, error) bool) {
+				yield(pawl.Event{}, errors.New("observe: the Runner is nil; pass an agent, or another Runner"))
+			}
+		})
+	}
 	f := stream(r)
 	if o, ok := r.(pawl.OutputRunner); ok {
 		return &outputThrough{f, o, stream}

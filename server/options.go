@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -202,6 +203,35 @@ func (o *Options) withDefaults() Options {
 		d.Now = time.Now
 	}
 	return d
+}
+
+// negative returns an error for a number that is less than 0 and must not be. A limit of less than
+// 0 would refuse everything, and a timer of less than 0 ends the process.
+func (o *Options) negative() error {
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{
+		{"Limits.Body", o.Limits.Body},
+		{"Limits.Conns", int64(o.Limits.Conns)},
+		{"Limits.Streams", int64(o.Limits.Streams)},
+		{"Limits.Runs", int64(o.Limits.Runs)},
+		{"Limits.TenantRuns", int64(o.Limits.TenantRuns)},
+		{"Limits.Queue", int64(o.Limits.Queue)},
+		{"Limits.Fragments", int64(o.Limits.Fragments)},
+		{"Limits.Idle", int64(o.Limits.Idle)},
+		{"Times.Wait", int64(o.Times.Wait)},
+		{"Times.Beat", int64(o.Times.Beat)},
+		{"Times.Reconnect", int64(o.Times.Reconnect)},
+		{"Times.Recover", int64(o.Times.Recover)},
+		{"Times.Lease", int64(o.Times.Lease)},
+		{"Times.Grace", int64(o.Times.Grace)},
+	} {
+		if field.value < 0 {
+			return fmt.Errorf("Options.%s: it is negative; 0 means the default", field.name)
+		}
+	}
+	return nil
 }
 
 func setDefault[T comparable](v *T, to T) {

@@ -49,6 +49,9 @@ func New(agents []*pawl.Agent, journal store.Journal, o *Options) (*Server, erro
 	case len(s.options.Access.Tokens) > 0 && s.options.Access.Authenticate != nil:
 		return nil, errors.New("server.Access has both Tokens and Authenticate: one of them decides")
 	}
+	if err := s.options.negative(); err != nil {
+		return nil, err
+	}
 	if err := checkAgents(agents); err != nil {
 		return nil, err
 	}

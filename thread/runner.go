@@ -57,6 +57,9 @@ func (r *Runner) WithCheck(check func(answer json.RawMessage) error) (pawl.Runne
 		}
 		return c.WithCheck(check)
 	}
+	if r == nil {
+		return r, false
+	}
 	one := r.Runner
 	if r.Run != nil {
 		one = r.Run(r.ID)
@@ -72,6 +75,9 @@ func (r *Runner) FollowUp(context.Context, *pawl.Result) (next pawl.Runner, stor
 
 // changed returns a copy of r with the Runners that change returns.
 func (r *Runner) changed(change func(pawl.Runner) (pawl.Runner, bool)) *Runner {
+	if r == nil {
+		return nil // Stream reports it
+	}
 	c := *r
 	if r.Runner != nil {
 		c.Runner, _ = change(r.Runner)
@@ -99,7 +105,7 @@ func (r *Runner) changed(change func(pawl.Runner) (pawl.Runner, bool)) *Runner {
 // ended.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
-		if (r.Runner == nil) == (r.Run == nil) {
+		if r == nil || (r.Runner == nil) == (r.Run == nil) {
 			yield(pawl.Event{}, errors.New("a thread.Runner needs one of Runner and Run; set Runner to an agent"))
 			return
 		}

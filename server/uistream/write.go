@@ -52,6 +52,12 @@ func (s *sender) send(b []byte) error {
 // Options.ErrorText in place of the error of a failed run. Write panics with http.ErrAbortHandler
 // if the run has this error.
 func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options) error {
+	switch {
+	case events == nil:
+		return errors.New("uistream: the events are nil; pass what Stream returned")
+	case o.Beat < 0:
+		return errors.New("uistream: Options.Beat is negative; 0 means 10 s")
+	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
