@@ -117,6 +117,11 @@ type Times struct {
 	// Reconnect is the time for a client that has disconnected to repeat its request, before its
 	// run is cancelled: see Front.OnDisconnect. 0 means 5 s.
 	Reconnect time.Duration
+	// Outage is the time for which a request is held while the provider of its run's model is away.
+	// After it, the client gets the error outage (503) with Retry-After and the ID of the run, or
+	// the form of its protocol, and the run goes on by itself. The header "Prefer: wait=SECONDS" of
+	// a request replaces it. 0 means 3 minutes, and less than 0 means that no request is held.
+	Outage time.Duration
 	// Recover is the interval of scans for runs without a process. 0 means 5 s.
 	Recover time.Duration
 	// Lease is durable.Engine.Lease. 0 means its default.
@@ -194,6 +199,7 @@ func (o *Options) withDefaults() Options {
 	setDefault(&d.Times.Wait, 30*time.Second)
 	setDefault(&d.Times.Beat, 10*time.Second)
 	setDefault(&d.Times.Reconnect, 5*time.Second)
+	setDefault(&d.Times.Outage, 3*time.Minute)
 	setDefault(&d.Times.Recover, 5*time.Second)
 	setDefault(&d.Times.Drain, 30*time.Second)
 	setDefault(&d.Times.Grace, 10*time.Second)

@@ -29,6 +29,10 @@ type RunnerOptions struct {
 	// By is the name recorded with decisions that arrive through the Runner. Empty means the client
 	// of the request to Options.MCP whose context it is.
 	By string
+	// Hold is the time for which Stream waits while the provider of the run's model is away. It
+	// then ends with the error outage, and the run goes on by itself. 0 means as long as the run
+	// needs.
+	Hold time.Duration
 }
 
 // Runner is a run of the server, for code in the same process: see Server.Runner. It is safe for
@@ -101,7 +105,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 		defer release()
 
 		var end *pawl.Result
-		for ev, err := range l.Events(inner, runs.Reading{}) {
+		for ev, err := range l.Events(inner, runs.Reading{Hold: r.options.Hold}) {
 			if err != nil {
 				if err := r.errorOf(err, context.Cause(ctx), end); err != nil {
 					yield(pawl.Event{}, err)

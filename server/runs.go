@@ -4,6 +4,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"net/http"
 	"net/url"
@@ -52,8 +53,11 @@ func (c *call) start() error {
 		c.setLocation(in.ID)
 		return c.watch(l, in.ID)
 	}
-	if in.Wait && !c.await(l) {
-		return nil
+	if in.Wait {
+		if err := c.await(l); err != nil {
+			c.setLocation(in.ID)
+			return err
+		}
 	}
 	status := http.StatusOK
 	if created {
@@ -85,19 +89,23 @@ func messagesOf(input string, msgs []llm.Message) ([]llm.Message, error) {
 	return []llm.Message{llm.User(input)}, nil
 }
 
-// await waits until a run has stopped, or the server stops. False means that the client has
-// disconnected. l may be nil.
-func (c *call) await(l *runs.Live) bool {
-	if l == nil {
-		return true
+// await waits until a run has stopped, or the server stops. The error is that the provider of its
+// model has been away for too long, or that the client has disconnected. l may be nil.
+func (c *call) await(l *runs.Live) error {
+	ctx, cancel := context.WithCancel(c.Request.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-c.Runs.Closing():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := l.Await(ctx, c.Hold())
+	if ctx.Err() != nil && c.Request.Context().Err() == nil {
+		return nil // the server stops, and the client gets the state of the run
 	}
-	select {
-	case <-l.Done():
-	case <-c.Runs.Closing():
-	case <-c.Request.Context().Done():
-		return false
-	}
-	return true
+	return err
 }
 
 // writeRun answers with the state of a run.

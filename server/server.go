@@ -141,6 +141,7 @@ func (s *Server) newWeb(clients *access.Clients) *web.Server {
 		Beat:         s.options.Times.Beat,
 		Wait:         s.options.Times.Wait,
 		Reconnect:    s.options.Times.Reconnect,
+		Outage:       s.options.Times.Outage,
 		OnDisconnect: s.options.Front.OnDisconnect,
 		About:        about,
 	}

@@ -114,8 +114,8 @@ func (c *call) callTool() error {
 	if err != nil {
 		return err
 	}
-	if !c.await(l) {
-		return nil
+	if err := c.await(l); err != nil {
+		return err
 	}
 	return c.writeCalled(id)
 }

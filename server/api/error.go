@@ -12,6 +12,8 @@ type Error struct {
 	Message string `json:"message"`
 	// Hint says what would be right. Empty means that there is nothing to say.
 	Hint string `json:"hint,omitzero"`
+	// Run is the ID of the run that goes on although its client gets the error. Empty means none.
+	Run string `json:"run,omitzero"`
 
 	// RetryAfter is the number of seconds until a retry. 0 means not stated.
 	RetryAfter int `json:"-"`

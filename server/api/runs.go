@@ -57,6 +57,9 @@ type Run struct {
 	Code string `json:"code,omitzero"`
 	// Why it stopped, in words: the cause of a limit, a cancellation or a failure.
 	Cause string `json:"cause,omitzero"`
+	// For what the open run waits: its model's provider is away. cause says it in words. Absent: it
+	// does not wait.
+	Outage *Outage `json:"outage,omitzero"`
 	// Absent in lists.
 	Answer string `json:"answer,omitzero"`
 	// The answer as JSON if the agent has an output. Absent in lists.
@@ -80,6 +83,19 @@ type Run struct {
 	Created time.Time `json:"created,omitzero"`
 	// When it last changed.
 	Updated time.Time `json:"updated,omitzero"`
+}
+
+// Outage is the time for which the provider of a run's model is away. The run asks it again by
+// itself.
+type Outage struct {
+	// Name of the provider, such as openai. Absent: unknown.
+	Provider string `json:"provider,omitzero"`
+	// When the first request failed.
+	Since time.Time `json:"since"`
+	// When the run asks again, at the latest.
+	Next time.Time `json:"next"`
+	// Number of failed attempts of the run.
+	Tries int `json:"tries"`
 }
 
 // Runs is a page of a list.

@@ -28,7 +28,10 @@ func (tasks) SendMessage(ctx context.Context, r *a2a.SendMessageRequest) (a2a.Se
 	o := cmp.Or(r.Config, &a2a.SendMessageConfig{})
 	l, err := c.send(r)
 	if err == nil && !o.ReturnImmediately {
-		err = l.Wait(c.Request.Context())
+		err = l.Await(c.Request.Context(), c.Hold())
+		if runs.IsOutage(err) {
+			err = nil // the task is working, and its message says for what it waits
+		}
 	}
 	if err != nil {
 		return nil, c.toError(err)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -81,6 +82,12 @@ func (c call) task(h store.JournalRun, history *int) (*a2a.Task, error) {
 		}
 		id := conversation.Hash(20, h.ID, h.Updated.String())
 		t.Status.Message = message(t, a2a.MessageRoleAgent, id, parts...)
+
+	case a2a.TaskStateWorking:
+		if run.Outage != nil {
+			id := conversation.Hash(20, h.ID, run.Outage.Since.String(), strconv.Itoa(run.Outage.Tries))
+			t.Status.Message = message(t, a2a.MessageRoleAgent, id, a2a.NewTextPart(run.Cause))
+		}
 
 	case a2a.TaskStateCompleted:
 		c.addAnswer(t, runs.AnswerOf(x), runs.OutputOf(x))

@@ -8,6 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/server/internal/conversation"
 	"github.com/pawl-go/pawl/server/internal/runs"
 )
 
@@ -49,7 +50,7 @@ func (c call) updates(sent bool, begin func() (*runs.Live, error)) iter.Seq2[a2a
 // follow yields the updates of a task.
 func (c call) follow(l *runs.Live, t *a2a.Task, yield yields) {
 	step := 0 // of the last text
-	for e, err := range l.Events(c.Request.Context(), runs.Reading{}) {
+	for e, err := range l.Events(c.Request.Context(), runs.Reading{Hold: c.Hold()}) {
 		var out a2a.Event
 		switch {
 		case err != nil:
@@ -60,6 +61,11 @@ func (c call) follow(l *runs.Live, t *a2a.Task, yield yields) {
 		case e.Kind == pawl.EventRunEnded:
 			c.last(l, yield)
 			return
+		case e.Kind == pawl.EventNotice && e.Code == runs.NoticeOutage:
+			id := conversation.Hash(20, l.ID(), string(e.Data))
+			said := message(t, a2a.MessageRoleAgent, id, a2a.NewTextPart(e.Text))
+			t.Status.State = a2a.TaskStateWorking
+			out = a2a.NewStatusUpdateEvent(t, a2a.TaskStateWorking, said)
 		case e.Kind == pawl.EventStepStarted && t.Status.State != a2a.TaskStateWorking:
 			t.Status.State = a2a.TaskStateWorking
 			out = a2a.NewStatusUpdateEvent(t, a2a.TaskStateWorking, nil)

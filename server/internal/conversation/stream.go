@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/server/internal/runs"
@@ -49,7 +50,7 @@ func (c *Call) Send(l *runs.Live, o uistream.Options) {
 	}()
 
 	// the client has disconnected, or the journal has the error of the run
-	_ = uistream.Write(c.Writer, events(ctx, l), c.Options(l, o))
+	_ = uistream.Write(c.Writer, events(ctx, l, c.Hold()), c.Options(l, o))
 }
 
 // Options returns o for a run.
@@ -70,9 +71,10 @@ func (c *Call) Options(l *runs.Live, o uistream.Options) uistream.Options {
 
 // events yields the events of a run until it ends, and http.ErrAbortHandler in place of
 // runs.ErrElsewhere: the response must break off, since clients take its plain end for success.
-func events(ctx context.Context, l *runs.Live) iter.Seq2[pawl.Event, error] {
+// hold is runs.Reading.Hold.
+func events(ctx context.Context, l *runs.Live, hold time.Duration) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
-		for e, err := range l.Events(ctx, runs.Reading{}) {
+		for e, err := range l.Events(ctx, runs.Reading{Hold: hold}) {
 			if err == runs.ErrElsewhere {
 				err = http.ErrAbortHandler
 			}

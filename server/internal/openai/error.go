@@ -65,11 +65,15 @@ func errorBody(e *api.Error, kind string, secrets *redact.Redactor) []byte {
 	if e.Hint != "" {
 		message += " (" + e.Hint + ")"
 	}
-	b, _ := json.Marshal(object{"error": object{ // text always marshals
+	said := object{
 		"message": secrets.String(message),
 		"type":    kind,
 		"param":   nil,
 		"code":    e.Code,
-	}})
+	}
+	if e.Run != "" {
+		said["run"] = e.Run
+	}
+	b, _ := json.Marshal(object{"error": said}) // text always marshals
 	return b
 }

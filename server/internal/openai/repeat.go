@@ -97,7 +97,7 @@ func (c *call) attach(s *sent) (*turn, error) {
 			return &mine, nil
 		}
 	}
-	c.handler.window.release(s, s.lost, s.failed, c.Now())
+	c.handler.window.release(s, s.closing, c.Now())
 	return nil, err
 }
 

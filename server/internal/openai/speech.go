@@ -130,7 +130,7 @@ var mute = voice{say: func(string) {}, withdraw: func() {}}
 func (c *call) follow(t *turn, w *web.Sender, v voice, think *thoughts) (reply, error) {
 	beat := time.NewTicker(c.Beat)
 	defer beat.Stop()
-	how := runs.Reading{Tick: beat.C, Beat: func() { w.Beat() }}
+	how := runs.Reading{Tick: beat.C, Beat: func() { w.Beat() }, Hold: c.Hold()}
 
 	var out reply
 	s := speech{say: v.say, withdraw: v.withdraw}
@@ -139,6 +139,7 @@ func (c *call) follow(t *turn, w *web.Sender, v voice, think *thoughts) (reply, 
 			break
 		}
 		if err != nil {
+			t.away = runs.IsOutage(err)
 			return out, err
 		}
 

@@ -34,6 +34,7 @@ type turn struct {
 	spent  pawl.Spent   // usage before
 	forget bool         // the run is deleted when it has ended
 	failed bool         // the stream ended with an error
+	away   bool         // the answer was the error outage: the run goes on
 	sent   *sent
 }
 
@@ -253,7 +254,7 @@ func (t *turn) pending(open []pawl.PendingCall, out *reply) error {
 // disconnect ends the connection of a turn. A run without a reader is cancelled, unless it goes on.
 func (c *call) disconnect(t *turn) {
 	lost := c.Request.Context().Err() != nil
-	deserted := c.handler.window.release(t.sent, lost, t.failed, c.Now())
+	deserted := c.handler.window.release(t.sent, closing{lost: lost, failed: t.failed, away: t.away}, c.Now())
 	if !deserted || c.Request.Header.Get("Idempotency-Key") != "" {
 		return
 	}

@@ -36,9 +36,15 @@ type sent struct {
 	number  int  // of the run among the runs of equal requests; until it has one, the first to try
 	began   bool // this process has begun a run for it, or for an equal request before it
 	readers int  // connections that receive the answer
-	lost    bool // the last of them ended before it had the answer
-	failed  bool // the last of them got an error within its stream: Vercel's SDK repeats this
+	closing      // of the last of them
 	ended   time.Time
+}
+
+// closing is how a connection ended without the answer. Zero means that it was delivered.
+type closing struct {
+	lost   bool // the connection ended before
+	failed bool // the client got an error within its stream: Vercel's SDK repeats this
+	away   bool // the client got the error outage, and the run goes on
 }
 
 // enter returns the earlier request that this one repeats, or a new one (fresh).
@@ -97,6 +103,11 @@ func (s *sent) repeatedBy(r *sent, how retry) bool {
 	case how.explicit():
 		return true
 
+	// The client got the error outage, and the run goes on. A second run would execute its calls a
+	// second time.
+	case s.away && s.endedWithin(windowStated, r.at):
+		return true
+
 	// A browser repeats a request when its connection breaks before the answer begins. The
 	// repetition may arrive before the server notices the end of the first.
 	case how.page && s.readers > 0:
@@ -129,14 +140,13 @@ func (w *window) remove(r *sent) {
 
 // release records how a connection has ended. It reports whether nothing reads the answer any more,
 // although it was not delivered.
-func (w *window) release(r *sent, lost, failed bool, now time.Time) bool {
+func (w *window) release(r *sent, how closing, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.readers--
-	r.lost = lost
-	r.failed = failed
+	r.closing = how
 	r.ended = now
-	return lost && r.readers == 0
+	return how.lost && r.readers == 0
 }
 
 // numberOf returns the number of r, and whether this process has begun a run for an equal request.

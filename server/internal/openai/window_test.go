@@ -13,6 +13,7 @@ func TestWindowEnter(t *testing.T) {
 		got    = "the answer was delivered"
 		lost   = "the answer was lost"
 		failed = "the stream ended with an error"
+		away   = "the provider was away, and the run goes on"
 	)
 	for _, test := range []struct {
 		name  string
@@ -41,6 +42,8 @@ func TestWindowEnter(t *testing.T) {
 		{"a lost answer", retry{}, lost, 59 * time.Second, true},
 		{"a lost answer, too late", retry{}, lost, time.Minute, false},
 		{"an error in the stream", retry{}, failed, 14 * time.Second, true},
+		{"a run that goes on", retry{}, away, 9 * time.Minute, true},
+		{"a run that goes on, for a client that counts and begins anew", retry{counts: true}, away, 9 * time.Minute, true},
 		{"an error in the stream, too late", retry{}, failed, 15 * time.Second, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -51,7 +54,11 @@ func TestWindowEnter(t *testing.T) {
 				t.Fatal("the first request is a repetition")
 			}
 			if test.first != reads {
-				w.release(first, test.first == lost, test.first == failed, start)
+				w.release(first, closing{
+					lost:   test.first == lost,
+					failed: test.first == failed,
+					away:   test.first == away,
+				}, start)
 			}
 
 			second := &sent{at: start.Add(test.ago)}
@@ -71,7 +78,7 @@ func TestWindowForgets(t *testing.T) {
 	var w window
 	start := time.Unix(1_000_000, 0)
 	first, _ := w.enter(&sent{at: start}, retry{})
-	w.release(first, true, false, start)
+	w.release(first, closing{lost: true}, start)
 	second := &sent{at: start.Add(windowStated + time.Second)}
 	if s, fresh := w.enter(second, retry{stated: true}); s != second || !fresh {
 		t.Errorf("a request of eleven minutes ago is repeated: %v, fresh %t", s, fresh)

@@ -42,6 +42,7 @@ var ErrorCodes = []struct {
 	{"failed", 500, "the server failed"},
 	{"model_failed", 502, "the model's provider failed"},
 	{"busy", 503, "the server has reached a limit, or is stopping"},
+	{"outage", 503, "the provider of the run's model is away; the run goes on when it is back"},
 	{"unavailable", 503, "the database does not work at present"},
 }
 

@@ -16,6 +16,8 @@ import (
 const (
 	// followEvery is the interval at which a follower looks for new records.
 	followEvery = 250 * time.Millisecond
+	// followWaiting is the longest interval for a run that waits for the provider of its model.
+	followWaiting = 2 * time.Second
 	// restFactor limits what a follower costs. Each look at new steps replays the whole run. The
 	// next one comes after so many times its duration; the end of the run does not wait.
 	restFactor = 9
@@ -39,7 +41,8 @@ func (f *follower) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.
 	return func(yield func(pawl.Event, error) bool) {
 		var done int
 		var seen int64 = -1
-		var next time.Time // when new records are looked at again
+		var next time.Time        // when new records are looked at again
+		var said *durable.Waiting // the outage that the readers know of
 		for {
 			head, err := f.engine.Journal.JournalRun(ctx, f.scope, f.id)
 			if err != nil {
@@ -59,14 +62,39 @@ func (f *follower) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.
 				seen = head.Records
 				next = time.Now().Add(restFactor * time.Since(began))
 			}
+			w := outageIn(head)
+			if w != nil && (said == nil || *said != *w) {
+				said = w
+				if !yield(outageNotice(w), nil) {
+					return
+				}
+			}
 			select {
-			case <-time.After(followEvery):
+			case <-time.After(lookAfter(w)):
 			case <-ctx.Done():
 				yield(pawl.Event{}, context.Cause(ctx))
 				return
 			}
 		}
 	}
+}
+
+// outageIn returns for what an open run waits. Nil means that it does not, or that a process asks
+// its provider again.
+func outageIn(head store.JournalRun) *durable.Waiting {
+	if head.State != store.JournalOpen || isLeased(head, time.Now()) {
+		return nil
+	}
+	sum, _ := summaryOf(head)
+	return sum.Waiting
+}
+
+// lookAfter returns the time to the next look at a run that waits for w. Nil means that it works.
+func lookAfter(w *durable.Waiting) time.Duration {
+	if w == nil {
+		return followEvery
+	}
+	return min(max(followEvery, time.Until(w.Next)), followWaiting)
 }
 
 // emit yields the stored events after the first done ones: the events of whole steps, because the

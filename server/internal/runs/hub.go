@@ -92,7 +92,7 @@ func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), erro
 	// A run that still stops with questions is about to end, and the caller has answered them: the
 	// answers need the next attempt, since the events of this one end with the questions.
 	// An attempt for no caller is about to fail if the tools need one.
-	for l := h.runs[p]; l.works() && (l.Pending() || h.lacksOwner(ctx, l)); l = h.runs[p] {
+	for l := h.runs[p]; h.mustStop(ctx, l); l = h.runs[p] {
 		h.mu.Unlock()
 		if err := l.Wait(ctx); err != nil {
 			return nil, false, err
@@ -135,6 +135,14 @@ func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), erro
 	return l, true, l.waitBegun(ctx)
 }
 
+// mustStop reports whether a run stops soon, and a caller needs its next attempt.
+func (h *hub) mustStop(ctx context.Context, l *Live) bool {
+	if !l.works() || l.isSuspended() {
+		return false
+	}
+	return l.Pending() || h.lacksOwner(ctx, l)
+}
+
 // newLive returns a run with contexts of its own, which do not end with the request that starts it.
 // acts is the one in whose name its tools act; nil means none.
 func (h *hub) newLive(p place, j job, release func(), acts *caller.Caller) *Live {
@@ -142,7 +150,7 @@ func (h *hub) newLive(p place, j job, release func(), acts *caller.Caller) *Live
 		place:   p,
 		job:     j,
 		feed:    newFeed(h.service.options.Fragments),
-		release: release,
+		release: sync.OnceFunc(release),
 		begun:   make(chan struct{}),
 		done:    make(chan struct{}),
 	}
@@ -248,7 +256,7 @@ func (h *hub) start(l *Live, msgs []llm.Message) {
 
 // count adds n to the numbers of executing runs. The caller holds mu.
 func (h *hub) count(l *Live, n int) {
-	if l.job.replay {
+	if l.replays() {
 		h.replays += n
 		return
 	}
@@ -297,6 +305,10 @@ func (h *hub) dispatch() {
 // startQueued starts a waiting run that is cancelled, and therefore needs no room. It reports
 // whether the run was waiting.
 func (h *hub) startQueued(l *Live) bool {
+	if l.isSuspended() {
+		h.retry(l, true)
+		return true
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !l.queued.Load() || !isClosed(l.begun) {
@@ -316,6 +328,11 @@ func (h *hub) drain() {
 	anyTenant := func(string) bool { return true }
 	for l := h.queue.first(anyTenant); l != nil; l = h.queue.first(anyTenant) {
 		h.abandon(l)
+	}
+	for _, l := range slices.Clone(h.rested) {
+		if l.isSuspended() {
+			h.forget(l)
+		}
 	}
 }
 
@@ -361,7 +378,12 @@ func (h *hub) rest(l *Live, gone bool) {
 		return
 	}
 
-	// Readers that come soon after the end get the events from memory, fragments included.
+	h.retain(l)
+}
+
+// retain keeps a stopped run while there is memory: readers that come soon after the end get the
+// events with their fragments, and readers of a suspended run get the rest. The caller holds mu.
+func (h *hub) retain(l *Live) {
 	h.rested = append(h.rested, l)
 	h.held += l.feed.bytes()
 	for h.held > h.service.options.Idle && len(h.rested) > 0 {
@@ -374,6 +396,14 @@ func (h *hub) forget(l *Live) {
 	if h.runs[l.place] == l {
 		delete(h.runs, l.place)
 	}
+	h.unrest(l)
+	if l.isSuspended() {
+		h.leave(l)
+	}
+}
+
+// unrest undoes retain. The caller holds mu.
+func (h *hub) unrest(l *Live) {
 	if i := slices.Index(h.rested, l); i >= 0 {
 		h.held -= l.feed.bytes()
 		h.rested = slices.Delete(h.rested, i, i+1)

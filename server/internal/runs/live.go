@@ -57,6 +57,13 @@ type Live struct {
 	ended   atomic.Bool                // the journal has the end, and readers may know it
 	queued  atomic.Bool                // it waits for room: see queue
 	gate    gate
+
+	// Of a run that waits for the provider of its model: see outage.go.
+	published published             // by the goroutine of the run alone
+	away      atomic.Pointer[waits] // the present outage; nil means none
+	suspended atomic.Bool           // it has no goroutine until retry; changed under hub.mu
+	follows   atomic.Bool           // another process executes it now
+	timer     *time.Timer           // of retry; guarded by hub.mu
 }
 
 // ID returns the ID of the run.
@@ -79,14 +86,44 @@ func (l *Live) Done() <-chan struct{} { return l.done }
 // Pending reports whether the run has stopped with pending calls, so that it may continue.
 func (l *Live) Pending() bool { return l.pending.Load() }
 
-// works reports whether this process executes the run. l may be nil.
+// works reports whether this process executes the run, or will when its provider is back. l may be
+// nil.
 func (l *Live) works() bool {
-	return l != nil && !l.job.replay && !isClosed(l.done)
+	return l != nil && !l.replays() && !isClosed(l.done)
 }
+
+// replays reports whether the run is replayed or followed, and not executed.
+func (l *Live) replays() bool { return l.job.replay || l.follows.Load() }
+
+// isSuspended reports whether the run waits here for its next attempt. l may be nil.
+func (l *Live) isSuspended() bool { return l != nil && l.suspended.Load() }
 
 // isEnding reports whether this process still executes a run whose end is in the journal: nothing
 // changes this end any more. l may be nil.
 func (l *Live) isEnding() bool { return l.works() && l.ended.Load() }
+
+// Await returns when the run has stopped, as Wait does, or with an *api.Error when the provider of
+// its model has been away for the time hold. 0 means that it waits as long as the run needs.
+func (l *Live) Await(ctx context.Context, hold time.Duration) error {
+	if l == nil {
+		return nil
+	}
+	for came := time.Now(); ; {
+		_, _, more := l.feed.read(l.feed.last(), 0)
+		timer, err := l.Patience(came, hold)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-l.done:
+			return nil
+		case <-more:
+		case <-timer:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
 
 // Wait returns when the run has stopped, and the journal has its end. l may be nil.
 func (l *Live) Wait(ctx context.Context) error {
@@ -151,6 +188,7 @@ func (l *Live) Position(eventID string) int64 { return l.feed.position(eventID) 
 // Reading says how Events waits for events.
 type Reading struct {
 	Stored bool             // end with the last event so far; a replay ends with the run
+	Hold   time.Duration    // see Live.Await; 0 means no limit
 	Tick   <-chan time.Time // while there are no events, each tick calls Beat; nil means none
 	Beat   func()
 }
@@ -159,6 +197,7 @@ type Reading struct {
 // error is ErrElsewhere if another process continues the run; the run itself ends with its event.
 func (l *Live) Events(ctx context.Context, how Reading) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
+		came := time.Now()
 		for after := int64(0); ; {
 			batch, ended, more := l.feed.read(after, readBytes)
 			for _, e := range batch {
@@ -175,11 +214,17 @@ func (l *Live) Events(ctx context.Context, how Reading) iter.Seq2[pawl.Event, er
 			case ended:
 				yield(pawl.Event{}, ErrElsewhere)
 				return
-			case how.Stored && !l.job.replay:
+			case how.Stored && (!l.replays() || l.away.Load() != nil):
+				return
+			}
+			timer, err := l.Patience(came, how.Hold)
+			if err != nil {
+				yield(pawl.Event{}, err)
 				return
 			}
 			select {
 			case <-more:
+			case <-timer:
 			case <-how.Tick:
 				how.Beat()
 			case <-ctx.Done():

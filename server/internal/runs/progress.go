@@ -16,6 +16,7 @@ type progress struct {
 
 	begun  bool // the run is in the journal, or could not be started
 	parked bool // another process continues the run
+	waits  bool // it stopped because the provider of its model is away
 	ended  bool // the stream contained the end of the run
 	plain  bool // that end had no error, and an error after it adds nothing
 }
@@ -26,6 +27,7 @@ type signal struct {
 	err      error
 	stopping bool // the server has stopped the run
 	draining bool // the server starts no more calls
+	follows  bool // another process executes the run
 }
 
 // action is what the hub does with an item.
@@ -33,6 +35,7 @@ type action int
 
 const (
 	actionPublish action = iota // readers get the event
+	actionWait                  // the same, and the run stops until its provider is back
 	actionEnd                   // the same, and it is the end of the run
 	actionRefuse                // the error is why the run could not start
 	actionFail                  // readers get the error: the run cannot continue here
@@ -60,6 +63,9 @@ func (p *progress) next(s signal) action {
 		return actionDrop
 	case s.err != nil:
 		return actionFail
+	case isOutage(s.event):
+		p.waits = !s.follows
+		return actionWait
 	case end:
 		p.ended = true
 		p.plain = s.event.Error == ""

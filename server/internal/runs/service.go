@@ -79,9 +79,6 @@ func New(o Options) *Service {
 		Look:    lookEvery,
 		Drain:   s.hub.drained,
 		Report:  s.hub.report,
-
-		// A client gets the failure at once, and would not learn that the run goes on later.
-		Outage: -1,
 	}
 	return s
 }

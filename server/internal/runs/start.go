@@ -80,6 +80,9 @@ func (s *Service) Start(ctx context.Context, c Caller, r Request) (l *Live, crea
 	if l := s.hub.find(place{c.Scope, r.ID}); l.works() && !s.hub.lacksOwner(c.in(ctx), l) {
 		switch {
 		case len(r.Messages) == 0:
+			if l.isSuspended() {
+				s.hub.retry(l, false) // a person does not wait for its time
+			}
 			return l, false, nil
 		case !IsAnswer(r.Messages):
 			return l, false, s.checkSame(ctx, c, r)
@@ -314,7 +317,8 @@ func (s *Service) replay(ctx context.Context, c Caller, head store.JournalRun, f
 
 // Attach finds a run for a reader, and never starts one: a run that has stopped is replayed from
 // the journal. An interrupted run would be resumed anyway, so Attach resumes it at once, unless it
-// waits for its time. A run that another process executes is followed by the steps in the journal.
+// waits for its time. Such a run, and a run that another process executes, is followed by the steps
+// in the journal.
 func (s *Service) Attach(ctx context.Context, c Caller, id string) (*Live, error) {
 	if l := s.hub.find(place{c.Scope, id}); l != nil {
 		err := l.waitBegun(ctx)
@@ -329,9 +333,9 @@ func (s *Service) Attach(ctx context.Context, c Caller, id string) (*Live, error
 	}
 	now := s.options.Now()
 	switch {
-	case head.State != store.JournalOpen, head.Next.After(now):
+	case head.State != store.JournalOpen:
 		return s.replay(ctx, c, head, false)
-	case isLeased(head, now): // no room to execute it is needed here
+	case isLeased(head, now), head.Next.After(now): // no room to execute it is needed here
 		return s.replay(ctx, c, head, true)
 	}
 	c.Slot = nil // a reader needs none

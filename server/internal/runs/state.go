@@ -140,14 +140,15 @@ func (s *Service) Describe(head store.JournalRun) api.Run {
 		run.Cause = s.options.Secrets.String(sum.Cause)
 		run.Spent = &sum.Spent
 		run.Waits = sum.Pending
-		if sum.Waiting != nil {
-			run.Cause = sum.Waiting.String()
+		if w := outageIn(head); w != nil {
+			run.Cause = w.String()
+			run.Outage = &api.Outage{Provider: w.Provider, Since: w.Since, Next: w.Next, Tries: w.Tries}
 		}
 	}
 
 	l := s.hub.find(place{head.Scope, head.ID})
 	switch {
-	case !l.works():
+	case !l.works(), l.isSuspended():
 		if head.Queued() {
 			run.State = StateQueued
 		}
@@ -158,6 +159,7 @@ func (s *Service) Describe(head store.JournalRun) api.Run {
 		run.Stop = "" // the summary is of the end before
 		run.Code = ""
 		run.Cause = ""
+		run.Outage = nil
 		if spent := l.spent.Load(); spent != nil {
 			run.Spent = spent
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"runtime/debug"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -19,23 +20,29 @@ import (
 // work executes a run until it stops. msgs begin a new run.
 func (h *hub) work(l *Live, msgs []llm.Message) {
 	ctx := l.ctx
-	defer l.cancel(nil)
 	waited := isClosed(l.begun)
-	if waited && !h.isOurs(ctx, l) {
+	again := l.published.begun
+	if waited && !again && !h.isOurs(ctx, l) {
+		l.cancel(nil)
 		h.rest(l, true)
 		return
 	}
 
 	// A run that waited was announced when it was stored.
 	p := progress{waited: waited, begun: waited}
+	repeated := repetition{before: l.published}
 	hidden := redact.Runner(h.runner(l), h.service.options.Secrets)
 	for e, err := range h.guarded(l, hidden.Stream(ctx, msgs...)) {
+		if err == nil && !repeated.isNew(&e) {
+			continue
+		}
 		first := !p.begun
 		what := p.next(signal{
 			event:    e,
 			err:      err,
 			stopping: context.Cause(ctx) == errParked,
 			draining: isClosed(h.drained),
+			follows:  l.replays(),
 		})
 		h.do(l, e, err, what)
 		if first {
@@ -47,22 +54,33 @@ func (h *hub) work(l *Live, msgs []llm.Message) {
 		close(l.begun)
 	}
 
+	switch {
+	case p.waits:
+		h.suspend(l, l.away.Load().Next)
+		h.notify(l.place)
+		return
+	case again && p.parked && !isClosed(h.drained): // another process was faster
+		h.suspend(l, time.Now().Add(roomEvery))
+		return
+	}
+	defer l.cancel(nil)
+
 	// A run that failed to continue would fail again at once.
-	if !l.job.replay && p.broken(context.Cause(ctx) != nil) {
+	if !l.replays() && p.broken(context.Cause(ctx) != nil) {
 		h.delay(l.place)
 	}
 	h.rest(l, p.parked)
 	h.notify(l.place)
 
 	// An answer may have arrived in the meantime.
-	if l.Pending() && !l.job.replay {
+	if l.Pending() && !l.replays() {
 		h.wake()
 	}
 }
 
 // runner returns the Runner that executes or replays a run.
 func (h *hub) runner(l *Live) pawl.Runner {
-	if l.job.follow {
+	if l.job.follow || l.follows.Load() {
 		return &follower{engine: h.service.engine, scope: l.scope, id: l.id, agent: l.job.agent}
 	}
 	if l.job.replay {
@@ -94,15 +112,22 @@ func (h *hub) do(l *Live, e pawl.Event, err error, what action) {
 		if l.job.forget { // before its client knows the end
 			h.erase(l)
 		}
-		l.feed.append(e)
+		h.publish(l, e)
 
-	case actionPublish:
-		l.feed.append(e)
+	case actionWait, actionPublish:
+		h.publish(l, e)
 		if isStep(e) {
 			l.spent.Store(e.Spent)
 			h.notify(l.place)
 		}
 	}
+}
+
+// publish gives readers an event.
+func (h *hub) publish(l *Live, e pawl.Event) {
+	l.published.add(&e)
+	l.observe(e)
+	l.feed.append(e)
 }
 
 // errUnexpected is the error of a run that panicked: clients read nothing of the program.
@@ -113,11 +138,22 @@ func (h *hub) panicked(l *Live, v any, stack []byte) {
 	h.service.options.Log.Error("a run panicked", "run", l.id, "panic", v, "stack", string(stack))
 }
 
-// withoutPanics yields the events of a run. If its model panicked, errUnexpected takes the place of
-// the end of the run.
-func (h *hub) withoutPanics(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pawl.Event, error] {
+// settled yields the events of a run. It holds the end of a run that failed, and the step in which
+// it failed, until the reason is known: errUnexpected takes the place of a panic of its model, and
+// a notice the place of the end of a run that waits for its provider.
+func (h *hub) settled(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
-		var end *pawl.Event // of a run that failed; its error follows
+		var held []pawl.Event
+		release := func() bool {
+			for _, e := range held {
+				if !yield(e, nil) {
+					return false
+				}
+			}
+			held = nil
+			return true
+		}
+
 		for e, err := range events {
 			if p, ok := errors.AsType[*pawl.PanicError](err); ok {
 				h.panicked(l, p.Value, p.Stack)
@@ -125,22 +161,22 @@ func (h *hub) withoutPanics(l *Live, events iter.Seq2[pawl.Event, error]) iter.S
 				return
 			}
 
-			if end != nil && !yield(*end, nil) {
-				return
+			failed := isEnd(e) && e.Result != nil && e.Result.Stop == pawl.StopFailed
+			if failed && !l.replays() {
+				if w := h.outageOf(l); w != nil {
+					sayOutage(w, held, e.Seq, yield)
+					return
+				}
 			}
-			end = nil
-			failed := e.Result != nil && e.Result.Stop == pawl.StopFailed
-			if isEnd(e) && failed {
-				end = &e
+			if failed || isStep(e) && e.Error != "" {
+				held = append(held, e)
 				continue
 			}
-			if !yield(e, err) {
+			if !release() || !yield(e, err) {
 				return
 			}
 		}
-		if end != nil {
-			yield(*end, nil)
-		}
+		release()
 	}
 }
 
@@ -159,7 +195,7 @@ func (h *hub) guarded(l *Live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pa
 			}
 		}()
 
-		for e, err := range h.withoutPanics(l, events) {
+		for e, err := range h.settled(l, events) {
 			ours = false
 			if !yield(e, err) {
 				return

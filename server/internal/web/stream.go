@@ -4,11 +4,13 @@ package web
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
@@ -23,7 +25,8 @@ func (c *Call) WantsEvents() bool {
 
 // Stream sends the events of a run after a position as they occur. It ends when the run has
 // stopped, the client has disconnected or is too slow, or the server stops. With follow, it waits
-// for a pending run and also sends its later events.
+// for a pending run and also sends its later events. Without follow, it ends with the error outage
+// when the provider of the run's model has been away for the time of Hold.
 func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
 	release, err := c.AcquireStream()
 	if err != nil {
@@ -33,6 +36,11 @@ func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
 	out := c.StartStream()
 	beat := time.NewTimer(c.Beat)
 	defer beat.Stop()
+	came := time.Now()
+	hold := c.Hold()
+	if follow {
+		hold = 0
+	}
 
 	for {
 		batch, ended, more := l.Read(after, batchBytes)
@@ -55,17 +63,35 @@ func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
 		case ended:
 			return nil
 
-		case len(batch) == 0 && !c.awaitMore(out, more, beat):
+		case len(batch) > 0:
+			continue
+		}
+		given, err := l.Patience(came, hold)
+		if err != nil {
+			out.Event("", "error", c.errorData(err))
+			out.Flush()
+			return nil
+		}
+		if !c.awaitMore(out, more, given, beat) {
 			return nil
 		}
 	}
 }
 
-// awaitMore waits for events, with heartbeats. False means that the stream ends.
-func (c *Call) awaitMore(out *Sender, more <-chan struct{}, beat *time.Timer) bool {
+// errorData returns an error as the data of an event of this API.
+func (c *Call) errorData(err error) []byte {
+	data, _ := json.Marshal(map[string]*api.Error{"error": runs.ToError(err)}) // text always marshals
+	return c.Secrets.JSON(data)
+}
+
+// awaitMore waits for events, with heartbeats, or until the time given is over. False means that
+// the stream ends.
+func (c *Call) awaitMore(out *Sender, more <-chan struct{}, given <-chan time.Time, beat *time.Timer) bool {
 	beat.Reset(c.Beat)
 	select {
 	case <-more:
+		return true
+	case <-given:
 		return true
 	case <-beat.C:
 		return out.Beat()

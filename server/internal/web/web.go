@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +48,7 @@ type Server struct {
 	Beat         time.Duration     // interval of heartbeats in silent streams
 	Wait         time.Duration     // time for a client to receive data
 	Reconnect    time.Duration     // time for a client to repeat its request
+	Outage       time.Duration     // time for which a request is held: see Call.Hold
 	OnDisconnect map[string]string // by agent: see DisconnectCancels
 	About        map[string]About  // what clients are shown of an agent, by its name
 }
@@ -101,6 +103,23 @@ type Call struct {
 func (c *Call) Context() context.Context {
 	return store.WithScope(c.Request.Context(), c.Client.Scope)
 }
+
+// Hold returns the time for which the request is held while the provider of its run's model is
+// away: runs.Reading.Hold. The client may state it (RFC 7240).
+func (c *Call) Hold() time.Duration {
+	d := c.Outage
+	for _, preference := range strings.Split(strings.Join(c.Request.Header.Values("Prefer"), ","), ",") {
+		value, stated := strings.CutPrefix(strings.TrimSpace(preference), "wait=")
+		seconds, err := strconv.Atoi(value)
+		if stated && err == nil && seconds >= 0 {
+			d = time.Duration(min(seconds, mostHold)) * time.Second
+		}
+	}
+	return max(d, 1) // 0 would mean no limit
+}
+
+// mostHold is the longest time, in seconds, that a client may state: a day.
+const mostHold = 24 * 60 * 60
 
 // Caller returns the client as the one who acts on runs.
 func (c *Call) Caller() runs.Caller { return CallerOf(c.Client) }

@@ -96,7 +96,7 @@ export function RunPage({ id, query }) {
     <div class="crumbs"><a href="#/runs">Runs</a></div>
     <div class="pagehead runhead">
       <div class="grow"><h1 id="h-run" tabindex="-1">${head.task ? line(head.task, 200) : visible(id)}</h1>
-        <p class="sub"><${Badge} state=${state} /> <span class="mono">${visible(id)}</span><${Copy} text=${id} what="the run's id" /> <span>${visible(head.agent || "")}</span> <${Time} at=${head.created} /></p></div>
+        <p class="sub"><${Badge} state=${state} /> <span class="mono">${visible(id)}</span><${Copy} text=${id} what="the run's id" /> <span>${visible(head.agent || "")}</span> <${Time} at=${head.created} />${head.outage ? html` <span class="chip">${visible(head.cause || "")}</span>` : ""}</p></div>
       <${Actions} head=${head} onAsk=${setAsk} w=${w} />
     </div>
     <dl class="stats wide">

@@ -88,7 +88,7 @@ function Row({ r, marked, onMark }) {
   const state = stateOf(r);
   return html`<li class=${"row " + toneOf(state)} data-run=${r.id}>
     <input type="checkbox" class="mark" checked=${marked} onChange=${onMark} aria-label=${"Mark " + plain(r.id) + " to compare"} />
-    <span class="c-state"><${Badge} state=${state} />${r.waits > 0 && r.state === "waiting" ? html`<span class="chip">${r.waits}</span>` : ""}</span>
+    <span class="c-state"><${Badge} state=${state} />${r.waits > 0 && r.state === "waiting" ? html`<span class="chip">${r.waits}</span>` : ""}${r.outage ? html`<span class="chip" title=${plain(r.cause || "")}>${visible(r.outage.provider || "model")} is away</span>` : ""}</span>
     <a class="c-task" data-item href=${runLink(r.id)}><span class="task">${r.task ? line(r.task) : html`<span class="muted">no task</span>`}</span><span class="sub mono">${visible(r.id)}</span></a>
     <span class="c-agent">${visible(r.agent || "")}</span>
     <span class="c-when r"><${Time} at=${r.created} /></span>

@@ -358,6 +358,9 @@ func (j *Journal) StateOf(r store.JournalRun) string {
 	case r.Queued():
 		return "queued"
 	case r.State == store.JournalOpen:
+		if w := SummaryOf(r).Waiting; w != nil {
+			return w.String() // its provider is away
+		}
 		return "interrupted"
 	case r.State == store.JournalOver:
 		return string(cmp.Or(SummaryOf(r).Stop, "over"))

@@ -201,6 +201,10 @@ func (c *Cmd) options(sys *cli.System, all *served, db store.Store) *server.Opti
 	return o
 }
 
+// mcpHold is the time for which a call of an MCP client waits while the provider of the run's model
+// is away: server.Times.Outage.
+const mcpHold = 3 * time.Minute
+
 // mcp returns the handler of /mcp, which offers the agents as tools, with the data of their files
 // and of the client's runs. The agents have rules of their own.
 func (c *Cmd) mcp(ctx context.Context, all *served, db store.Store, s func() *server.Server) (http.Handler, error) {
@@ -217,7 +221,7 @@ func (c *Cmd) mcp(ctx context.Context, all *served, db store.Store, s func() *se
 			Title:       all.files[i].Title,
 			Description: cmp.Or(all.files[i].Description, offered),
 			Runner: func(id string) pawl.Runner {
-				return s().Runner(server.RunnerOptions{ID: id, Agent: a.Name})
+				return s().Runner(server.RunnerOptions{ID: id, Agent: a.Name, Hold: mcpHold})
 			},
 		})
 		if err := all.files[i].Offer(service, all.own); err != nil {
