@@ -3,6 +3,7 @@ package durable
 // liveness.go: finds runs that break the guarantee R9.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,6 +61,9 @@ func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, sin
 
 	switch r.State {
 	case store.JournalOpen:
+		if e.waitsForProvider(r) {
+			return "", since, nil
+		}
 		if !r.Queued() && now.Sub(since) > e.lease() {
 			why = "it was interrupted, and no process resumes it"
 		}
@@ -72,6 +76,17 @@ func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, sin
 		why, err = e.waitsInVain(ctx, r)
 	}
 	return why, since, err
+}
+
+// waitsForProvider reports whether an open run waits for the provider of its model, and may do so
+// for some time: a server lets one run ask on behalf of all.
+func (e *Engine) waitsForProvider(r store.JournalRun) bool {
+	var s Summary
+	if json.Unmarshal(r.Summary, &s) != nil || s.Waiting == nil {
+		return false
+	}
+	limit := cmp.Or(e.Outage, defaultOutage)
+	return e.clock().Before(s.Waiting.Since.Add(limit + e.lease()))
 }
 
 // waitsInVain returns why an answer can not let the waiting run r continue. Empty means that a

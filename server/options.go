@@ -122,6 +122,11 @@ type Times struct {
 	// the form of its protocol, and the run goes on by itself. The header "Prefer: wait=SECONDS" of
 	// a request replaces it. 0 means 3 minutes, and less than 0 means that no request is held.
 	Outage time.Duration
+	// Probe is the interval at which one run asks a model whose provider is away, on behalf of all
+	// runs that wait for it. It grows to a tenth of the outage, and to five minutes. The runs begin
+	// when the model has answered, two with each answer. 0 means 15 s, and less than 0 means that
+	// each run asks by itself.
+	Probe time.Duration
 	// Recover is the interval of scans for runs without a process. 0 means 5 s.
 	Recover time.Duration
 	// Lease is durable.Engine.Lease. 0 means its default.
@@ -200,6 +205,7 @@ func (o *Options) withDefaults() Options {
 	setDefault(&d.Times.Beat, 10*time.Second)
 	setDefault(&d.Times.Reconnect, 5*time.Second)
 	setDefault(&d.Times.Outage, 3*time.Minute)
+	setDefault(&d.Times.Probe, 15*time.Second)
 	setDefault(&d.Times.Recover, 5*time.Second)
 	setDefault(&d.Times.Drain, 30*time.Second)
 	setDefault(&d.Times.Grace, 10*time.Second)

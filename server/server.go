@@ -118,6 +118,7 @@ func (s *Server) newRuns(agents []*pawl.Agent, clients *access.Clients) *runs.Se
 		Fragments:  s.options.Limits.Fragments,
 		Idle:       s.options.Limits.Idle,
 		Recover:    s.options.Times.Recover,
+		Probe:      s.options.Times.Probe,
 		Log:        s.options.Log,
 		Now:        s.options.Now,
 	})

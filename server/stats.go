@@ -71,6 +71,7 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 		{"runs_working", "Runs that this process executes.", float64(now.Working)},
 		{"runs_queued", "Runs that wait for room in this process.", float64(now.Queued)},
 		{"runs_limit", "Runs that this process may execute at once.", float64(s.options.Limits.Runs)},
+		{"models_away", "Models whose provider is away: their requests are held, but for probes.", float64(now.Away)},
 		{"leases_lost_total", "Runs that another process has taken over.", float64(now.LeasesLost)},
 		{"journal_errors_total", "Writes that failed, also if repeated.", float64(now.Unstored)},
 		{"journal_up", "1 if the journal could be read.", c.up},
@@ -153,6 +154,8 @@ func (c *stats) count(r store.JournalRun, now time.Time) string {
 		return runs.StateRunning
 	case r.Queued():
 		return runs.StateQueued
+	case open && sum.Waiting != nil:
+		return runs.NoticeOutage
 	case open && isDue && idle > stuckAfter:
 		c.stuck++
 	case r.State == store.JournalWaiting:

@@ -321,7 +321,8 @@ func TestMetricsPage(t *testing.T) {
 	want := map[string]uint64{"gen_ai_client_operation_duration_seconds": 2, "gen_ai_client_token_usage": 4,
 		"gen_ai_invoke_agent_duration_seconds": 1, "gen_ai_execute_tool_duration_seconds": 1,
 		"gen_ai_client_operation_time_to_first_chunk_seconds": 2}
-	for _, name := range []string{"runs_working", "runs_queued", "runs_limit", "runs_stuck", "leases_lost_total",
+	for _, name := range []string{"runs_working", "runs_queued", "runs_limit", "runs_stuck", "models_away",
+		"leases_lost_total",
 		"journal_errors_total", "journal_up", "questions_open", "question_age_seconds", "effects_unknown"} {
 		want["pawl_"+name] = 1
 	}

@@ -63,7 +63,7 @@ func (f *follower) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.
 				next = time.Now().Add(restFactor * time.Since(began))
 			}
 			w := outageIn(head)
-			if w != nil && (said == nil || *said != *w) {
+			if w != nil && (said == nil || said.Tries != w.Tries || !said.Since.Equal(w.Since)) {
 				said = w
 				if !yield(outageNotice(w), nil) {
 					return

@@ -44,6 +44,9 @@ type hub struct {
 	lost     atomic.Int64 // leases
 	unstored atomic.Int64 // writes of the journal that failed
 
+	breakersMu sync.Mutex          // guards breakers
+	breakers   map[string]*breaker // by model: see modelName
+
 	// mu guards these fields.
 	mu      sync.Mutex
 	runs    map[place]*Live   // runs that wait or execute, and runs in rested
@@ -61,16 +64,17 @@ type hub struct {
 
 func newHub(s *Service) *hub {
 	h := &hub{
-		service: s,
-		closing: make(chan struct{}),
-		drained: make(chan struct{}),
-		kick:    make(chan struct{}, 1),
-		runs:    map[place]*Live{},
-		working: map[string]int{},
-		queue:   newQueue(),
-		tries:   map[place]backoff{},
-		seats:   map[place]*seat{},
-		watches: map[*Watch]bool{},
+		service:  s,
+		closing:  make(chan struct{}),
+		drained:  make(chan struct{}),
+		kick:     make(chan struct{}, 1),
+		breakers: map[string]*breaker{},
+		runs:     map[place]*Live{},
+		working:  map[string]int{},
+		queue:    newQueue(),
+		tries:    map[place]backoff{},
+		seats:    map[place]*seat{},
+		watches:  map[*Watch]bool{},
 	}
 	h.base, h.stop = context.WithCancelCause(context.Background())
 	return h
@@ -306,7 +310,7 @@ func (h *hub) dispatch() {
 // whether the run was waiting.
 func (h *hub) startQueued(l *Live) bool {
 	if l.isSuspended() {
-		h.retry(l, true)
+		h.retry(l, retryCancelled)
 		return true
 	}
 	h.mu.Lock()

@@ -64,6 +64,7 @@ type Live struct {
 	suspended atomic.Bool           // it has no goroutine until retry; changed under hub.mu
 	follows   atomic.Bool           // another process executes it now
 	timer     *time.Timer           // of retry; guarded by hub.mu
+	next      time.Time             // when the run is due; guarded by hub.mu
 }
 
 // ID returns the ID of the run.

@@ -128,13 +128,51 @@ func (h *hub) suspend(l *Live, at time.Time) {
 		h.forget(l)
 		return
 	}
-	l.timer = time.AfterFunc(time.Until(at), func() { h.retry(l, false) })
+	l.next = at
+	if probe, isOpen := h.breakerOf(modelName(l.job.agent)).nextProbe(); isOpen && probe.Before(at) {
+		at = probe
+	}
+	l.timer = time.AfterFunc(time.Until(at), func() { h.retry(l, retryDue) })
 	h.retain(l)
 }
 
+// reason is why a suspended run is executed again.
+type reason int
+
+const (
+	retryDue       reason = iota // its time has come, or the time of a probe
+	retryAnswered                // its provider has answered another run
+	retryAsked                   // a person does not wait for its time
+	retryCancelled               // it stores its end, and needs neither room nor its provider
+)
+
+// mayRetry reports whether a suspended run may ask its provider, and if not, when to ask again.
+func (h *hub) mayRetry(l *Live, why reason) (ok bool, next time.Time) {
+	if why != retryDue {
+		return true, next
+	}
+	now := time.Now()
+	b := h.breakerOf(modelName(l.job.agent))
+	_, isOpen := b.nextProbe()
+	if !isOpen && now.Before(l.next) {
+		return false, l.next // the time of a probe has brought it here
+	}
+	return b.allow(now)
+}
+
 // retry executes a suspended run again. If another process has executed it since then, the run is
-// followed there. A run that is cancelled needs no room.
-func (h *hub) retry(l *Live, cancelled bool) {
+// followed there.
+func (h *hub) retry(l *Live, why reason) {
+	h.mu.Lock()
+	ok, next := h.mayRetry(l, why)
+	if !ok && l.suspended.Load() {
+		l.timer.Reset(time.Until(next))
+	}
+	h.mu.Unlock()
+	if !ok {
+		return
+	}
+
 	head, err := h.service.options.Journal.JournalRun(l.ctx, l.scope, l.id)
 	elsewhere := err == nil && (head.State != store.JournalOpen || isLeased(head, time.Now()))
 
@@ -143,7 +181,7 @@ func (h *hub) retry(l *Live, cancelled bool) {
 	switch {
 	case !l.suspended.Load() || isClosed(h.drained):
 		return
-	case !elsewhere && !cancelled && !h.hasRoom(l.scope.Tenant, false):
+	case !elsewhere && why != retryCancelled && !h.hasRoom(l.scope.Tenant, false):
 		l.timer.Reset(roomEvery)
 		return
 	}
@@ -213,7 +251,7 @@ type published struct {
 
 // repetition is an attempt whose events are compared with what was published before it.
 type repetition struct {
-	before  told
+	before  published
 	steps   int   // complete steps of this attempt
 	steered int   // messages of the user in this attempt
 	shift   int64 // added to Event.Seq

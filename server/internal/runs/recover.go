@@ -68,6 +68,11 @@ func (h *hub) scan(ctx context.Context) {
 
 		// An empty name would mean the only agent: "?" is the name of none.
 		j, err := h.service.jobOf(ctx, p, cmp.Or(run.Agent, "?"))
+		if err == nil && outageIn(run) != nil {
+			if ok, _ := h.breakerOf(modelName(j.agent)).allow(time.Now()); !ok {
+				continue // its provider is still away
+			}
+		}
 		if err == nil {
 			_, _, err = h.run(ctx, p, j, nil)
 		}

@@ -50,6 +50,7 @@ type Options struct {
 	Fragments  int // bytes of fragments stored of each run for slow readers
 	Idle       int // bytes of stopped runs held in memory
 
+	Probe   time.Duration // see breaker.every
 	Recover time.Duration // interval of scans for runs without a process
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -134,15 +135,18 @@ func (s *Service) Closing() <-chan struct{} { return s.hub.closing }
 type Counts struct {
 	Working    int   // runs that execute
 	Queued     int   // runs that wait for room
+	Away       int   // models whose provider is away
 	LeasesLost int64 // runs that another process has taken over
 	Unstored   int64 // writes of the journal that failed
 }
 
 // Counts returns the numbers of this process.
 func (s *Service) Counts() Counts {
+	away := s.hub.modelsAway()
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return Counts{
+		Away:       away,
 		Working:    s.hub.total,
 		Queued:     s.hub.queue.total,
 		LeasesLost: s.hub.lost.Load(),

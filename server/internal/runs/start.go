@@ -81,7 +81,7 @@ func (s *Service) Start(ctx context.Context, c Caller, r Request) (l *Live, crea
 		switch {
 		case len(r.Messages) == 0:
 			if l.isSuspended() {
-				s.hub.retry(l, false) // a person does not wait for its time
+				s.hub.retry(l, retryAsked) // a person does not wait for its time
 			}
 			return l, false, nil
 		case !IsAnswer(r.Messages):

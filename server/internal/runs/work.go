@@ -86,7 +86,7 @@ func (h *hub) runner(l *Live) pawl.Runner {
 	if l.job.replay {
 		return h.service.engine.ReplayEvents(l.id, l.job.agent)
 	}
-	r := h.service.engine.Runner(l.id, l.job.agent)
+	r := h.service.engine.Runner(l.id, h.withBreaker(l.job.agent))
 	r.Meta = l.job.meta
 	r.From = l.job.from
 	r.Gate = l.gate.wait
