@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/a2a"
 	"github.com/pawl-go/pawl/server/internal/openai"
+	"github.com/pawl-go/pawl/server/internal/turns"
 	"github.com/pawl-go/pawl/server/internal/ui"
 	"github.com/pawl-go/pawl/server/internal/web"
 	"github.com/pawl-go/pawl/store"
@@ -23,7 +24,7 @@ func (s *Server) table() []web.Route {
 		s.changeRoutes(),
 		s.answerRoutes(),
 		s.memoryRoutes(),
-		openai.Routes(openai.Options{
+		openai.Routes(turns.Options{
 			HideReasoning: s.options.Front.HideReasoning,
 			ShowCalls:     s.options.Front.ShowCalls,
 		}),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/server/internal/turns"
 	"github.com/pawl-go/pawl/server/internal/web"
 )
 
@@ -94,7 +95,13 @@ func (c *chatCall) llm() (llm.ToolCall, error) {
 	return call, nil
 }
 
-// convert converts the request.
+// asked converts the request.
+func (r *chatRequest) asked() (turns.Asked, error) {
+	in, err := r.convert()
+	return in.Asked, err
+}
+
+// convert converts the request, with an index of its tools.
 func (r *chatRequest) convert() (in asked, err error) {
 	switch {
 	case r.Choices > 1:
@@ -105,10 +112,11 @@ func (r *chatRequest) convert() (in asked, err error) {
 		return in, runs.BadRequest("audio: not supported", "leave audio out")
 	}
 
+	in.Prefix = turns.PrefixChat
 	in.Agent = r.Model
 	in.Stream = r.Stream
 	in.Extras.Forget = !r.stored()
-	in.Task = sideTask(r.Metadata)
+	in.Task = turns.SideTask(r.Metadata)
 	if err := r.addExtras(&in); err != nil {
 		return in, err
 	}
@@ -182,11 +190,11 @@ type completion struct {
 	send    *web.Sender // of a stream
 }
 
-func (c *call) newCompletion(t *turn) *completion {
+func (c *call) newCompletion(t *turns.Turn) *completion {
 	return &completion{
 		call:    c,
-		id:      "chatcmpl-" + strings.TrimPrefix(responseID(t.id, t.skip), "chat_"),
-		model:   runs.BaseName(t.agent),
+		id:      "chatcmpl-" + strings.TrimPrefix(turns.ResponseID(t.ID, t.Skip), "chat_"),
+		model:   runs.BaseName(t.Agent),
 		created: time.Now().Unix(),
 	}
 }
@@ -208,29 +216,29 @@ func (v *completion) form(kind string, choice object) object {
 }
 
 // whole returns the complete reply.
-func (v *completion) whole(out reply) object {
-	message := object{"role": "assistant", "content": out.text, "refusal": nil}
-	if out.reasoning != "" {
-		message["reasoning_content"] = out.reasoning
+func (v *completion) whole(out turns.Reply) object {
+	message := object{"role": "assistant", "content": out.Text, "refusal": nil}
+	if out.Reasoning != "" {
+		message["reasoning_content"] = out.Reasoning
 	}
-	if len(out.calls) > 0 {
-		message["tool_calls"] = chatCalls(out.calls, false)
-		if out.text == "" {
+	if len(out.Calls) > 0 {
+		message["tool_calls"] = chatCalls(out.Calls, false)
+		if out.Text == "" {
 			message["content"] = nil
 		}
 	}
 	m := v.form("chat.completion", object{
 		"message":       message,
-		"finish_reason": out.finish,
+		"finish_reason": out.Finish,
 		"logprobs":      nil,
 	})
-	m["usage"] = chatUsage(out.usage)
+	m["usage"] = chatUsage(out.Usage)
 	return m
 }
 
 // chunk sends a part of the reply.
 func (v *completion) chunk(m object) {
-	v.send.Event("", "", v.call.encode(m))
+	v.send.Event("", "", v.call.Encode(m))
 	v.send.Flush()
 }
 
@@ -248,15 +256,11 @@ func (v *completion) say(member string) func(text string) {
 	return func(text string) { v.delta(object{member: text}, nil) }
 }
 
-// withdrawn is the text between the beginning of a reply that broke off and the whole reply. The
-// protocol cannot take text back, and its readers are people.
-const withdrawn = "\n\n[The reply broke off. What it said is void; it begins again.]\n\n"
-
 // withdraw says that the text of the reply so far is void: to people as text, and to programs as a
 // member of the chunk.
 func (v *completion) withdraw() {
 	m := v.form("chat.completion.chunk", object{
-		"delta":         object{"content": withdrawn},
+		"delta":         object{"content": turns.Withdrawn},
 		"finish_reason": nil,
 		"logprobs":      nil,
 	})
@@ -267,7 +271,7 @@ func (v *completion) withdraw() {
 // chat handles POST /v1/chat/completions.
 func (c *call) chat() error {
 	var r chatRequest
-	t, leave, err := c.accept("chat", &r, r.convert)
+	t, leave, err := c.Accept(&r, r.asked)
 	if err != nil {
 		return err
 	}
@@ -275,7 +279,7 @@ func (c *call) chat() error {
 
 	v := c.newCompletion(t)
 	if !r.Stream {
-		out, err := c.follow(t, nil, mute, new(thoughts))
+		out, err := c.Follow(t, nil, turns.Mute)
 		if err != nil {
 			return err
 		}
@@ -284,23 +288,26 @@ func (c *call) chat() error {
 
 	v.send = c.StartStream()
 	v.delta(object{"role": "assistant", "content": ""}, nil)
-	words := voice{say: v.say("content"), withdraw: v.withdraw}
-	out, err := c.follow(t, v.send, words, &thoughts{say: v.say("reasoning_content")})
+	out, err := c.Follow(t, v.send, turns.Voice{
+		Say:      v.say("content"),
+		Withdraw: v.withdraw,
+		Think:    v.say("reasoning_content"),
+	})
 	if err != nil {
 		// The status has been sent, so that the error is an event.
-		t.failed = true
+		t.Failed = true
 		v.send.Event("", "", errorBody(runs.ToError(err), "server_error", c.Secrets))
 		v.send.Flush()
 		return nil
 	}
 
-	if len(out.calls) > 0 {
-		v.delta(object{"tool_calls": chatCalls(out.calls, true)}, nil)
+	if len(out.Calls) > 0 {
+		v.delta(object{"tool_calls": chatCalls(out.Calls, true)}, nil)
 	}
-	v.delta(object{}, out.finish)
+	v.delta(object{}, out.Finish)
 	if r.StreamOptions.IncludeUsage {
 		m := v.form("chat.completion.chunk", nil)
-		m["usage"] = chatUsage(out.usage)
+		m["usage"] = chatUsage(out.Usage)
 		v.chunk(m)
 	}
 	v.send.Event("", "", []byte("[DONE]"))
@@ -309,14 +316,14 @@ func (c *call) chat() error {
 }
 
 // chatCalls returns calls in the form of a message, or, numbered, of a chunk.
-func chatCalls(calls []clientCall, numbered bool) (out []chatCall) {
+func chatCalls(calls []turns.ClientCall, numbered bool) (out []chatCall) {
 	for i, call := range calls {
 		v := chatCall{ID: call.ID, Type: "function"}
-		if call.freeform {
+		if call.Freeform {
 			v.Type = "custom"
-			v.Custom = &chatCustom{Name: call.Name, Input: call.input()}
+			v.Custom = &chatCustom{Name: call.Name, Input: call.Input()}
 		} else {
-			v.Function = &chatFunction{Name: call.Name, Arguments: call.input()}
+			v.Function = &chatFunction{Name: call.Name, Arguments: call.Input()}
 		}
 		if numbered {
 			v.Index = &i

@@ -6,34 +6,15 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/web"
 )
 
-// unrepeated maps statuses after which clients of OpenAI's API repeat a request to statuses after
-// which they do not.
-var unrepeated = map[int]int{
-	http.StatusConflict:   http.StatusUnprocessableEntity,
-	http.StatusBadGateway: http.StatusFailedDependency,
-}
-
 // writeError answers with an error.
 func (c *call) writeError(e *api.Error) {
-	status := e.Status
-	if to, ok := unrepeated[status]; ok {
-		status = to
-		c.Writer.Header().Set("X-Should-Retry", "false")
-	}
-	if e.Code == "needs_decision" {
-		status = http.StatusLocked
-	}
-	if c.isLangChain() && status >= http.StatusUnprocessableEntity && status <= http.StatusFailedDependency {
-		status = http.StatusConflict // the status for states that it does not repeat
-	}
-
+	status := c.StatusOf(e)
 	if e.RetryAfter > 0 {
 		c.Writer.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
@@ -54,10 +35,6 @@ func kindOf(status int) string {
 	}
 	return "invalid_request_error"
 }
-
-// isLangChain reports whether the client is LangChain's in JavaScript. It repeats requests by
-// itself, after all but a few statuses of its own, and always states that it does not.
-func (c *call) isLangChain() bool { return strings.HasPrefix(c.Request.UserAgent(), "langchainjs") }
 
 // errorBody returns an error as JSON without secrets.
 func errorBody(e *api.Error, kind string, secrets *redact.Redactor) []byte {

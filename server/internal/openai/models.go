@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/server/internal/turns"
 )
 
 // model is an agent in the form of OpenAI's models, with the members that chat programs show.
@@ -25,7 +26,7 @@ type model struct {
 func (c *call) models() error {
 	if id := c.Request.PathValue("model"); id != "" {
 		name := id
-		if base, isSide := strings.CutSuffix(id, sideName); isSide && c.Runs.TakesSide(base) {
+		if base, isSide := strings.CutSuffix(id, turns.SideName); isSide && c.Runs.TakesSide(base) {
 			name = base
 		}
 		a, err := c.Runs.Agent(name)
@@ -45,7 +46,7 @@ func (c *call) models() error {
 		m := c.modelOf(a)
 		list = append(list, m)
 		if c.Runs.TakesSide(a.Name) { // listed, because programs let one choose from the list
-			m.ID += sideName
+			m.ID += turns.SideName
 			m.Name += " (titles and tags)"
 			list = append(list, m)
 		}

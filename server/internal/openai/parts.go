@@ -80,12 +80,3 @@ func contentOf(raw json.RawMessage) ([]llm.Part, error) {
 	}
 	return parts, nil
 }
-
-// encode returns v as JSON without secrets.
-func (c *call) encode(v any) []byte {
-	b, err := c.Marshal(v)
-	if err != nil {
-		return []byte("{}")
-	}
-	return b
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/server/internal/turns"
 )
 
 // inputItems handles GET /v1/responses/{id}/input_items.
@@ -54,7 +55,7 @@ func (c *call) inputItems() error {
 // client has seen of the replies before it.
 func (s *storedResponse) input() []object {
 	items := []object{}
-	of := strings.TrimPrefix(responseID(s.head.ID, s.skip), "resp_")
+	of := strings.TrimPrefix(turns.ResponseID(s.head.ID, s.skip), "resp_")
 	add := func(m object) {
 		if m["id"] == nil {
 			m["id"] = "msg_" + of + "_in_" + strconv.Itoa(len(items))
@@ -91,12 +92,12 @@ func (s *storedResponse) addMessage(m *llm.Message, names map[string]string, add
 		switch p := p.(type) {
 		case llm.ToolCall:
 			if s.extras.Executes(p) {
-				call := toClient(s.extras, p)
-				add(item(call, "completed", call.input()))
+				call := turns.ToClient(s.extras, p)
+				add(item(call, "completed", call.Input()))
 			}
 		case llm.ToolResult:
 			if name := names[p.CallID]; s.extras.Tool(name) != nil {
-				add(resultItem(toClient(s.extras, llm.ToolCall{ID: p.CallID, Name: name}), p))
+				add(resultItem(turns.ToClient(s.extras, llm.ToolCall{ID: p.CallID, Name: name}), p))
 			}
 		}
 	}
@@ -127,9 +128,9 @@ func (s *storedResponse) addReply(r *journal.ExportedReply, add func(object)) {
 			continue
 		}
 		key := runs.CallKey(r.Key, i)
-		call.ID = callID(s.head.ID, key)
-		to := toClient(s.extras, call)
-		add(item(to, "completed", to.input()))
+		call.ID = turns.CallID(s.head.ID, key)
+		to := turns.ToClient(s.extras, call)
+		add(item(to, "completed", to.Input()))
 
 		ended := slices.IndexFunc(s.export.Calls, func(x journal.ExportedCall) bool { return x.Key == key })
 		if ended >= 0 {
@@ -139,9 +140,9 @@ func (s *storedResponse) addReply(r *journal.ExportedReply, add func(object)) {
 }
 
 // resultItem returns the result of a call of the client as an item.
-func resultItem(call clientCall, result llm.ToolResult) object {
+func resultItem(call turns.ClientCall, result llm.ToolResult) object {
 	kind := "function_call_output"
-	if call.freeform {
+	if call.Freeform {
 		kind = "custom_tool_call_output"
 	}
 	return object{"type": kind, "status": "completed", "call_id": call.ID, "output": result.Text()}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/server/internal/turns"
 	"github.com/pawl-go/pawl/server/internal/web"
 )
 
@@ -58,12 +59,12 @@ func (r *responsesRequest) convert(item func(id string) (inputItem, error)) (in 
 		return in, runs.BadRequest("background: not supported", "POST /v1/runs begins a run and does not wait for it")
 	}
 
+	in.Prefix = turns.PrefixResponse
 	in.Agent = r.Model
 	in.Stream = r.Stream
 	in.Extras.System = r.Instructions
 	in.Extras.Forget = !r.stored()
 	in.Previous, _ = runOfResponse(r.Previous)
-	in.conversation = r.Conversation
 	if err := r.Conversation.check(r.Previous, r.stored()); err != nil {
 		return in, err
 	}
@@ -160,25 +161,36 @@ func (i *inputItem) add(in *asked) error {
 	return nil
 }
 
+// asked converts a request. In a conversation, a new run follows the newest one.
+func (c *call) asked(r *responsesRequest) (turns.Asked, error) {
+	in, err := r.convert(c.item)
+	if err == nil && r.Conversation != "" {
+		in.Extras.Thread = string(r.Conversation)
+		in.Prefix = r.Conversation.prefix()
+		in.Newest = func() (string, error) { return c.newestOf(r.Conversation) }
+	}
+	return in.Asked, err
+}
+
 // responses handles POST /v1/responses.
 func (c *call) responses() error {
 	var r responsesRequest
-	t, leave, err := c.accept("resp", &r, func() (asked, error) { return r.convert(c.item) })
+	t, leave, err := c.Accept(&r, func() (turns.Asked, error) { return c.asked(&r) })
 	if err != nil {
 		return err
 	}
 	defer leave()
 
 	v := &response{
-		id:           responseID(t.id, t.skip),
-		agent:        runs.BaseName(t.agent),
+		id:           turns.ResponseID(t.ID, t.Skip),
+		agent:        runs.BaseName(t.Agent),
 		previous:     r.Previous,
 		conversation: r.Conversation,
 		created:      time.Now(),
 		store:        r.stored(),
 	}
 	if !r.Stream {
-		out, err := c.follow(t, nil, mute, nil)
+		out, err := c.Follow(t, nil, turns.Mute)
 		if err != nil {
 			return err
 		}
@@ -191,11 +203,11 @@ func (c *call) responses() error {
 }
 
 // followResponse sends the events of a response that has begun, to its end.
-func (c *call) followResponse(t *turn, v *response) {
-	out, err := c.follow(t, v.send, voice{v.word, v.withdraw}, nil)
+func (c *call) followResponse(t *turns.Turn, v *response) {
+	out, err := c.Follow(t, v.send, turns.Voice{Say: v.word, Withdraw: v.withdraw})
 	if err != nil {
 		// The status has been sent, so that the error is an event.
-		t.failed = true
+		t.Failed = true
 		e := runs.ToError(err)
 		v.fail(e.Code, c.Secrets.String(e.Message))
 		return
@@ -223,7 +235,7 @@ type response struct {
 // begin begins the stream.
 func (v *response) begin(c *call) {
 	v.send = c.StartStream()
-	v.encode = c.encode
+	v.encode = c.Encode
 	v.event("response.created", object{"response": v.form("in_progress", []any{})})
 	v.event("response.in_progress", object{"response": v.form("in_progress", []any{})})
 }
@@ -259,17 +271,17 @@ func (v *response) form(status string, output []any) object {
 }
 
 // whole returns the complete response.
-func (v *response) whole(out reply) object {
+func (v *response) whole(out turns.Reply) object {
 	items := []any{}
-	if out.text != "" {
-		items = append(items, v.message(out.text, "completed"))
+	if out.Text != "" {
+		items = append(items, v.message(out.Text, "completed"))
 	}
-	for _, call := range out.calls {
-		items = append(items, item(call, "completed", call.input()))
+	for _, call := range out.Calls {
+		items = append(items, item(call, "completed", call.Input()))
 	}
 
 	m := v.form("completed", items)
-	switch out.finish {
+	switch out.Finish {
 	case "length":
 		m["status"] = "incomplete"
 		m["incomplete_details"] = object{"reason": "max_output_tokens"}
@@ -278,11 +290,11 @@ func (v *response) whole(out reply) object {
 		m["incomplete_details"] = object{"reason": "content_filter"}
 	}
 	m["usage"] = object{
-		"input_tokens":          out.usage.Input,
-		"output_tokens":         out.usage.Output,
-		"total_tokens":          out.usage.Total(),
-		"input_tokens_details":  object{"cached_tokens": out.usage.CacheRead},
-		"output_tokens_details": object{"reasoning_tokens": out.usage.Reasoning},
+		"input_tokens":          out.Usage.Input,
+		"output_tokens":         out.Usage.Output,
+		"total_tokens":          out.Usage.Total(),
+		"input_tokens_details":  object{"cached_tokens": out.Usage.CacheRead},
+		"output_tokens_details": object{"reasoning_tokens": out.Usage.Reasoning},
 	}
 	return m
 }
@@ -311,9 +323,9 @@ func (v *response) messageID() string {
 
 func messageID(response string) string { return "msg_" + strings.TrimPrefix(response, "resp_") }
 
-func itemID(call clientCall) string {
+func itemID(call turns.ClientCall) string {
 	kind := "fc_"
-	if call.freeform {
+	if call.Freeform {
 		kind = "ctc_"
 	}
 	return kind + strings.TrimPrefix(call.ID, "call_")
@@ -324,7 +336,7 @@ func part(text string) object {
 }
 
 // item returns a call as an item, with input so far.
-func item(call clientCall, status, input string) object {
+func item(call turns.ClientCall, status, input string) object {
 	m := object{
 		"id":      itemID(call),
 		"type":    "function_call",
@@ -332,10 +344,10 @@ func item(call clientCall, status, input string) object {
 		"call_id": call.ID,
 		"name":    call.Name,
 	}
-	if call.namespace != "" {
-		m["namespace"] = call.namespace
+	if call.Namespace != "" {
+		m["namespace"] = call.Namespace
 	}
-	if call.freeform {
+	if call.Freeform {
 		m["type"] = "custom_tool_call"
 		m["input"] = input
 	} else {
@@ -392,15 +404,15 @@ func (v *response) textEvent(name string, value any) object {
 }
 
 // finish sends the final events.
-func (v *response) finish(out reply) {
+func (v *response) finish(out turns.Reply) {
 	index := v.index
 	if v.begun {
-		v.event("response.output_text.done", v.textEvent("text", out.text))
-		v.event("response.content_part.done", v.textEvent("part", part(out.text)))
-		v.event("response.output_item.done", object{"output_index": index, "item": v.message(out.text, "completed")})
+		v.event("response.output_text.done", v.textEvent("text", out.Text))
+		v.event("response.content_part.done", v.textEvent("part", part(out.Text)))
+		v.event("response.output_item.done", object{"output_index": index, "item": v.message(out.Text, "completed")})
 		index++
 	}
-	for _, call := range out.calls {
+	for _, call := range out.Calls {
 		v.callEvents(index, call)
 		index++
 	}
@@ -409,9 +421,9 @@ func (v *response) finish(out reply) {
 }
 
 // callEvents sends the events of a call for the client.
-func (v *response) callEvents(index int, call clientCall) {
+func (v *response) callEvents(index int, call turns.ClientCall) {
 	id := itemID(call)
-	input := call.input()
+	input := call.Input()
 	kind := "response.function_call_arguments"
 	done := object{
 		"item_id":      id,
@@ -419,7 +431,7 @@ func (v *response) callEvents(index int, call clientCall) {
 		"name":         call.Name,
 		"arguments":    input,
 	}
-	if call.freeform {
+	if call.Freeform {
 		kind = "response.custom_tool_call_input"
 		done = object{"item_id": id, "output_index": index, "input": input}
 	}

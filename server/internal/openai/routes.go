@@ -1,11 +1,7 @@
 // Package openai serves agents by OpenAI's Chat Completions and Responses: an agent is a model, and
 // the client executes the tools in its request.
 //
-//	request ─▶ asked ─▶ open ─▶ turn: of the request, or of an earlier request that it repeats
-//	turn ─▶ follow ─▶ reply
-//
-// A turn is the part of a run that answers one request. The ID of a call that the client executes
-// contains the run, so that results resume the run of their call.
+// It translates requests and replies; package turns has what happens between them.
 package openai
 
 // routes.go: the endpoints.
@@ -16,16 +12,17 @@ import (
 
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/server/internal/turns"
 	"github.com/pawl-go/pawl/server/internal/web"
 )
 
 // Routes returns the endpoints.
-func Routes(o Options) []web.Route {
-	h := &handler{Options: o}
+func Routes(o turns.Options) []web.Route {
+	h := &handler{&turns.Handler{Options: o}}
 	all := slices.Concat(h.chatRoutes(), h.responseRoutes(), absentRoutes())
 	for i := range all {
 		all[i].Lax = true
-		all[i].Fail = func(c *web.Call, e *api.Error) { (&call{c, h}).writeError(e) }
+		all[i].Fail = func(c *web.Call, e *api.Error) { h.call(c).writeError(e) }
 	}
 	return all
 }

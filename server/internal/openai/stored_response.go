@@ -15,17 +15,9 @@ import (
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/internal/runs"
+	"github.com/pawl-go/pawl/server/internal/turns"
 	"github.com/pawl-go/pawl/store"
 )
-
-// responseID returns the ID of a response: its run, and the number of the run's replies in earlier
-// responses.
-func responseID(run string, skip int) string {
-	if skip == 0 {
-		return run
-	}
-	return run + "." + strconv.Itoa(skip)
-}
 
 // runOfResponse returns the run of a response and the number of replies before it.
 func runOfResponse(id string) (run string, skip int) {
@@ -40,7 +32,7 @@ type storedResponse struct {
 	skip   int // replies of the run in earlier responses
 	export *journal.Export
 	extras *runs.Extras // nil means none
-	reply  reply        // so far
+	reply  turns.Reply  // so far
 }
 
 // storedResponse finds a response.
@@ -54,7 +46,7 @@ func (c *call) storedResponse(id string) (*storedResponse, error) {
 		return nil, err
 	}
 	out, ok := turnOf(x, extras, head.ID, skip, head.State == store.JournalOpen)
-	if !ok || id != responseID(head.ID, skip) {
+	if !ok || id != turns.ResponseID(head.ID, skip) {
 		return nil, runs.Fault("not_found", "there is no response "+id, "")
 	}
 	return &storedResponse{head: head, skip: skip, export: x, extras: extras, reply: out}, nil
@@ -63,7 +55,7 @@ func (c *call) storedResponse(id string) (*storedResponse, error) {
 // response returns the response without its output.
 func (s *storedResponse) response() *response {
 	v := &response{
-		id:      responseID(s.head.ID, s.skip),
+		id:      turns.ResponseID(s.head.ID, s.skip),
 		agent:   runs.BaseName(s.head.Agent),
 		created: s.head.Created,
 		store:   s.extras == nil || !s.extras.Forget,
@@ -93,7 +85,7 @@ func (c *call) showResponse() error {
 	}
 
 	m := s.response().whole(s.reply)
-	if len(s.reply.calls) == 0 {
+	if len(s.reply.Calls) == 0 {
 		setStatus(m, s.head.State, endOf(s.export))
 	}
 	return c.Write(http.StatusOK, m)
@@ -108,18 +100,18 @@ func (c *call) streamStored(s *storedResponse) error {
 	}
 	defer release()
 	v := s.response()
-	if len(s.reply.calls) > 0 {
+	if len(s.reply.Calls) > 0 {
 		v.begin(c)
-		if s.reply.text != "" {
-			v.word(s.reply.text)
+		if s.reply.Text != "" {
+			v.word(s.reply.Text)
 		}
 		v.finish(s.reply)
 		return nil
 	}
 
-	t := &turn{id: s.head.ID, agent: s.head.Agent, extras: s.extras, skip: s.skip}
-	t.spent.Usage = usageBefore(s.export, s.skip)
-	t.live, err = c.Runs.Attach(c.Context(), c.Caller(), t.id)
+	t := &turns.Turn{ID: s.head.ID, Agent: s.head.Agent, Extras: s.extras, Skip: s.skip}
+	t.Spent.Usage = usageBefore(s.export, s.skip)
+	t.Live, err = c.Runs.Attach(c.Context(), c.Caller(), t.ID)
 	if err != nil {
 		return err
 	}
@@ -194,7 +186,7 @@ func (c *call) item(id string) (inputItem, error) {
 	run, skip := runOfResponse("resp_" + name)
 	if !isMessage {
 		id = "call_" + strings.TrimPrefix(strings.TrimPrefix(id, "fc_"), "ctc_")
-		run = runOf(id)
+		run = turns.RunOf(id)
 	}
 	if store.CheckID(run) != nil {
 		return inputItem{}, none
@@ -209,15 +201,15 @@ func (c *call) item(id string) (inputItem, error) {
 
 	if isMessage {
 		out, ok := turnOf(x, extras, run, skip, false)
-		if !ok || out.text == "" || id != messageID(responseID(run, skip)) {
+		if !ok || out.Text == "" || id != messageID(turns.ResponseID(run, skip)) {
 			return inputItem{}, none
 		}
-		text, err := json.Marshal(out.text)
+		text, err := json.Marshal(out.Text)
 		return inputItem{Type: "message", Role: "assistant", Content: text}, err
 	}
 	for _, r := range x.Replies {
 		for i, call := range r.Response.Message.Calls() {
-			if extras.Executes(call) && id == callID(run, runs.CallKey(r.Key, i)) {
+			if extras.Executes(call) && id == turns.CallID(run, runs.CallKey(r.Key, i)) {
 				return storedCall(extras, id, call), nil
 			}
 		}
@@ -227,13 +219,13 @@ func (c *call) item(id string) (inputItem, error) {
 
 // storedCall returns a call of a stored response as an item.
 func storedCall(x *runs.Extras, id string, call llm.ToolCall) inputItem {
-	to := toClient(x, call)
-	i := inputItem{Type: "function_call", CallID: id, Name: to.Name, Namespace: to.namespace}
-	if to.freeform {
+	to := turns.ToClient(x, call)
+	i := inputItem{Type: "function_call", CallID: id, Name: to.Name, Namespace: to.Namespace}
+	if to.Freeform {
 		i.Type = "custom_tool_call"
-		i.Input = to.input()
+		i.Input = to.Input()
 	} else {
-		i.Arguments = to.input()
+		i.Arguments = to.Input()
 	}
 	return i
 }
@@ -259,8 +251,8 @@ func endOf(x *journal.Export) journal.ExportedEnd {
 // turnOf returns the part of a run that one response contains: the replies after the first skip
 // ones, up to the first reply with calls for the client. ok means that a response begins there.
 // open means that the run executes, so that the response may have no reply yet.
-func turnOf(x *journal.Export, extras *runs.Extras, run string, skip int, open bool) (out reply, ok bool) {
-	out.finish = "stop"
+func turnOf(x *journal.Export, extras *runs.Extras, run string, skip int, open bool) (out turns.Reply, ok bool) {
+	out.Finish = "stop"
 	begins := skip == 0 // a response begins after the replies that were skipped
 	var texts []string
 	n := 0 // replies of the run itself
@@ -278,39 +270,39 @@ func turnOf(x *journal.Export, extras *runs.Extras, run string, skip int, open b
 			continue
 		}
 
-		out.usage.Add(r.Response.Usage)
+		out.Usage.Add(r.Response.Usage)
 		if !own {
 			continue
 		}
 		if text := r.Response.Message.Text(); text != "" {
 			texts = append(texts, text)
 		}
-		out.finish = finishOf(r.Response.Finish)
-		out.calls = clientCalls(run, r.Key, calls, extras)
-		if len(out.calls) > 0 {
+		out.Finish = turns.FinishOf(r.Response.Finish)
+		out.Calls = clientCalls(run, r.Key, calls, extras)
+		if len(out.Calls) > 0 {
 			break
 		}
 	}
 
-	if len(out.calls) == 0 {
+	if len(out.Calls) == 0 {
 		for _, returned := range runs.Returned(x) {
-			out.calls = append(out.calls, toClient(extras, returned.Call))
+			out.Calls = append(out.Calls, turns.ToClient(extras, returned.Call))
 		}
 	}
-	out.text = strings.Join(texts, "\n\n")
-	if out.text == "" && len(out.calls) == 0 {
-		out.text = runs.AnswerOf(x)
+	out.Text = strings.Join(texts, "\n\n")
+	if out.Text == "" && len(out.Calls) == 0 {
+		out.Text = runs.AnswerOf(x)
 	}
 	hasReply := n > skip
 	return out, begins && (skip == 0 || hasReply || open)
 }
 
 // clientCalls returns the calls of a reply that the client executes, with their IDs for it.
-func clientCalls(run string, reply llm.Key, calls []llm.ToolCall, extras *runs.Extras) (out []clientCall) {
+func clientCalls(run string, reply llm.Key, calls []llm.ToolCall, extras *runs.Extras) (out []turns.ClientCall) {
 	for i, call := range calls {
 		if extras.Executes(call) {
-			call.ID = callID(run, runs.CallKey(reply, i))
-			out = append(out, toClient(extras, call))
+			call.ID = turns.CallID(run, runs.CallKey(reply, i))
+			out = append(out, turns.ToClient(extras, call))
 		}
 	}
 	return out
@@ -327,14 +319,4 @@ func (c *call) deleteResponse() error {
 		return err
 	}
 	return c.Write(http.StatusOK, object{"id": id, "object": "response", "deleted": true})
-}
-
-// replies counts the replies of the run itself, without nested agents.
-func replies(x *journal.Export) (n int) {
-	for _, r := range x.Replies {
-		if runs.IsOwn(r.Key) {
-			n++
-		}
-	}
-	return n
 }

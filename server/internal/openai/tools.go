@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/internal/runs"
 )
 
@@ -190,40 +189,6 @@ func (x *toolIndex) nameOf(tools []runs.ClientTool, namespace, known string) str
 		return tools[at].Name
 	}
 	return flatName(namespace, known) // of an earlier request
-}
-
-// clientCall is a call for the client to execute.
-type clientCall struct {
-	llm.ToolCall
-	namespace string
-	freeform  bool // the input is text
-}
-
-// toClient returns a call in the terms of the client.
-func toClient(x *runs.Extras, call llm.ToolCall) clientCall {
-	out := clientCall{ToolCall: call}
-	t := x.Tool(call.Name)
-	if t == nil {
-		return out
-	}
-	out.freeform = t.Freeform
-	if t.Namespace != "" {
-		out.namespace = t.Namespace
-		out.Name = t.Known
-	}
-	return out
-}
-
-// input returns the arguments of a call as the client gets them: JSON, or the text of a custom
-// tool.
-func (c *clientCall) input() string {
-	var args struct {
-		Input *string `json:"input"`
-	}
-	if c.freeform && json.Unmarshal(c.Args, &args) == nil && args.Input != nil {
-		return *args.Input
-	}
-	return string(c.Args)
 }
 
 // textArgs returns the input of a custom tool as arguments.

@@ -1,4 +1,4 @@
-package openai
+package turns
 
 // window.go: window, the requests that a client may repeat.
 
@@ -30,7 +30,7 @@ type sent struct {
 	at     time.Time
 	span   int64         // of time, in which the runs of equal requests are numbered
 	opened chan struct{} // closed when turn is set, or when the request could not begin
-	turn   *turn         // it is not changed: each connection has a copy
+	turn   *Turn         // it is not changed: each connection has a copy
 
 	// window.mu guards these fields.
 	number  int  // of the run among the runs of equal requests; until it has one, the first to try

@@ -1,64 +1,87 @@
-package openai
+package turns
 
 // turn.go: turns, the parts of a run that answer one request each.
 
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/store"
 )
 
-// asked is the parsed request of either API form.
-type asked struct {
+// Asked is the parsed request of an API.
+type Asked struct {
 	runs.Request
+	Prefix string // of the ID of the run
 	Stream bool
 	Task   string // the kind of a side request, as Open WebUI states it; it may be false
 
-	conversation conversationID // of Responses; "" means none
-	tools        toolIndex      // of Extras.Tools
+	// Newest returns the run that a new run follows. Nil means Previous.
+	Newest func() (run string, err error)
 }
 
-// turn is the part of a run that answers one request.
-type turn struct {
-	id     string // ID of the run
-	agent  string
-	live   *runs.Live
-	extras *runs.Extras // of its client; nil means none
-	skip   int          // replies that were sent before
-	spent  pawl.Spent   // usage before
-	forget bool         // the run is deleted when it has ended
-	failed bool         // the stream ended with an error
-	away   bool         // the answer was the error outage: the run goes on
+// Turn is the part of a run that answers one request.
+type Turn struct {
+	ID     string // of the run
+	Agent  string
+	Live   *runs.Live
+	Extras *runs.Extras // of its client; nil means none
+	Skip   int          // replies that were sent before
+	Spent  pawl.Spent   // usage before
+	Failed bool         // the stream ended with an error
+	Away   bool         // the answer was the error outage: the run goes on
+
+	forget bool // the run is deleted when it has ended
 	sent   *sent
 }
 
-// callID returns the ID of a run's open call for clients. It contains the ID of the run.
-func callID(run string, key llm.Key) string {
+// The beginnings of the IDs of runs, by the API of their client.
+const (
+	PrefixChat     = "chat"
+	PrefixResponse = "resp"
+	PrefixMessage  = "msg"
+)
+
+var prefixes = []string{PrefixChat, PrefixResponse, PrefixMessage}
+
+// ResponseID returns the ID of a response: its run, and the number of the run's replies in earlier
+// responses.
+func ResponseID(run string, skip int) string {
+	if skip == 0 {
+		return run
+	}
+	return run + "." + strconv.Itoa(skip)
+}
+
+// CallID returns the ID of a run's open call for clients. It contains the ID of the run.
+func CallID(run string, key llm.Key) string {
 	return "call_" + run + "_" + strings.ReplaceAll(strings.TrimPrefix(string(key), "run/"), "/", "-")
 }
 
-// runOf returns the run in a call's ID. Empty means that the ID was not created by callID.
-func runOf(id string) string {
+// RunOf returns the run in a call's ID. Empty means that the ID was not created by CallID.
+func RunOf(id string) string {
 	rest, ok := strings.CutPrefix(id, "call_")
 	i := strings.LastIndexByte(rest, '_')
 	if !ok || i < 0 {
 		return ""
 	}
-	if !strings.HasPrefix(rest, "chat_") && !strings.HasPrefix(rest, "resp_") {
+	ofTurn := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(rest, p+"_") })
+	if !ofTurn {
 		return ""
 	}
 	return rest[:i]
 }
 
-// accept decodes a request into r and opens its turn, which of converts. A streaming request is
+// Accept decodes a request into r and opens its turn, which of converts. A streaming request is
 // counted as a stream first. The caller calls leave when the request is answered.
-func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, leave func(), err error) {
+func (c *Call) Accept(r any, of func() (Asked, error)) (t *Turn, leave func(), err error) {
 	if err := c.Read(r); err != nil {
 		return nil, nil, err
 	}
@@ -71,17 +94,13 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 	}
 	in.Messages = llm.FromClient(in.Messages...)
 
-	in.Extras.Thread = c.Request.Header.Get("X-OpenWebUI-Chat-Id")
-	if in.Extras.Thread != "" {
-		if err := store.CheckID(in.Extras.Thread); err != nil {
+	chat := c.Request.Header.Get("X-OpenWebUI-Chat-Id")
+	if chat != "" {
+		if err := store.CheckID(chat); err != nil {
 			return nil, nil, runs.BadRequest("X-OpenWebUI-Chat-Id: "+err.Error(), "")
 		}
 	}
-
-	if in.conversation != "" {
-		in.Extras.Thread = string(in.conversation)
-		prefix = in.conversation.prefix()
-	}
+	in.Extras.Thread = cmp.Or(in.Extras.Thread, chat)
 
 	// A stream that would be refused must not start a run first.
 	release := func() {}
@@ -91,14 +110,14 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 			return nil, nil, err
 		}
 	}
-	t, err = c.open(prefix, in)
+	t, err = c.open(in)
 	if err != nil {
 		release()
 		return nil, nil, err
 	}
 	read := func() int { return 0 }
-	if t.live != nil {
-		read = t.live.AddReader()
+	if t.Live != nil {
+		read = t.Live.AddReader()
 	}
 	leave = func() {
 		release()
@@ -125,7 +144,7 @@ func resultsAtEnd(msgs []llm.Message) (id string, results []llm.ToolResult, more
 				continue
 			}
 			results = append(results, r)
-			if run := runOf(r.CallID); run != "" {
+			if run := RunOf(r.CallID); run != "" {
 				id = run
 			}
 		}
@@ -140,8 +159,8 @@ func resultsAtEnd(msgs []llm.Message) (id string, results []llm.ToolResult, more
 // writes again, or the run is over: a new run begins. A run that failed continues. repeats reports
 // whether the request may instead be the repetition of a request that an earlier process answered,
 // for the time of the run's last change: it is refused, since nothing can be answered twice.
-func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
-	repeats func(changed time.Time) bool) (*turn, error) {
+func (c *Call) resume(id string, results []llm.ToolResult, more []llm.Message,
+	repeats func(changed time.Time) bool) (*Turn, error) {
 	head, open, err := c.Runs.Pending(c.Context(), c.Caller(), id)
 	if err != nil {
 		return nil, err
@@ -150,12 +169,12 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
 	if err != nil {
 		return nil, err
 	}
-	t := &turn{
-		id:     id,
-		agent:  head.Agent,
-		extras: extras,
-		skip:   replies(x),
-		spent:  runs.SpentOf(head),
+	t := &Turn{
+		ID:     id,
+		Agent:  head.Agent,
+		Extras: extras,
+		Skip:   Replies(x),
+		Spent:  runs.SpentOf(head),
 	}
 
 	ds, answered := decisionsOf(id, open, results)
@@ -165,7 +184,7 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
 	case history && goesOn:
 		return nil, nil
 	case history && head.State == store.JournalFailed:
-		t.live, err = c.Runs.Resume(c.Context(), c.Caller(), id)
+		t.Live, err = c.Runs.Resume(c.Context(), c.Caller(), id)
 		return t, err
 	case answered != "":
 		return nil, runs.Fault("conflict", "the call "+answered+" does not wait for a result",
@@ -175,7 +194,7 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
 	if err := c.Caller().Sign(open, ds); err != nil {
 		return nil, err
 	}
-	t.live, err = c.Runs.Answer(c.Context(), c.Caller(), id, ds, more...)
+	t.Live, err = c.Runs.Answer(c.Context(), c.Caller(), id, ds, more...)
 	return t, err
 }
 
@@ -183,7 +202,7 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message,
 // not wait for its result; "" means none.
 func decisionsOf(run string, open []pawl.PendingCall, results []llm.ToolResult) (ds []llm.Decision, answered string) {
 	for _, r := range results {
-		i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return callID(run, w.Key) == r.CallID })
+		i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return CallID(run, w.Key) == r.CallID })
 		if i < 0 {
 			answered = r.CallID
 			continue
@@ -194,8 +213,8 @@ func decisionsOf(run string, open []pawl.PendingCall, results []llm.ToolResult) 
 	return ds, answered
 }
 
-// finishOf returns the finish_reason of a reply without calls.
-func finishOf(f llm.FinishReason) string {
+// FinishOf returns the finish_reason of a reply without calls.
+func FinishOf(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishReasonLength, llm.FinishReasonContentFilter:
 		return string(f)
@@ -204,27 +223,27 @@ func finishOf(f llm.FinishReason) string {
 }
 
 // stopped converts the end of a run for the client. An unsuccessful end is an error.
-func (t *turn) stopped(e pawl.Event, out *reply) error {
+func (t *Turn) stopped(e pawl.Event, out *Reply) error {
 	res := e.Result
-	out.usage = res.Spent.Usage
-	out.usage.Input -= t.spent.Usage.Input
-	out.usage.Output -= t.spent.Usage.Output
-	out.usage.Reasoning -= t.spent.Usage.Reasoning
-	out.usage.CacheRead -= t.spent.Usage.CacheRead
+	out.Usage = res.Spent.Usage
+	out.Usage.Input -= t.Spent.Usage.Input
+	out.Usage.Output -= t.Spent.Usage.Output
+	out.Usage.Reasoning -= t.Spent.Usage.Reasoning
+	out.Usage.CacheRead -= t.Spent.Usage.CacheRead
 
 	switch res.Stop.Class() {
 	case pawl.ClassAnswered:
-		out.finish = cmp.Or(out.finish, "stop")
+		out.Finish = cmp.Or(out.Finish, "stop")
 		return nil
 	case pawl.ClassLimited:
 		// The calls that the limit left are for the client, as with rounds: 0. They have the IDs of
 		// the model, because no run waits for their results, which come with the conversation.
 		for _, call := range res.Calls() {
-			out.calls = append(out.calls, toClient(t.extras, call))
+			out.Calls = append(out.Calls, ToClient(t.Extras, call))
 		}
-		out.finish = "length"
-		if len(out.calls) > 0 {
-			out.finish = "tool_calls"
+		out.Finish = "length"
+		if len(out.Calls) > 0 {
+			out.Finish = "tool_calls"
 		}
 		return nil
 	case pawl.ClassWaiting:
@@ -237,28 +256,38 @@ func (t *turn) stopped(e pawl.Event, out *reply) error {
 
 // pending converts the pending calls of a run for the client, which executes them. A call that
 // waits for a person is an error.
-func (t *turn) pending(open []pawl.PendingCall, out *reply) error {
+func (t *Turn) pending(open []pawl.PendingCall, out *Reply) error {
 	for _, w := range open {
 		if !w.Passive {
 			return runs.Fault("needs_decision", "the call of "+w.Call.Name+" waits for a decision",
-				"POST /v1/runs/"+t.id+"/approve, and watch the run there")
+				"POST /v1/runs/"+t.ID+"/approve, and watch the run there")
 		}
-		call := toClient(t.extras, w.Call)
-		call.ID = callID(t.id, w.Key)
-		out.calls = append(out.calls, call)
+		call := ToClient(t.Extras, w.Call)
+		call.ID = CallID(t.ID, w.Key)
+		out.Calls = append(out.Calls, call)
 	}
-	out.finish = "tool_calls"
+	out.Finish = "tool_calls"
 	return nil
 }
 
 // disconnect ends the connection of a turn. A run without a reader is cancelled, unless it goes on.
-func (c *call) disconnect(t *turn) {
+func (c *Call) disconnect(t *Turn) {
 	lost := c.Request.Context().Err() != nil
-	deserted := c.handler.window.release(t.sent, closing{lost: lost, failed: t.failed, away: t.away}, c.Now())
+	deserted := c.Handler.window.release(t.sent, closing{lost: lost, failed: t.Failed, away: t.Away}, c.Now())
 	if !deserted || c.Request.Header.Get("Idempotency-Key") != "" {
 		return
 	}
-	if c.DisconnectCancels(t.agent) {
-		c.CancelLater(t.id, t.live, func() bool { return c.handler.window.deserted(t.sent) })
+	if c.DisconnectCancels(t.Agent) {
+		c.CancelLater(t.ID, t.Live, func() bool { return c.Handler.window.deserted(t.sent) })
 	}
+}
+
+// Replies counts the replies of the run itself, without nested agents.
+func Replies(x *journal.Export) (n int) {
+	for _, r := range x.Replies {
+		if runs.IsOwn(r.Key) {
+			n++
+		}
+	}
+	return n
 }

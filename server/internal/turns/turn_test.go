@@ -1,4 +1,4 @@
-package openai
+package turns
 
 import (
 	"errors"
@@ -19,11 +19,11 @@ func TestStopped(t *testing.T) {
 		pawl.ClassFailed:    "model_failed",
 	}
 	runtest.Stops(t, want, nil, func(res *pawl.Result) string {
-		var out reply
-		err := new(turn).stopped(pawl.Event{Kind: pawl.EventRunEnded, Result: res}, &out)
+		var out Reply
+		err := new(Turn).stopped(pawl.Event{Kind: pawl.EventRunEnded, Result: res}, &out)
 		if fault, ok := errors.AsType[*api.Error](err); ok {
 			return fault.Code
 		}
-		return out.finish
+		return out.Finish
 	})
 }

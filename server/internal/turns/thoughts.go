@@ -1,4 +1,4 @@
-package openai
+package turns
 
 // thoughts.go: the reasoning of a reply, for chat programs in front of the endpoints.
 

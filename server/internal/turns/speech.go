@@ -1,4 +1,4 @@
-package openai
+package turns
 
 // speech.go: the text of a turn as it arrives, and its outcome.
 
@@ -13,13 +13,13 @@ import (
 	"github.com/pawl-go/pawl/server/internal/web"
 )
 
-// reply is the outcome of a turn.
-type reply struct {
-	text      string
-	reasoning string
-	calls     []clientCall // calls for the client to execute, with IDs made by callID
-	finish    string       // stop, length, content_filter or tool_calls
-	usage     llm.Usage
+// Reply is the outcome of a turn.
+type Reply struct {
+	Text      string
+	Reasoning string
+	Calls     []ClientCall // calls for the client to execute, with IDs made by CallID
+	Finish    string       // stop, length, content_filter or tool_calls
+	Usage     llm.Usage
 }
 
 // speech is the text of a turn, which is sent as it arrives.
@@ -115,31 +115,36 @@ func (s *speech) finish(r *pawl.Result) {
 	}
 }
 
-// voice sends the text of a turn to the client.
-type voice struct {
-	say      func(text string) // sends a piece of the text
-	withdraw func()            // says that the text of the reply so far is void
+// Voice sends the text of a turn to the client.
+type Voice struct {
+	Say      func(text string) // sends a piece of the text
+	Withdraw func()            // says that the text of the reply so far is void
+	Think    func(text string) // sends a piece of the reasoning; nil means that none is sent
 }
 
-// mute sends nothing.
-var mute = voice{say: func(string) {}, withdraw: func() {}}
+// Mute sends nothing.
+var Mute = Voice{Say: func(string) {}, Withdraw: func() {}}
 
-// follow sends text as it arrives and returns the outcome. An error is meant for the client. An
-// agent with structured output says that output alone. w gets heartbeats; nil means none. think
-// gets the reasoning; nil means that it is dropped.
-func (c *call) follow(t *turn, w *web.Sender, v voice, think *thoughts) (reply, error) {
+// Withdrawn is the text between the beginning of a reply that broke off and the whole reply, in a
+// protocol that cannot take text back. Its readers are people.
+const Withdrawn = "\n\n[The reply broke off. What it said is void; it begins again.]\n\n"
+
+// Follow sends text as it arrives and returns the outcome. An error is meant for the client. An
+// agent with structured output says that output alone. w gets heartbeats; nil means none.
+func (c *Call) Follow(t *Turn, w *web.Sender, v Voice) (Reply, error) {
 	beat := time.NewTicker(c.Beat)
 	defer beat.Stop()
 	how := runs.Reading{Tick: beat.C, Beat: func() { w.Beat() }, Hold: c.Hold()}
 
-	var out reply
-	s := speech{say: v.say, withdraw: v.withdraw}
-	for ev, err := range t.live.Events(c.Request.Context(), how) {
+	var out Reply
+	s := speech{say: v.Say, withdraw: v.Withdraw}
+	think := thoughts{say: v.Think}
+	for ev, err := range t.Live.Events(c.Request.Context(), how) {
 		if err == runs.ErrElsewhere {
 			break
 		}
 		if err != nil {
-			t.away = runs.IsOutage(err)
+			t.Away = runs.IsOutage(err)
 			return out, err
 		}
 
@@ -151,22 +156,20 @@ func (c *call) follow(t *turn, w *web.Sender, v voice, think *thoughts) (reply, 
 			continue
 		case ev.Kind == pawl.EventRunEnded && ev.Result != nil:
 			s.finish(ev.Result)
-			out.text = s.all.String()
+			out.Text = s.all.String()
 			return out, t.stopped(ev, &out)
-		case ev.Step <= t.skip: // an earlier turn had it
+		case ev.Step <= t.Skip: // an earlier turn had it
 			continue
 		}
 
-		if think != nil {
-			think.addEvent(&c.handler.Options, &ev)
-			out.reasoning = think.all.String()
-		}
+		think.addEvent(&c.Handler.Options, &ev)
+		out.Reasoning = think.all.String()
 		if ev.Kind == pawl.EventResponseReceived && ev.Response != nil {
-			out.finish = finishOf(ev.Response.Finish)
+			out.Finish = FinishOf(ev.Response.Finish)
 		}
-		if !t.live.Structured() {
+		if !t.Live.Structured() {
 			s.add(&ev)
 		}
 	}
-	return out, runs.Fault("busy", "the server is stopping", "the run "+t.id+" is resumed by the next one")
+	return out, runs.Fault("busy", "the server is stopping", "the run "+t.ID+" is resumed by the next one")
 }

@@ -1,4 +1,4 @@
-package openai
+package turns
 
 // repeat.go: a request that a client repeats is attached to the run of the first.
 
@@ -18,11 +18,11 @@ import (
 )
 
 // open returns the turn of a request: the earlier one if the client repeats the request.
-func (c *call) open(prefix string, in asked) (*turn, error) {
+func (c *Call) open(in Asked) (*Turn, error) {
 	how := c.retry(in.Stream)
 	for {
 		now := c.Now()
-		s, fresh := c.handler.window.enter(&sent{
+		s, fresh := c.Handler.window.enter(&sent{
 			print:  c.print(how.key),
 			body:   c.Body,
 			at:     now,
@@ -43,9 +43,9 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 			return t, err
 		}
 
-		t, err := c.begin(prefix, in, s, how)
+		t, err := c.begin(in, s, how)
 		if err != nil {
-			c.handler.window.drop(s)
+			c.Handler.window.drop(s)
 			return nil, err
 		}
 
@@ -59,7 +59,7 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 }
 
 // retry reads what the request says about repeating an earlier one.
-func (c *call) retry(stream bool) retry {
+func (c *Call) retry(stream bool) retry {
 	count, err := strconv.Atoi(c.Request.Header.Get("X-Stainless-Retry-Count"))
 	counted := err == nil // OpenAI's own clients send it with every request
 	fromPage := c.Request.Header.Get("Origin") != ""
@@ -72,7 +72,7 @@ func (c *call) retry(stream bool) retry {
 }
 
 // print returns the fingerprint of the request: equal ones are the same request.
-func (c *call) print(key string) [32]byte {
+func (c *Call) print(key string) [32]byte {
 	who := c.Client.Scope
 	body := string(c.Body[:])
 	if key != "" {
@@ -82,7 +82,7 @@ func (c *call) print(key string) [32]byte {
 }
 
 // attach returns the turn of an earlier request. Nil means that it could not begin.
-func (c *call) attach(s *sent) (*turn, error) {
+func (c *Call) attach(s *sent) (*Turn, error) {
 	err := c.Request.Context().Err()
 	switch {
 	case err != nil || s.turn == nil: // it has no turn to attach to
@@ -91,18 +91,18 @@ func (c *call) attach(s *sent) (*turn, error) {
 	default:
 		mine := *s.turn
 		if !mine.forget { // its events may have left the memory, and are stored
-			mine.live, err = c.Runs.Attach(c.Context(), c.Caller(), mine.id)
+			mine.Live, err = c.Runs.Attach(c.Context(), c.Caller(), mine.ID)
 		}
 		if err == nil {
 			return &mine, nil
 		}
 	}
-	c.handler.window.release(s, s.closing, c.Now())
+	c.Handler.window.release(s, s.closing, c.Now())
 	return nil, err
 }
 
 // begin starts the run of a new request, unless an earlier process has started it.
-func (c *call) begin(prefix string, in asked, s *sent, how retry) (*turn, error) {
+func (c *Call) begin(in Asked, s *sent, how retry) (*Turn, error) {
 	// Results at the end of the conversation continue the run that made the calls.
 	if id, results, more := resultsAtEnd(in.Messages); id != "" {
 		repeats := func(changed time.Time) bool {
@@ -116,9 +116,9 @@ func (c *call) begin(prefix string, in asked, s *sent, how retry) (*turn, error)
 
 	// The journal has the request if an earlier process got it. It is not asked again once this
 	// process has begun a run for an equal request: every run after that one is new, too.
-	number, began := c.handler.window.numberOf(s)
+	number, began := c.Handler.window.numberOf(s)
 	if how.explicit() || !began && c.afterRestart(s, how) {
-		head, err := c.earlier(prefix, s, how, number)
+		head, err := c.earlier(in.Prefix, s, how, number)
 		if err != nil {
 			return nil, err
 		}
@@ -127,18 +127,18 @@ func (c *call) begin(prefix string, in asked, s *sent, how retry) (*turn, error)
 		}
 	}
 
-	return c.startNew(prefix, in, s, number)
+	return c.startNew(in, s, number)
 }
 
 // earlier returns the run with which an earlier process answers the request s, in its span of time
 // or the one before. Nil means that there is none. from is a number that may be free.
-func (c *call) earlier(prefix string, s *sent, how retry, from int) (*store.JournalRun, error) {
+func (c *Call) earlier(prefix string, s *sent, how retry, from int) (*store.JournalRun, error) {
 	free, last, err := c.firstFree(prefix, s.print, s.span, max(from-1, 0))
 	if err != nil {
 		return nil, err
 	}
 	if last != nil && c.answers(last, s, how) {
-		c.handler.window.setNumber(s, free-1, false)
+		c.Handler.window.setNumber(s, free-1, false)
 		return last, nil
 	}
 	if how.key != "" { // it has one span
@@ -163,12 +163,12 @@ func spanOf(at time.Time, how retry) int64 {
 
 // afterRestart reports whether the process before this one may have lost the request, which states
 // nothing about repetitions.
-func (c *call) afterRestart(s *sent, how retry) bool {
+func (c *Call) afterRestart(s *sent, how retry) bool {
 	return !how.counts && s.at.Sub(c.Runs.Started()) < windowLost
 }
 
 // answers reports whether the run of an earlier process answers the request s.
-func (c *call) answers(head *store.JournalRun, s *sent, how retry) bool {
+func (c *Call) answers(head *store.JournalRun, s *sent, how retry) bool {
 	age := s.at.Sub(head.Created)
 	switch {
 	case how.key != "":
@@ -181,26 +181,32 @@ func (c *call) answers(head *store.JournalRun, s *sent, how retry) bool {
 
 // startNew starts a run under the first free ID of the request, whose number is at least from.
 // Another process may take an ID between the look and the start.
-func (c *call) startNew(prefix string, in asked, s *sent, from int) (*turn, error) {
+func (c *Call) startNew(in Asked, s *sent, from int) (*Turn, error) {
 	in.Extras.Print = s.body[:]
-	if in.conversation != "" {
-		before, err := c.newestOf(in.conversation)
+	if in.Newest != nil {
+		before, err := in.Newest()
 		if err != nil {
 			return nil, err
 		}
 		in.Previous = before
 	}
 	for {
-		number, _, err := c.firstFree(prefix, s.print, s.span, from)
+		number, _, err := c.firstFree(in.Prefix, s.print, s.span, from)
 		if err != nil {
 			return nil, err
 		}
 
-		in.ID = derived(prefix, s.print, s.span, number)
+		in.ID = derived(in.Prefix, s.print, s.span, number)
 		l, err := c.Runs.Create(c.Context(), c.Caller(), in.Request)
 		if l != nil {
-			c.handler.window.setNumber(s, number, true)
-			return &turn{id: in.ID, agent: in.Agent, live: l, extras: &in.Extras, forget: in.Extras.Forget}, nil
+			c.Handler.window.setNumber(s, number, true)
+			return &Turn{
+				ID:     in.ID,
+				Agent:  in.Agent,
+				Live:   l,
+				Extras: &in.Extras,
+				forget: in.Extras.Forget,
+			}, nil
 		}
 		taken := errors.Is(err, durable.ErrLost) || errors.Is(err, store.ErrConflict)
 		if err != nil && !taken {
@@ -222,7 +228,7 @@ func derived(prefix string, print [32]byte, span int64, n int) string {
 // firstFree returns the first number, at least from, that no run of equal requests has in a span of
 // time, and the run before it; nil means that the number from is free. The runs have numbers
 // without a gap, so that the number is found by doubling and bisection, and not one by one.
-func (c *call) firstFree(prefix string, print [32]byte, span int64, from int) (free int, last *store.JournalRun,
+func (c *Call) firstFree(prefix string, print [32]byte, span int64, from int) (free int, last *store.JournalRun,
 	err error) {
 	isTaken := func(n int) bool {
 		head, headErr := c.Runs.Head(c.Context(), c.Caller(), derived(prefix, print, span, n))
@@ -253,7 +259,7 @@ func (c *call) firstFree(prefix string, print [32]byte, span int64, from int) (f
 }
 
 // found returns the turn of a run that another process started, and may still execute.
-func (c *call) found(head *store.JournalRun) (*turn, error) {
+func (c *Call) found(head *store.JournalRun) (*Turn, error) {
 	x, err := c.Runs.Extras(c.Context(), c.Caller(), head.ID)
 	if err != nil {
 		return nil, err
@@ -262,7 +268,7 @@ func (c *call) found(head *store.JournalRun) (*turn, error) {
 		return nil, otherBody()
 	}
 	l, err := c.Runs.Attach(c.Context(), c.Caller(), head.ID)
-	return &turn{id: head.ID, agent: head.Agent, live: l, extras: x}, err
+	return &Turn{ID: head.ID, Agent: head.Agent, Live: l, Extras: x}, err
 }
 
 // otherBody returns the error for a key that came with another body.

@@ -1,4 +1,4 @@
-package openai
+package turns
 
 // side.go: side requests, which chat programs send besides the conversation, for titles and tags.
 
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// sideName ends the name of a model of which a client wants a side answer.
-	sideName = ":side"
+	// SideName ends the name of a model of which a client wants a side answer.
+	SideName = ":side"
 
 	// sideHeader is the header by which a client wants one.
 	sideHeader = "X-Pawl-Side"
@@ -87,8 +87,8 @@ var sideFrame = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)^### Task:\n.*<chat_history>\n.*\n</chat_history>$`)
 })
 
-// sideTask returns metadata.task if Open WebUI has such a task; otherwise "".
-func sideTask(metadata json.RawMessage) string {
+// SideTask returns metadata.task if Open WebUI has such a task; otherwise "".
+func SideTask(metadata json.RawMessage) string {
 	var m struct {
 		Task string `json:"task"`
 	}
@@ -99,7 +99,7 @@ func sideTask(metadata json.RawMessage) string {
 }
 
 // isSide reports whether the conversation is the prompt of a known side request.
-func (in *asked) isSide() bool {
+func (in *Asked) isSide() bool {
 	var user []string
 	for _, m := range in.Messages {
 		if m.Role != llm.RoleUser {
@@ -127,8 +127,8 @@ func (p sidePrompt) matches(system, user string) bool {
 }
 
 // sideAgent lets the agent for side requests answer in, if in is one.
-func (c *call) sideAgent(in *asked) error {
-	name, named := strings.CutSuffix(in.Agent, sideName)
+func (c *Call) sideAgent(in *Asked) error {
+	name, named := strings.CutSuffix(in.Agent, SideName)
 	if named && c.Runs.Serves(in.Agent) { // an agent has this name
 		name, named = in.Agent, false
 	}

@@ -1,0 +1,75 @@
+// Package turns answers the requests of the APIs of model providers: an agent is a model, and the
+// client executes the tools in its request.
+//
+//	request ─▶ Asked ─▶ Accept ─▶ Turn: of the request, or of an earlier request that it repeats
+//	Turn ─▶ Follow ─▶ Reply
+//
+// A turn is the part of a run that answers one request. The ID of a call that the client executes
+// contains the run, so that results resume the run of their call. A package of an API translates
+// its requests to Asked, and Reply to its responses.
+package turns
+
+// turns.go: Handler, and Call, a request to an endpoint.
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/pawl-go/pawl/server/api"
+	"github.com/pawl-go/pawl/server/internal/web"
+)
+
+// Options are what the replies show.
+type Options struct {
+	HideReasoning bool // leaves out the reasoning of models
+	ShowCalls     bool // adds a line for each call of the agent's own tools to it
+}
+
+// Handler has what the endpoints of an API share. It is safe for concurrent use.
+type Handler struct {
+	Options
+	window window
+}
+
+// Call is a request to an endpoint.
+type Call struct {
+	*web.Call
+	Handler *Handler
+}
+
+// unrepeated maps statuses after which the providers' clients repeat a request to statuses after
+// which they do not.
+var unrepeated = map[int]int{
+	http.StatusConflict:   http.StatusUnprocessableEntity,
+	http.StatusBadGateway: http.StatusFailedDependency,
+}
+
+// StatusOf returns the status of the answer to a request that failed, and sets the header that
+// keeps clients from repeating it.
+func (c *Call) StatusOf(e *api.Error) int {
+	status := e.Status
+	if to, ok := unrepeated[status]; ok {
+		status = to
+		c.Writer.Header().Set("X-Should-Retry", "false")
+	}
+	if e.Code == "needs_decision" {
+		status = http.StatusLocked
+	}
+	if c.isLangChain() && status >= http.StatusUnprocessableEntity && status <= http.StatusFailedDependency {
+		status = http.StatusConflict // the status for states that it does not repeat
+	}
+	return status
+}
+
+// isLangChain reports whether the client is LangChain's in JavaScript. It repeats requests by
+// itself, after all but a few statuses of its own, and always states that it does not.
+func (c *Call) isLangChain() bool { return strings.HasPrefix(c.Request.UserAgent(), "langchainjs") }
+
+// Encode returns v as JSON without secrets.
+func (c *Call) Encode(v any) []byte {
+	b, err := c.Marshal(v)
+	if err != nil {
+		return []byte("{}")
+	}
+	return b
+}
