@@ -33,6 +33,8 @@ func TestAnswerOfAToolAtEachEndpoint(t *testing.T) {
 		{"chat, streamed", "/v1/chat/completions", `{"model":"writer","stream":true,"messages":[{"role":"user","content":"IN"}]}`, "content"},
 		{"responses", "/v1/responses", `{"model":"writer","input":"IN"}`, "text"},
 		{"responses, streamed", "/v1/responses", `{"model":"writer","stream":true,"input":"IN"}`, "delta"},
+		{"messages", "/v1/messages", `{"model":"writer","max_tokens":100,"messages":[{"role":"user","content":"IN"}]}`, "text"},
+		{"messages, streamed", "/v1/messages", `{"model":"writer","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"IN"}]}`, "text"},
 		{"AI SDK", "/v1/ui/writer", `{"id":"ID","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"IN"}]}]}`, "delta"},
 		{"AG-UI", "/v1/agui/writer", `{"threadId":"ID","runId":"r","messages":[{"id":"m","role":"user","content":"IN"}],"tools":[],"context":[],"state":{},"forwardedProps":{}}`, "delta"},
 	} {
@@ -107,7 +109,7 @@ func joined(v any, field string) (text string) {
 // type.
 func isText(kind string) bool {
 	switch kind {
-	case "", "output_text", "response.output_text.delta", "text-delta", "TEXT_MESSAGE_CONTENT":
+	case "", "text", "text_delta", "output_text", "response.output_text.delta", "text-delta", "TEXT_MESSAGE_CONTENT":
 		return true
 	}
 	return false

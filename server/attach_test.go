@@ -88,7 +88,7 @@ func count(t *testing.T, v *serving) int {
 
 // One request of a client is one run, however often the client sends it.
 func TestARepeatedRequestIsOneRun(t *testing.T) {
-	const chat, responses = "/v1/chat/completions", "/v1/responses"
+	const chat, responses, messages = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 	type request struct {
 		path, body string
 		status     int
@@ -97,6 +97,8 @@ func TestARepeatedRequestIsOneRun(t *testing.T) {
 	pays, fails := request{chat, chatOf("pay", ""), 200, nil}, request{chat, chatOf("pay and fail", ""), 424, nil}
 	response := request{responses, `{"model":"cashier","input":"pay"}`, 200, nil}
 	responseFails := request{responses, `{"model":"cashier","input":"pay and fail"}`, 424, nil}
+	message := request{messages, `{"model":"cashier","max_tokens":100,"messages":[{"role":"user","content":"pay"}]}`, 200, nil}
+	messageFails := request{messages, strings.Replace(message.body, "pay", "pay and fail", 1), 424, nil}
 	forgets := request{chat, chatOf("pay", `,"store":false`), 200, nil}
 	keyed := request{chat, pays.body, 200, []string{"Idempotency-Key", "k1"}}
 	second := request{chat, pays.body, 200, []string{"Idempotency-Key", "k2"}}
@@ -116,6 +118,8 @@ func TestARepeatedRequestIsOneRun(t *testing.T) {
 	}{
 		{"a provider that fails after a write", times(fails, "0", "1", "2"), 1, 1, false},
 		{"the same over Responses", times(responseFails, "0", "1", "2"), 1, 1, false},
+		{"the same over Messages", times(messageFails, "0", "1", "2"), 1, 1, false},
+		{"a lost answer over Messages and a new process", times(message, "0", "1", "2"), 1, 1, true},
 		{"a lost answer", append(times(pays, "0", "1"), times(response, "0", "1")...), 2, 2, false},
 		{"a lost answer and a new process", times(pays, "0", "1", "2"), 1, 1, true},
 		{"not stored", times(forgets, "0", "1"), 0, 1, false},
@@ -140,6 +144,36 @@ func TestARepeatedRequestIsOneRun(t *testing.T) {
 			}
 			if got := count(t, v); got != test.runs || w.paid.Load() != int32(test.paid) {
 				t.Errorf("got %d runs and %d payments, want %d and %d", got, w.paid.Load(), test.runs, test.paid)
+			}
+		})
+	}
+}
+
+// A client that repeats a stream as a whole request sends the same question: after a stream that
+// failed, it gets the failure of the same run. Claude Code states that each request is the first.
+func TestAStreamIsRepeatedWhole(t *testing.T) {
+	const stream, whole = `,"stream":true`, ``
+	body := func(task, more string) string {
+		return `{"model":"cashier","max_tokens":100,"messages":[{"role":"user","content":"` + task + `"}]` + more + `}`
+	}
+	for _, test := range []struct {
+		name, agent string
+		bodies      []string
+		paid        int
+	}{
+		{"Claude Code", "claude-cli/2.1 (external, cli)", []string{body("pay and fail", stream), body("pay and fail", whole)}, 1},
+		{"control: another task", "claude-cli/2.1", []string{body("pay and fail", stream), body("pay and fail now", whole)}, 2},
+		{"control: after an answer", "claude-cli/2.1", []string{body("pay", stream), body("pay", whole)}, 2},
+		{"control: a client that counts", "anthropic-sdk", []string{body("pay and fail", stream), body("pay and fail", whole)}, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := new(world)
+			v := front(t, new(store.MemoryJournal), w, nil)
+			for _, b := range test.bodies {
+				v.postJSONText("/v1/messages", b, "User-Agent", test.agent, "X-Stainless-Retry-Count", "0")
+			}
+			if got := int(w.paid.Load()); got != test.paid || count(t, v) != test.paid {
+				t.Errorf("%d payments in %d runs, want %d", got, count(t, v), test.paid)
 			}
 		})
 	}

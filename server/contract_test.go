@@ -28,18 +28,24 @@ func TestContract(t *testing.T) {
 	contract.Play(t, "responses", func(t *testing.T, s *contract.Scene) contract.Visit {
 		return visitResponses(t, s, false)
 	})
+	contract.Play(t, "messages", func(t *testing.T, s *contract.Scene) contract.Visit {
+		return visitMessages(t, s, false)
+	})
 	contract.Play(t, "UI stream", visitUI)
 	contract.Play(t, "AG-UI", visitAGUI)
 	contract.Play(t, "A2A", visitA2A)
 }
 
-// An agent does the same at the streams of OpenAI's APIs.
+// An agent does the same at the streams of the APIs of models.
 func TestContractOfStreams(t *testing.T) {
 	contract.Play(t, "chat completions", func(t *testing.T, s *contract.Scene) contract.Visit {
 		return visitChat(t, s, true)
 	})
 	contract.Play(t, "responses", func(t *testing.T, s *contract.Scene) contract.Visit {
 		return visitResponses(t, s, true)
+	})
+	contract.Play(t, "messages", func(t *testing.T, s *contract.Scene) contract.Visit {
+		return visitMessages(t, s, true)
 	})
 }
 
@@ -146,8 +152,8 @@ func (v *serving) decide(answers []contract.Answer) {
 	}
 }
 
-// openAI is a client of one of OpenAI's APIs.
-type openAI struct {
+// modelAPI is a client of one of the APIs of models.
+type modelAPI struct {
 	v    *serving
 	read func(status int, reply string) contract.Shown
 	path string
@@ -155,7 +161,7 @@ type openAI struct {
 }
 
 // send sends a request. again is the number of attempts before.
-func (c *openAI) send(body object, again int) contract.Shown {
+func (c *modelAPI) send(body object, again int) contract.Shown {
 	c.last = body
 	shown := c.read(c.v.postJSON(c.path, body, "X-Stainless-Retry-Count", fmt.Sprint(again)))
 	if shown.End == pawl.ClassWaiting && len(shown.Questions) == 0 {
@@ -166,14 +172,14 @@ func (c *openAI) send(body object, again int) contract.Shown {
 }
 
 // decided answers questions outside of the protocol, and sends the request again.
-func (c *openAI) decided(answers []contract.Answer) contract.Shown {
+func (c *modelAPI) decided(answers []contract.Answer) contract.Shown {
 	c.v.decide(answers)
 	return c.send(c.last, 1)
 }
 
 // visitChat is a client of Chat Completions.
 func visitChat(t *testing.T, s *contract.Scene, stream bool) contract.Visit {
-	c := &openAI{v: scene(t, s), path: "/v1/chat/completions", read: readChat}
+	c := &modelAPI{v: scene(t, s), path: "/v1/chat/completions", read: readChat}
 	var messages []any
 	send := func(again int) contract.Shown {
 		body := object{"model": s.Name, "messages": messages}
@@ -233,7 +239,7 @@ func readChat(_ int, reply string) (shown contract.Shown) {
 			continue
 		}
 		if part.Error != nil {
-			return openAIError(part.Error.Code, part.Error.Message)
+			return modelError(part.Error.Code, part.Error.Message)
 		}
 		shown.Tokens = cmp.Or(part.Usage.Total, shown.Tokens)
 		for _, c := range part.Choices {
@@ -264,8 +270,8 @@ func endOfChat(reason string) pawl.StopClass {
 		"tool_calls": pawl.ClassWaiting, "content_filter": pawl.ClassFailed}[reason]
 }
 
-// openAIError returns what an error shows.
-func openAIError(code, message string) contract.Shown {
+// modelError returns what an error shows.
+func modelError(code, message string) contract.Shown {
 	if code == "needs_decision" {
 		return contract.Shown{End: pawl.ClassWaiting, Cause: message}
 	}
@@ -287,7 +293,7 @@ func frames(body string) (all []string) {
 
 // visitResponses is a client of Responses.
 func visitResponses(t *testing.T, s *contract.Scene, stream bool) contract.Visit {
-	c := &openAI{v: scene(t, s), path: "/v1/responses"}
+	c := &modelAPI{v: scene(t, s), path: "/v1/responses"}
 	id := ""
 	c.read = func(_ int, reply string) contract.Shown {
 		shown, made := readResponse(reply)
@@ -347,13 +353,13 @@ func readResponse(reply string) (shown contract.Shown, id string) {
 		case event.Type == "":
 			_ = json.Unmarshal([]byte(data), &last)
 		case event.Type == "error":
-			return openAIError(event.Code, event.Message), id
+			return modelError(event.Code, event.Message), id
 		case event.Response.ID != "":
 			last = event.Response
 		}
 	}
 	if last.Error != nil {
-		return openAIError(last.Error.Code, last.Error.Message), last.ID
+		return modelError(last.Error.Code, last.Error.Message), last.ID
 	}
 
 	shown.End = map[string]pawl.StopClass{"completed": pawl.ClassAnswered, "incomplete": pawl.ClassLimited,

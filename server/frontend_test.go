@@ -224,7 +224,8 @@ func TestModelsHaveTheFieldsOfChatPrograms(t *testing.T) {
 	})
 	var list struct{ Data []map[string]any }
 	v.do("GET", "/v1/models", "", 200, &list)
-	want := map[string]any{"id": "clerk", "object": "model", "created": 1.7e9, "owned_by": "pawl", "name": "The clerk", "description": "Pays.", "context_length": 128000.0}
+	want := map[string]any{"id": "clerk", "object": "model", "created": 1.7e9, "owned_by": "pawl", "name": "The clerk", "description": "Pays.", "context_length": 128000.0,
+		"type": "model", "display_name": "The clerk", "created_at": "2023-11-14T22:13:20Z"}
 	if len(list.Data) != 1 || len(list.Data[0]) != len(want) {
 		t.Fatalf("got %v", list.Data)
 	}

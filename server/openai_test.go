@@ -12,26 +12,32 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
 
-// An agent whose model is an agent on a server, through our own adapter, over both APIs, with a
+// An agent whose model is an agent on a server, through our own adapters, over each API, with a
 // tool that the local agent executes.
 func TestAnAgentOfAnAgent(t *testing.T) {
-	for name, open := range map[string]func(string, *openai.Options) *openai.Model{"responses": openai.New, "chat": openai.NewChat} {
+	for name, open := range map[string]func(url string) llm.Model{
+		"responses": func(url string) llm.Model { return openai.New("clerk", &openai.Options{BaseURL: url, Key: "none"}) },
+		"chat":      func(url string) llm.Model { return openai.NewChat("clerk", &openai.Options{BaseURL: url, Key: "none"}) },
+		"messages": func(url string) llm.Model {
+			return anthropic.New("clerk", &anthropic.Options{BaseURL: url, Key: "none"})
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			v := serve(t, nil)
-			options := &openai.Options{BaseURL: v.url + "/v1", Key: "none"}
 			ran := 0
 			locate := &pawl.Tool{Name: "locate", Description: "Where the user is.",
 				Input: json.RawMessage(`{"type":"object"}`), Run: func(_ context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 					ran++
 					return llm.TextResult("Rome"), nil
 				}}
-			near := &pawl.Agent{Model: open("clerk", options), Tools: []pawl.Toolset{locate}}
+			near := &pawl.Agent{Model: open(v.url + "/v1"), Tools: []pawl.Toolset{locate}}
 			res, err := near.Run(t.Context(), llm.User("locate me"))
 			if err != nil || res.Text() != "Done: Rome" || ran != 1 {
 				t.Errorf("got %q, %v; the tool ran %d times", res.Text(), err, ran)

@@ -78,7 +78,7 @@ func TestQuietTools(t *testing.T) {
 	e, _, wrote := quiet(t, soak.N(5*time.Millisecond, 0), edge.Options{Silence: soak.N(0, 40*time.Second)})
 	const held, city = "Done: refunded; held", `{"city":"Oslo"}`
 	want := map[string]string{}
-	for _, api := range []string{"openai-chat", "openai-responses", "ai-chat", "ai-responses", "ai-compatible", "langchain-chat",
+	for _, api := range []string{"openai-chat", "openai-responses", "ai-chat", "ai-responses", "ai-compatible", "ai-messages", "anthropic-messages", "langchain-chat",
 		"langchain-responses", "agents-chat", "agents-responses"} {
 		want[api] = "answer " + held
 	}

@@ -26,6 +26,8 @@ func TestRoundsAtEachEndpoint(t *testing.T) {
 		"responses":           {"/v1/responses", `{"model":"looker","input":"IN"}`},
 		"responses, streamed": {"/v1/responses", `{"model":"looker","stream":true,"input":"IN"}`},
 		"responses, stored":   {"/v1/responses", `{"model":"looker","input":"IN","store":true}`},
+		"messages":            {"/v1/messages", `{"model":"looker","max_tokens":100,"messages":[{"role":"user","content":"IN"}]}`},
+		"messages, streamed":  {"/v1/messages", `{"model":"looker","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"IN"}]}`},
 		"AI SDK":              {"/v1/ui/looker", `{"id":"c","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"IN"}]}]}`},
 		"AG-UI":               {"/v1/agui/looker", `{"threadId":"c","runId":"r","messages":[{"id":"m","role":"user","content":"IN"}],"tools":[],"context":[],"state":{},"forwardedProps":{}}`},
 	} {

@@ -77,6 +77,9 @@ func TestStopStops(t *testing.T) {
 	responses := func(agent string) visit {
 		return visit{"POST", "/v1/responses", `{"model":"` + agent + `","stream":true,"input":"pay"}`}
 	}
+	messages := func(agent string) visit {
+		return visit{"POST", "/v1/messages", `{"model":"` + agent + `","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"pay"}]}`}
+	}
 	ui := func(agent string) visit {
 		return visit{"POST", "/v1/ui/" + agent, `{"id":"chat","trigger":"submit-message","messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"pay"}]}]}`}
 	}
@@ -87,6 +90,7 @@ func TestStopStops(t *testing.T) {
 	for name, door := range map[string]struct{ ask, again func(agent string) visit }{
 		"chat completions": {chat, chat},
 		"responses":        {responses, responses},
+		"messages":         {messages, messages},
 		"useChat":          {ui, reload},
 		"AG-UI":            {agui, agui},
 	} {

@@ -9,6 +9,7 @@ import (
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/a2a"
+	"github.com/pawl-go/pawl/server/internal/anthropic"
 	"github.com/pawl-go/pawl/server/internal/openai"
 	"github.com/pawl-go/pawl/server/internal/turns"
 	"github.com/pawl-go/pawl/server/internal/ui"
@@ -18,16 +19,18 @@ import (
 
 // table returns the endpoints of this API and of each protocol.
 func (s *Server) table() []web.Route {
+	shown := turns.Options{
+		HideReasoning: s.options.Front.HideReasoning,
+		ShowCalls:     s.options.Front.ShowCalls,
+	}
 	all := slices.Concat(
 		s.serverRoutes(),
 		s.runRoutes(),
 		s.changeRoutes(),
 		s.answerRoutes(),
 		s.memoryRoutes(),
-		openai.Routes(turns.Options{
-			HideReasoning: s.options.Front.HideReasoning,
-			ShowCalls:     s.options.Front.ShowCalls,
-		}),
+		openai.Routes(shown),
+		anthropic.Routes(shown),
 		ui.Routes(),
 	)
 	if s.options.A2A != nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -108,12 +109,13 @@ func clerkTurn(req *llm.Request) script.Turn {
 			asked = m.Text()
 		}
 	}
+	asked = asked[strings.LastIndexByte(asked, '\n')+1:] // Claude Code begins with reminders
 	word, rest, _ := strings.Cut(asked, " ")
 	if res := script.Results(req); res != nil {
 		said := res[0].Text()
 		switch {
 		case word == "prose":
-			return say(`{"city":"Oslo"}`)
+			return sayCity(req, say)
 		case word == "refund":
 			return script.Fail(&llm.ProviderError{Status: 400, Message: "made to fail"})
 		case len(res) > 1:
@@ -137,7 +139,9 @@ func clerkTurn(req *llm.Request) script.Turn {
 		turn.Usage = &llm.Usage{Input: 30, Output: 12}
 		return turn
 	case "object":
-		return say(`{"city":"Oslo"}`)
+		return sayCity(req, say)
+	case "bash":
+		return script.Call("Bash", `{"command":"echo `+rest+`","description":"Says it."}`)
 	case "patch":
 		return script.Call("patch", `{"input":"*** \"x\""}`)
 	case "desk":
@@ -148,6 +152,18 @@ func clerkTurn(req *llm.Request) script.Turn {
 		return script.Fail(&llm.ProviderError{Status: 400, Message: "made to fail"})
 	}
 	return say("You said: " + word + " " + rest)
+}
+
+// sayCity returns the answer as JSON. Vercel's provider for Anthropic wants it as the arguments of
+// a tool json unless it knows the model.
+func sayCity(req *llm.Request, say func(string) script.Turn) script.Turn {
+	const city = `{"city":"Oslo"}`
+	if slices.ContainsFunc(req.Tools, func(t *llm.ToolSpec) bool { return t.Name == "json" }) {
+		turn := script.Call("json", city)
+		turn.Usage = say("").Usage
+		return turn
+	}
+	return say(city)
 }
 
 // serveClerk starts pawl serve and ends it with Ctrl-C at the end of the test. Its status must be
@@ -261,9 +277,9 @@ func same(t *testing.T, got map[string]json.RawMessage, want map[string]string) 
 	}
 }
 
-// Vercel's AI SDK uses an agent as a model through its providers for Chat Completions, Responses
-// and OpenAI-compatible servers. The script covers text, tools of the agent, tools of the client
-// over several steps, continued conversations, objects and errors, streamed and whole.
+// Vercel's AI SDK uses an agent as a model through its providers for Chat Completions, Responses,
+// OpenAI-compatible servers and Messages. The script covers text, tools of the agent, tools of the
+// client over several steps, continued conversations, objects and errors, streamed and whole.
 func TestVercelsSDK(t *testing.T) {
 	t.Parallel()
 	v := serveClerk(t)
@@ -271,7 +287,7 @@ func TestVercelsSDK(t *testing.T) {
 	want := map[string]string{}
 	const failed = `"the run failed: run/1/model: openai-chat: invalid_request (400): made to fail"`
 	first := func(end string) string { return strings.Replace(end, "run/1", "run/0", 1) }
-	for _, api := range []string{"chat ", "responses ", "compatible "} {
+	for _, api := range []string{"chat ", "responses ", "compatible ", "messages "} {
 		for _, mode := range []string{"whole ", "streamed "} {
 			at := mode + api
 			want[at+"text"] = `{"text":"You said: hello there","finish":"stop","steps":1,"usage":true}`
@@ -294,13 +310,16 @@ func TestVercelsSDK(t *testing.T) {
 			}
 		}
 	}
-	want["streamed compatible needs a yes"] = `{"name":null,"status":null,"says":"waits for a decision"}`
-	want["streamed compatible fails after a write"] = `{"name":null,"status":null,"says":` + failed + `}`
-	want["streamed compatible fails"] = first(want["streamed compatible fails after a write"])
+	for _, api := range []string{"streamed compatible ", "streamed messages "} {
+		want[api+"needs a yes"] = `{"name":null,"status":null,"says":"waits for a decision"}`
+		want[api+"fails after a write"] = `{"name":null,"status":null,"says":` + failed + `}`
+		want[api+"fails"] = first(want[api+"fails after a write"])
+	}
 	same(t, got, want)
-	v.once(6, 6)
+	const json = 4 // calls of the client's tool json, which gets no result
+	v.once(8+json, 8)
 	posts := map[string]int{}
-	for n := range 6 {
+	for n := range 8 {
 		for _, word := range []string{"pay ", "fail ", "refund "} {
 			posts[word+strconv.Itoa(n+1)] = 1
 			if n == 1 || n == 3 { // streams of chat and responses that begin with an error

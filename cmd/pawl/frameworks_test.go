@@ -81,7 +81,7 @@ func TestLostConnections(t *testing.T) {
 	const answer = `"answer Done: refunded; held"`
 	want, posts, runs := map[string]string{}, map[string]int{}, map[string]string{}
 	for _, client := range []string{"openai-chat", "openai-responses", "ai-chat", "ai-responses", "ai-compatible", "langchain-chat",
-		"langchain-responses", "agents-chat", "agents-responses", "page-chat"} {
+		"langchain-responses", "agents-chat", "agents-responses", "page-chat", "anthropic-messages", "ai-messages"} {
 		want["whole "+client], want["stream "+client], want["stop "+client] = answer, `"error"`, `"no end"`
 		posts["slow lose-whole-"+client], posts["slow lose-stream-"+client], posts["slow stop-"+client] = 2, 1, 1
 		runs["slow lose-whole-"+client], runs["slow lose-stream-"+client], runs["slow stop-"+client] = "answer", "cancelled", "cancelled"

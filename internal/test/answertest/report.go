@@ -31,6 +31,8 @@ var ReportDoors = map[string]bool{
 	"chat, streamed":      true,
 	"responses":           true,
 	"responses, streamed": true,
+	"messages":            true,
+	"messages, streamed":  true,
 	"AI SDK":              true,
 	"AG-UI":               true,
 	"A2A":                 false,

@@ -15,7 +15,7 @@ import (
 // RoundDoors are the places that execute a run and show its end.
 var RoundDoors = []string{"Go", "Go, streamed", "file", "command", "durable", "thread.Runner", "Server.Runner",
 	"remote Runner", "/v1/runs", "/v1/runs, streamed", "chat", "chat, streamed", "responses", "responses, streamed",
-	"responses, stored", "AI SDK", "AG-UI", "A2A", "MCP", "Temporal"}
+	"responses, stored", "messages", "messages, streamed", "AI SDK", "AG-UI", "A2A", "MCP", "Temporal"}
 
 // NoMore is the answer of the model of Looker when it must not call.
 const NoMore = "No more."

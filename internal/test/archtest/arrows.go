@@ -197,20 +197,22 @@ var arrows = []arrow{
 	{from: "telemetry/export", to: []string{"internal/webaddress"}, modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
 		"github.com/prometheus/client_golang", "github.com/prometheus/otlptranslator")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
-	// The server: server → openai, ui, a2a → turns, conversation → web → runs → access → api. No
-	// protocol knows another, and runs does not import net/http.
+	// The server: server → openai, anthropic, ui, a2a → turns, conversation → web → runs → access →
+	// api. No protocol knows another, and runs does not import net/http.
 	{from: "server", to: join(toWeb, ".", "caller", "llm", "redact", "store", "durable", "durable/journal", "internal/gate",
-		"server/internal/a2a", "server/internal/access", "server/internal/openai", "server/internal/turns",
+		"server/internal/a2a", "server/internal/access", "server/internal/anthropic", "server/internal/openai", "server/internal/turns",
 		"server/internal/ui")},
 	// programs have it without a server
 	{from: "server/api", to: []string{".", "llm", "store", "durable/journal"}},
 	{from: "server/internal/access", to: []string{"caller", "store", "server/api"}},
 	{from: "server/internal/runs", to: []string{".", "caller", "llm", "redact", "store", "durable", "durable/journal",
 		"internal/agentname", "internal/schema", "server/api", "server/internal/access"}},
+		"history", "internal/schema", "server/api", "server/internal/access"}},
 	{from: "server/internal/web", to: []string{"redact", "store", "internal/gate", "server/api",
 		"server/internal/access", "server/internal/runs"}},
 	{from: "server/internal/conversation", to: join(toWeb, ".", "llm", "store", "server/uistream")},
 	{from: "server/internal/turns", to: join(toWeb, ".", "llm", "store", "durable", "durable/journal")},
+	{from: "server/internal/anthropic", to: join(toWeb, "llm", "redact", "server/internal/turns", "server/uistream")},
 	{from: "server/internal/openai", to: join(toWeb, ".", "llm", "redact", "store", "durable/journal",
 		"server/internal/turns", "server/uistream")},
 	{from: "server/internal/ui", to: join(toWeb, ".", "llm", "store", "server/internal/conversation", "server/uistream")},

@@ -99,10 +99,18 @@ var answers = []Behaviour{
 	},
 }
 
+// copied is a door where a conversation is what the client sends.
+var copied = Difference{
+	Why:  "the agent's own calls of earlier requests are not in it",
+	Page: "docs/server.md",
+	Want: &Want{Text: "First.", Executed: []string{`look {"at":"Oslo"}`}, Sent: conversation("One?", "First.", "Two?")},
+}
+
 // templates are the doors of chat programs, which send a whole template of a side request.
 var templates = map[string]Difference{
 	"chat completions": {Why: "a whole template of a chat program is a side request there: TestSideRequests"},
 	"responses":        {Why: "a whole template of a chat program is a side request there: TestSideRequests"},
+	"messages":         {Why: "a whole template of a chat program is a side request there: TestSideRequests"},
 }
 
 // longAnswer is longer than the buffers on its way.
@@ -180,11 +188,7 @@ var conversations = []Behaviour{
 			}
 			return resultsFollowCalls(reqs)
 		}},
-		Except: map[string]Difference{"chat completions": {
-			Why:  "the agent's own calls of earlier requests are not in it",
-			Page: "docs/server.md",
-			Want: &Want{Text: "First.", Executed: []string{`look {"at":"Oslo"}`}, Sent: conversation("One?", "First.", "Two?")},
-		}},
+		Except: map[string]Difference{"chat completions": copied, "messages": copied},
 	},
 	{
 		Group: subjectConversations, Name: "a call of the first message is not executed again by the second",

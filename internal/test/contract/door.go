@@ -79,6 +79,7 @@ var Doors = []Door{
 		"the answers come in the terminal or by pawl inbox: TestAnswerTable; the usage is for people", Questions, Decides, Reasons, Edits, Results, Deadlines, Usage)},
 	{Name: "chat completions", Lacks: byProtocol("the protocol has no place for it", Reasons, Edits)},
 	{Name: "responses", Lacks: byProtocol("the protocol has no place for it", Reasons, Edits)},
+	{Name: "messages", Lacks: byProtocol("the protocol has no place for it", Reasons, Edits)},
 	{Name: "/v1/runs"},
 	{Name: "UI stream", Lacks: byProtocol("the protocol has no place for it", Causes)},
 	{Name: "AG-UI"},

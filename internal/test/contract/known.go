@@ -40,7 +40,7 @@ var KnownRows = []Known{
 		"it ends with its process",
 		map[string]string{
 			"Go": "internal/test/core TestCancelDuringCalls", "durable": "durable TestCancel", "Temporal": "durable/temporal TestCancel",
-			"chat completions": "server TestStopStops", "responses": "server TestStopStops",
+			"chat completions": "server TestStopStops", "responses": "server TestStopStops", "messages": "server TestStopStops",
 			"UI stream": "server TestStopStops", "AG-UI": "server TestStopStops", "A2A": "server TestA2AClient",
 			"/v1/runs": "server TestARunIsCancelled", "MCP": "mcp TestServiceProgressAndCancel",
 			"remote Runner": "server/client TestCancelling",
@@ -54,7 +54,7 @@ var KnownRows = []Known{
 	known(subjectAgain, "a repeated request is one run",
 		"a call of Go or of the command is one run, and is not repeated by itself",
 		map[string]string{
-			"chat completions": "server TestARepeatedRequestIsOneRun", "responses": "server TestARepeatedRequestIsOneRun",
+			"chat completions": "server TestARepeatedRequestIsOneRun", "responses": "server TestARepeatedRequestIsOneRun", "messages": "server TestARepeatedRequestIsOneRun",
 			"UI stream": "server TestUseChat", "AG-UI": "server TestAGUI", "A2A": "server TestA2AClient",
 			"/v1/runs": "server TestARunIsBegunWatchedAndShown", "durable": "durable TestResume",
 		}),

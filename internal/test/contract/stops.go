@@ -30,6 +30,7 @@ var limits = []Behaviour{
 		Except: map[string]Difference{
 			"chat completions": {Why: handsOver, Page: "docs/server.md", Want: handedOver},
 			"responses":        {Why: handsOver, Page: "docs/server.md", Want: handedOver},
+			"messages":         {Why: handsOver, Page: "docs/server.md", Want: handedOver},
 			"command":          {Why: "0 executes no call and returns the calls", Page: "docs/yaml.md", Want: handedOver},
 		},
 	},

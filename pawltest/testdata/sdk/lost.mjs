@@ -22,11 +22,31 @@ const clients = {
 			return over ? said : 'no end'; // an aborted stream ends without an error
 		};
 	},
+	async anthropic() {
+		const { default: Anthropic } = await import('@anthropic-ai/sdk');
+		const client = new Anthropic({ apiKey: token, baseURL: root });
+		return async (text, stream, signal) => {
+			const body = { model: 'clerk', max_tokens: 1000, messages: [{ role: 'user', content: text }] };
+			if (!stream) return (await client.messages.create(body, { signal })).content[0].text;
+			let said = '', over = false;
+			for await (const e of await client.messages.create({ ...body, stream }, { signal })) {
+				said += e.delta?.text ?? '';
+				over ||= e.type === 'message_stop';
+			}
+			return over ? said : 'no end'; // an aborted stream ends without an error
+		};
+	},
 	async ai(api) {
 		const { generateText, streamText } = await import('ai');
 		const { createOpenAI } = await import('@ai-sdk/openai');
 		const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-		const model = (api === 'compatible' ? createOpenAICompatible({ name: 'pawl', baseURL, apiKey: token }) : createOpenAI({ baseURL, apiKey: token })[api])('clerk');
+		const { createAnthropic } = await import('@ai-sdk/anthropic');
+		const providers = {
+			compatible: createOpenAICompatible({ name: 'pawl', baseURL, apiKey: token }),
+			messages: createAnthropic({ baseURL, apiKey: token }),
+			...createOpenAI({ baseURL, apiKey: token }),
+		};
+		const model = providers[api]('clerk');
 		return async (prompt, stream, abortSignal) => {
 			if (!stream) return (await generateText({ model, prompt, abortSignal })).text;
 			let said = '', over = false;
@@ -63,6 +83,7 @@ const clients = {
 	},
 };
 
+globalThis.AI_SDK_LOG_WARNINGS = false; // stdout has the findings alone
 const all = {};
 const thrown = (p) => p.then((text) => (text === 'no end' ? text : 'answer ' + text), () => 'error');
 async function walk(name, api) {
@@ -82,7 +103,7 @@ async function walk(name, api) {
 	for (const [i, scene] of ['whole', 'stream', 'stop'].entries()) all[`${scene} ${of}`] = ends[i];
 }
 const walks = page ? [['openai', 'chat']]
-	: ['openai', 'ai', 'langchain', 'agents'].flatMap((name) => ['chat', 'responses'].map((api) => [name, api])).concat([['ai', 'compatible']]);
+	: ['openai', 'ai', 'langchain', 'agents'].flatMap((name) => ['chat', 'responses'].map((api) => [name, api])).concat([['ai', 'compatible'], ['ai', 'messages'], ['anthropic', 'messages']]);
 await Promise.all(walks.map((w) => walk(...w)));
 if (page) globalThis.all = all;
 else console.log(JSON.stringify(all));

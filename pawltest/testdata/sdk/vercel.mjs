@@ -1,4 +1,5 @@
 // What Vercel's AI SDK makes of pawl serve, whose models are agents: cmd/pawl's test reads it.
+import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, Output, stepCountIs, streamText, tool } from 'ai';
@@ -8,6 +9,8 @@ const [, , root, apiKey] = process.argv;
 const baseURL = root + '/v1';
 const openai = createOpenAI({ baseURL, apiKey });
 const compatible = createOpenAICompatible({ name: 'pawl', baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true });
+const messages = createAnthropic({ baseURL, apiKey });
+globalThis.AI_SDK_LOG_WARNINGS = false; // stdout has the findings alone
 const all = {};
 const waiting = []; // for requests that fail
 let invoice = 0; // two providers send equal requests: a repetition within a minute has one run
@@ -21,7 +24,7 @@ async function thrown(f) {
 	}
 }
 
-for (const [api, model] of Object.entries({ chat: openai.chat, responses: openai.responses, compatible })) {
+for (const [api, model] of Object.entries({ chat: openai.chat, responses: openai.responses, compatible, messages })) {
 	for (const stream of [false, true]) {
 		const mode = (stream ? 'streamed ' : 'whole ') + api + ' ';
 		let ran = 0;

@@ -95,8 +95,8 @@ func (c *chatCall) llm() (llm.ToolCall, error) {
 	return call, nil
 }
 
-// asked converts the request.
-func (r *chatRequest) asked() (turns.Asked, error) {
+// toAsked converts the request.
+func (r *chatRequest) toAsked() (turns.Asked, error) {
 	in, err := r.convert()
 	return in.Asked, err
 }
@@ -271,7 +271,7 @@ func (v *completion) withdraw() {
 // chat handles POST /v1/chat/completions.
 func (c *call) chat() error {
 	var r chatRequest
-	t, leave, err := c.Accept(&r, r.asked)
+	t, leave, err := c.Accept(&r, r.toAsked)
 	if err != nil {
 		return err
 	}

@@ -6,12 +6,14 @@ import (
 	"cmp"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/server/internal/turns"
 )
 
-// model is an agent in the form of OpenAI's models, with the members that chat programs show.
+// model is an agent in the form of OpenAI's models and of Anthropic's, whose address is the same,
+// with the members that chat programs show.
 type model struct {
 	ID          string `json:"id"`
 	Object      string `json:"object"`
@@ -20,6 +22,11 @@ type model struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitzero"`
 	Window      int    `json:"context_length,omitzero"`
+
+	// Anthropic's members
+	Type        string    `json:"type"`
+	DisplayName string    `json:"display_name"`
+	CreatedAt   time.Time `json:"created_at"`
 }
 
 // models handles GET /v1/models and GET /v1/models/{model}.
@@ -48,22 +55,34 @@ func (c *call) models() error {
 		if c.Runs.TakesSide(a.Name) { // listed, because programs let one choose from the list
 			m.ID += turns.SideName
 			m.Name += " (titles and tags)"
+			m.DisplayName = m.Name
 			list = append(list, m)
 		}
 	}
-	return c.Write(http.StatusOK, object{"object": "list", "data": list})
+	return c.Write(http.StatusOK, object{
+		"object":   "list",
+		"data":     list,
+		"has_more": false,
+		"first_id": list[0].ID,
+		"last_id":  list[len(list)-1].ID,
+	})
 }
 
 // modelOf returns an agent as a model.
 func (c *call) modelOf(a *pawl.Agent) model {
 	about := c.About[a.Name]
+	name := cmp.Or(about.Title, a.Name)
+	began := c.Runs.Started()
 	return model{
 		ID:          a.Name,
 		Object:      "model",
-		Created:     c.Runs.Started().Unix(),
+		Created:     began.Unix(),
 		OwnedBy:     "pawl",
-		Name:        cmp.Or(about.Title, a.Name),
+		Name:        name,
 		Description: about.Description,
 		Window:      about.Window,
+		Type:        "model",
+		DisplayName: name,
+		CreatedAt:   began.UTC(),
 	}
 }

@@ -161,8 +161,8 @@ func (i *inputItem) add(in *asked) error {
 	return nil
 }
 
-// asked converts a request. In a conversation, a new run follows the newest one.
-func (c *call) asked(r *responsesRequest) (turns.Asked, error) {
+// toAsked converts a request. In a conversation, a new run follows the newest one.
+func (c *call) toAsked(r *responsesRequest) (turns.Asked, error) {
 	in, err := r.convert(c.item)
 	if err == nil && r.Conversation != "" {
 		in.Extras.Thread = string(r.Conversation)
@@ -175,7 +175,7 @@ func (c *call) asked(r *responsesRequest) (turns.Asked, error) {
 // responses handles POST /v1/responses.
 func (c *call) responses() error {
 	var r responsesRequest
-	t, leave, err := c.Accept(&r, func() (turns.Asked, error) { return c.asked(&r) })
+	t, leave, err := c.Accept(&r, func() (turns.Asked, error) { return c.toAsked(&r) })
 	if err != nil {
 		return err
 	}

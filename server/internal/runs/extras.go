@@ -27,7 +27,7 @@ type Extras struct {
 	Settings llm.Settings    `json:"settings,omitzero"`
 	Output   json.RawMessage `json:"output,omitzero"` // of the answer; empty means the agent's
 	Forget   bool            `json:"forget,omitzero"` // the run is deleted when it has ended
-	Print    []byte          `json:"print,omitzero"`  // SHA-256 of the request's body
+	Print    []byte          `json:"print,omitzero"`  // fingerprint of the request's body
 	Thread   string          `json:"thread,omitzero"` // the client's conversation
 	// The run that this run follows: in the conversation of a front end, or as Request.Previous of
 	// Start. "" means none.

@@ -61,12 +61,13 @@ func (c *Call) open(in Asked) (*Turn, error) {
 // retry reads what the request says about repeating an earlier one.
 func (c *Call) retry(stream bool) retry {
 	count, err := strconv.Atoi(c.Request.Header.Get("X-Stainless-Retry-Count"))
-	counted := err == nil // OpenAI's own clients send it with every request
+	counted := err == nil // the providers' own clients send it with every request
 	fromPage := c.Request.Header.Get("Origin") != ""
 
 	how := retry{key: c.Request.Header.Get("Idempotency-Key")}
 	how.stated = counted && count > 0
-	how.counts = counted && !c.isLangChain() // LangChain's repetitions always have 0
+	always0 := c.isLangChain() || c.isClaudeCode()
+	how.counts = counted && !always0
 	how.page = fromPage && !stream
 	return how
 }

@@ -82,6 +82,7 @@ func RunOf(id string) string {
 // Accept decodes a request into r and opens its turn, which of converts. A streaming request is
 // counted as a stream first. The caller calls leave when the request is answered.
 func (c *Call) Accept(r any, of func() (Asked, error)) (t *Turn, leave func(), err error) {
+	c.Fingerprint = fingerprint
 	if err := c.Read(r); err != nil {
 		return nil, nil, err
 	}

@@ -65,6 +65,10 @@ func (c *Call) StatusOf(e *api.Error) int {
 // itself, after all but a few statuses of its own, and always states that it does not.
 func (c *Call) isLangChain() bool { return strings.HasPrefix(c.Request.UserAgent(), "langchainjs") }
 
+// isClaudeCode reports whether the client is Claude Code. It repeats requests by itself and always
+// states that it does not; a stream that failed it repeats as a whole request.
+func (c *Call) isClaudeCode() bool { return strings.HasPrefix(c.Request.UserAgent(), "claude-cli/") }
+
 // Encode returns v as JSON without secrets.
 func (c *Call) Encode(v any) []byte {
 	b, err := c.Marshal(v)

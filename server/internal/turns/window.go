@@ -26,7 +26,7 @@ type window struct {
 // sent is a request, with the fingerprint of its client, address and body (or Idempotency-Key).
 type sent struct {
 	print  [32]byte
-	body   [32]byte // SHA-256
+	body   [32]byte // see fingerprint
 	at     time.Time
 	span   int64         // of time, in which the runs of equal requests are numbered
 	opened chan struct{} // closed when turn is set, or when the request could not begin

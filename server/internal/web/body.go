@@ -35,6 +35,9 @@ func (c *Call) Read(v any) error {
 		return unread(err)
 	}
 	c.Body = sha256.Sum256(b)
+	if c.Fingerprint != nil {
+		c.Body = c.Fingerprint(b)
+	}
 
 	d := json.NewDecoder(bytes.NewReader(b))
 	if !c.lax {

@@ -55,7 +55,8 @@ func (s *Server) authenticate(r *http.Request) (*access.Client, *api.Error) {
 		return access.Everybody(), nil
 	}
 
-	token := gate.Token(r.Header.Get("Authorization"))
+	// Clients of Anthropic's API have their key in the second header.
+	token := cmp.Or(gate.Token(r.Header.Get("Authorization")), r.Header.Get("X-Api-Key"))
 	if token == "" {
 		return nil, runs.Fault("no_token", "a token is needed", "send Authorization: Bearer TOKEN")
 	}

@@ -94,7 +94,10 @@ type Call struct {
 	Request *http.Request
 	Client  *access.Client
 	RunID   string   // the ID in the path of a run; "" in other paths
-	Body    [32]byte // SHA-256 of the body that Read has read
+	Body    [32]byte // the fingerprint of the body that Read has read
+
+	// Fingerprint returns Body for a body. Nil means its SHA-256.
+	Fingerprint func(body []byte) [32]byte
 
 	lax bool
 }
