@@ -7,19 +7,22 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
+
+	"github.com/pawl-go/pawl/server/internal/web"
 )
 
 // limited returns a listener with at most n concurrent connections, and at most each from one
-// address, or from one /64 of IPv6. Addresses of this machine have no limit of their own, since a
-// proxy has one; 0 means no limit for any.
+// address, or from one /64 of IPv6. Addresses of this machine and of proxies have no limit of their
+// own; 0 means no limit for any.
 //
 // A connection is busy while its request is executed. Beyond a limit, the connection that has been
 // without a request for the longest time is closed, so that clients that send theirs slowly, or
 // never, occupy nothing. If all are busy, a new one waits, or is closed if its address has too
 // many.
-func limited(l net.Listener, n, each int) net.Listener {
-	ll := &limitedListener{Listener: l, max: n, each: each, from: map[netip.Prefix]int{}}
+func limited(l net.Listener, n, each int, proxies []netip.Prefix) net.Listener {
+	ll := &limitedListener{Listener: l, max: n, each: each, proxies: proxies, from: map[netip.Prefix]int{}}
 	ll.freed.L = &ll.mu
 	return ll
 }
@@ -27,6 +30,7 @@ func limited(l net.Listener, n, each int) net.Listener {
 type limitedListener struct {
 	net.Listener
 	max, each int
+	proxies   []netip.Prefix
 
 	mu     sync.Mutex
 	freed  sync.Cond
@@ -86,15 +90,11 @@ func (l *limitedListener) admit(conn net.Conn) net.Conn {
 func (l *limitedListener) network(c net.Conn) netip.Prefix {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	a := at.Addr().Unmap()
-	if err != nil || a.IsLoopback() || l.each == 0 {
+	isProxy := slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	if err != nil || a.IsLoopback() || isProxy || l.each == 0 {
 		return netip.Prefix{}
 	}
-	bits := a.BitLen()
-	if a.Is6() {
-		bits = 64
-	}
-	p, _ := a.Prefix(bits) // the number of bits is valid
-	return p
+	return web.Network(a)
 }
 
 // evict closes the oldest connection of a network that is not busy, and returns false if there is

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -77,6 +78,11 @@ type Access struct {
 	// Origins are the origins of web pages that may be clients, in addition to this machine's own,
 	// such as https://app.example.com.
 	Origins []string
+	// Proxies are the networks of proxies in front of the server. The headers X-Forwarded-For,
+	// -Proto, -Host and -Prefix of their requests count: for the address of the client in logs and
+	// in Limits.AddressConns, for the Host that is checked, and for links. Empty means that no such
+	// header is read.
+	Proxies []netip.Prefix
 }
 
 // Limits bound what clients and runs of a server may use.
@@ -87,8 +93,9 @@ type Limits struct {
 	// is closed for a new one, or the new one waits. 0 means 4096.
 	Conns int
 	// AddressConns limits the connections from one address, or one /64 of IPv6; addresses of this
-	// machine have no limit of their own. 0 means half of Conns, and less than 0 means no limit,
-	// for a server behind a proxy on another machine.
+	// machine have no limit of their own. Of Access.Proxies the limit is for the requests at once
+	// of each of their clients. 0 means half of Conns, and less than 0 means no limit, for a server
+	// behind a proxy on another machine that Access.Proxies does not name.
 	AddressConns int
 	// Streams limits the concurrent streams of all clients. Further ones are refused. 0 means 2000.
 	Streams int

@@ -33,6 +33,7 @@ type Server struct {
 	routes  []web.Route
 	stats   stats
 	probe   probe
+	clients clientCounts
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -138,6 +139,7 @@ func (s *Server) newWeb(clients *access.Clients) *web.Server {
 		Log:          s.options.Log,
 		Now:          s.options.Now,
 		Authenticate: s.options.Access.Authenticate,
+		Proxies:      s.options.Access.Proxies,
 		MaxStreams:   s.options.Limits.Streams,
 		Beat:         s.options.Times.Beat,
 		Wait:         s.options.Times.Wait,
@@ -172,7 +174,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	served := make(chan error, 1)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { served <- srv.Serve(limited(l, s.options.Limits.Conns, addressConns)) })
+	wg.Go(func() {
+		served <- srv.Serve(limited(l, s.options.Limits.Conns, addressConns, s.options.Access.Proxies))
+	})
 
 	recovering, stop := context.WithCancel(ctx)
 	defer stop()
@@ -225,6 +229,7 @@ func (s *Server) Close(ctx context.Context) error { return s.runs.Close(ctx) }
 
 // ServeHTTP handles a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r, byProxy := s.web.Forward(r)
 	defer s.recoverPanic(w, r)
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -233,6 +238,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	s.boundBody(w, r)
 	defer markBusy(r.Context(), false)
+	if byProxy {
+		release, ok := s.clients.acquire(web.NetworkOf(r), max(s.options.Limits.AddressConns, 0))
+		if !ok {
+			e := runs.Fault("too_many", "the address "+r.RemoteAddr+" has its limit of requests at once", "")
+			e.RetryAfter = 1
+			web.WriteError(w, e)
+			return
+		}
+		defer release()
+	}
 
 	// Before anything else: a page of another site reaches a local server under a name of its own,
 	// which resolves to this machine.
@@ -263,7 +278,7 @@ func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	if v == http.ErrAbortHandler {
 		panic(v)
 	}
-	s.options.Log.Error("a handler panicked", "path", r.URL.Path, "panic", v)
+	s.options.Log.Error("a handler panicked", "path", r.URL.Path, "client", r.RemoteAddr, "panic", v)
 	// has no effect if a response has begun
 	web.WriteError(w, runs.Fault("failed", "the server failed", ""))
 }

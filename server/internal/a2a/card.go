@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/agentname"
+	"github.com/pawl-go/pawl/server/internal/web"
 )
 
 // card describes an agent, without its tools.
@@ -18,7 +19,7 @@ func (c call) card(a *pawl.Agent, o Options) *a2a.AgentCard {
 	about := c.About[a.Name]
 	title := cmp.Or(about.Title, a.Name)
 	description := cmp.Or(about.Description, "The agent "+a.Name+".")
-	server := strings.TrimSuffix(cmp.Or(o.URL, "http://"+c.Request.Host), "/")
+	server := strings.TrimSuffix(cmp.Or(o.URL, web.Base(c.Request)), "/")
 	base := server + "/a2a/" + url.PathEscape(a.Name)
 	name, version := agentname.Split(a.Name)
 

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +44,9 @@ type Server struct {
 	// Authenticate returns the client of a request, in place of Clients' tokens. Nil means the
 	// tokens.
 	Authenticate func(*http.Request) (api.Token, error)
+
+	// Proxies are the networks of proxies whose X-Forwarded headers count. Empty means none.
+	Proxies []netip.Prefix
 
 	MaxStreams   int               // limits the concurrent streams of all clients
 	Beat         time.Duration     // interval of heartbeats in silent streams
@@ -169,7 +173,7 @@ func (c *Call) do(rt *Route) *api.Error {
 // LogError logs an error that is not the client's.
 func (s *Server) LogError(r *http.Request, e *api.Error) {
 	if e.Cause != nil || e.Status == http.StatusInternalServerError {
-		s.Log.Error("a request failed", "path", r.URL.Path, "error", cmp.Or(e.Cause, error(e)))
+		s.Log.Error("a request failed", "path", r.URL.Path, "client", r.RemoteAddr, "error", cmp.Or(e.Cause, error(e)))
 	}
 }
 

@@ -37,6 +37,7 @@ type Cmd struct {
 	Tokens     string        `placeholder:"FILE" help:"@serve_tokens"`
 	Host       []string      `placeholder:"HOST" help:"@serve_host"`
 	Origin     []string      `placeholder:"ORIGIN" help:"@serve_origin"`
+	Proxy      []string      `name:"trusted-proxy" placeholder:"NETWORK" help:"@serve_proxy"`
 	Reasoning  string        `name:"openai-reasoning" enum:"on,off" default:"on" help:"@reasoning"`
 	ShowTools  string        `name:"openai-tools" enum:"show,hide" default:"hide" help:"@calls"`
 	MaxRuns    int           `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
@@ -68,6 +69,10 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
+	proxies, err := networks(c.Proxy)
+	if err != nil {
+		return err
+	}
 	all, err := buildAll(ctx, sys, c.Files, c.DB, []string{c.Tokens}, c.Commands)
 	if err != nil {
 		return err
@@ -86,6 +91,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	}
 	o := c.options(sys, all, db)
 	o.Access.Tokens = tokens
+	o.Access.Proxies = proxies
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
 	var s *server.Server // made below: it has the handler of the MCP service
@@ -139,6 +145,21 @@ func (c *Cmd) check() error {
 		return cli.Usage("", "--queue, --tenant-runs and --ip-conns take a number from 0")
 	}
 	return nil
+}
+
+// networks returns the networks of --trusted-proxy: addresses, or networks such as 10.0.0.0/8.
+func networks(texts []string) (all []netip.Prefix, err error) {
+	for _, text := range texts {
+		network, err := netip.ParsePrefix(text)
+		if a, bad := netip.ParseAddr(text); bad == nil {
+			network, err = a.Prefix(a.BitLen())
+		}
+		if err != nil {
+			return nil, cli.Usage("an address or a network, such as 10.0.0.5 or 10.0.0.0/8", "--trusted-proxy %s", text)
+		}
+		all = append(all, network)
+	}
+	return all, nil
 }
 
 // access returns the address to listen on, and the tokens that give access. An address that other
