@@ -23,6 +23,7 @@ import (
 // controls are the controls of a suite.
 type controls struct {
 	suite    *suite.Suite
+	cases    []*suite.LoadedCase // that are controlled
 	getenv   func(string) string
 	strict   bool
 	runner   *running.Runner
@@ -33,6 +34,7 @@ type controls struct {
 func newControls(s *Suite, strict bool) *controls {
 	return &controls{
 		suite:  s.read,
+		cases:  s.read.Cases,
 		getenv: s.getenv,
 		strict: strict,
 		runner: &running.Runner{
@@ -46,7 +48,7 @@ func newControls(s *Suite, strict bool) *controls {
 // could not be played.
 func (x *controls) run(ctx context.Context) error {
 	for _, v := range x.suite.Variants {
-		for _, c := range x.suite.Cases {
+		for _, c := range x.cases {
 			if err := x.leaks(ctx, v, c); err != nil {
 				return err
 			}
@@ -56,7 +58,7 @@ func (x *controls) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range x.suite.Cases {
+	for _, c := range x.cases {
 		x.tools(c, tools)
 		x.limits(c)
 	}
@@ -65,7 +67,7 @@ func (x *controls) run(ctx context.Context) error {
 	if x.suite.Err() != nil {
 		return nil
 	}
-	for _, c := range x.suite.Cases {
+	for _, c := range x.cases {
 		if err := x.play(ctx, c); err != nil {
 			return err
 		}

@@ -58,7 +58,12 @@ func Load(name string, o *LoadOptions) (*Suite, error) {
 	if o != nil && o.Getenv != nil {
 		getenv = o.Getenv
 	}
-	read, err := suite.Load(name, getenv)
+	return loadWith(name, getenv, nil)
+}
+
+// loadWith reads a suite with a further case. Nil means no further case.
+func loadWith(name string, getenv func(string) string, more *suite.Addition) (*Suite, error) {
+	read, err := suite.LoadWith(name, getenv, more)
 	if err != nil {
 		return nil, err
 	}

@@ -17,11 +17,15 @@ import (
 
 // YAML returns a in the native form, with every key that is set. Parse returns the same agent
 // again, with the values of variables in place of their names.
-func (a *Agent) YAML() []byte {
+func (a *Agent) YAML() []byte { return WriteDocument(a) }
+
+// WriteDocument returns the struct that from points to as YAML, by the yaml tags of its fields,
+// with every key that is set. ReadDocument returns the same struct again.
+func WriteDocument(from any) []byte {
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
 	e.SetIndent(2)
-	if err := e.Encode(written(reflect.ValueOf(a).Elem())); err != nil {
+	if err := e.Encode(written(reflect.ValueOf(from).Elem())); err != nil {
 		panic(err) // of nodes that are made here
 	}
 	return out.Bytes()
@@ -177,11 +181,7 @@ func keyNode(s string) *yaml.Node {
 }
 
 // text is a text, with what would be taken for a variable escaped.
-func text(s string) *yaml.Node {
-	n := new(yaml.Node)
-	n.SetString(strings.ReplaceAll(s, "${", "$${"))
-	return n
-}
+func text(s string) *yaml.Node { return keyNode(strings.ReplaceAll(s, "${", "$${")) }
 
 // jsonNode writes JSON as YAML, which it is.
 func jsonNode(b json.RawMessage) *yaml.Node {

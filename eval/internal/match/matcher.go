@@ -121,6 +121,37 @@ func escape(name string) string {
 	return ""
 }
 
+// Literal returns the matcher that a JSON value alone fits. The error says that it is no JSON.
+func Literal(value json.RawMessage) (json.RawMessage, error) {
+	read, err := jsonform.Value(value)
+	if err != nil {
+		return nil, err
+	}
+	return jsonform.Marshal(escaped(read))
+}
+
+// escaped returns a value in which each name that begins with $ begins with two.
+func escaped(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, v := range value {
+			if strings.HasPrefix(name, "$") {
+				name = "$" + name
+			}
+			out[name] = escaped(v)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, v := range value {
+			out[i] = escaped(v)
+		}
+		return out
+	}
+	return value
+}
+
 // operators are what a name that begins with $ means.
 func operators() map[string]func(argument any, at string) (node, error) {
 	return map[string]func(argument any, at string) (node, error){

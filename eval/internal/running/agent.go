@@ -165,6 +165,54 @@ func leaksOf(ctx context.Context, set agentfile.Set, where *suite.Where) (leaks 
 	return leaks, nil
 }
 
+// Tool is a tool of a variant.
+type Tool struct {
+	// Name is the name of the tool.
+	Name string
+
+	// Effect is what it may do, by the words of pawl.Effect.
+	Effect string
+
+	// InWorld is true for a tool that works on the root and the database of the agent alone.
+	InWorld bool
+}
+
+// Tools returns the tools of a variant that its model calls, without asking a server. The tools of
+// MCP servers are not among them.
+func Tools(ctx context.Context, v *suite.Variant, getenv func(string) string) (all []Tool, err error) {
+	a, err := v.Agent()
+	if err != nil {
+		return nil, err
+	}
+	o := &agentfile.Options{Getenv: getenv, Dry: true}
+	sets, _, closeSets, err := a.Toolsets(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer closeSets()
+	inWorld := map[string]bool{}
+	for _, set := range sets {
+		tools, err := set.Tools.Tools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tools {
+			inWorld[t.Name] = isInWorld(a, set.Name)
+		}
+	}
+
+	// The agent has more tools than its sets: its workers, plans and programs.
+	built, err := a.Build(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer built.Close()
+	for _, t := range built.Tools {
+		all = append(all, Tool{t.Name, t.Effect.Assumed().String(), inWorld[t.Name]})
+	}
+	return all, nil
+}
+
 // ToolNames returns the names of the tools of a variant, without asking a server. all is false if
 // there may be others.
 func ToolNames(ctx context.Context, v *suite.Variant,

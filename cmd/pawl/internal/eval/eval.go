@@ -22,6 +22,7 @@ type Cmd struct {
 	Check checkCmd `cmd:"" help:"@eval_check"`
 	Score scoreCmd `cmd:"" help:"@eval_score"`
 	List  listCmd  `cmd:"" help:"@eval_list"`
+	Add   addCmd   `cmd:"" help:"@eval_add"`
 }
 
 // where is the folder of all evals.
