@@ -114,8 +114,7 @@ func (w *work) forModel(ctx context.Context, res llm.ToolResult) llm.ToolResult 
 
 	// A part that states a stranger has no label once it is stored, and would have the result's. So
 	// the label of the result is the one of all of it.
-	joined, _ := llm.Results(res).Label()
-	res.Label = joined.Shared()
+	res.Label = res.WholeLabel().Shared()
 	return res
 }
 

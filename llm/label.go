@@ -109,7 +109,8 @@ func (l Label) Shared() *Label {
 	if len(l.From) == 0 && len(l.Readers) == 0 {
 		return l.By.Label()
 	}
-	return &l
+	shared := l // so that only this case allocates
+	return &shared
 }
 
 // labelOf returns the label that a part with l has.
@@ -196,15 +197,20 @@ func partLabel(p Part) (l Label, ok bool) {
 	case Media:
 		return labelOf(p.Label), true
 	case ToolResult:
-		l = labelOf(p.Label)
-		for _, inner := range p.Parts {
-			if l2, has := ownLabel(inner); has {
-				l = l.Join(l2)
-			}
-		}
-		return l, true
+		return p.WholeLabel(), true
 	}
 	return Label{}, false
+}
+
+// WholeLabel returns the label of all of r: r.Label, joined with those that parts of r state.
+func (r ToolResult) WholeLabel() Label {
+	l := labelOf(r.Label)
+	for _, p := range r.Parts {
+		if stated, ok := ownLabel(p); ok {
+			l = l.Join(stated)
+		}
+	}
+	return l
 }
 
 // ownLabel returns the label that a part of a result states. ok is false if it states none.

@@ -119,11 +119,15 @@ func nextLoneEscape(b []byte, from int) int {
 		if next < 0 || at+escape > len(b) {
 			return -1
 		}
-		r, ok := hex4(b[at+2:])
-		isUnit := b[at+1] == 'u' && ok
+		if b[at+1] != 'u' {
+			at += 2 // also an escaped backslash
+			continue
+		}
+
+		r, isUnit := hex4(b[at+2:])
 		switch {
 		case !isUnit:
-			at += 2 // also an escaped backslash
+			at += 2
 		case !utf16.IsSurrogate(r):
 			at += escape
 		default:

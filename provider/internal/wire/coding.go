@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -42,7 +43,7 @@ func decode(body io.ReadCloser, header string) (io.ReadCloser, error) {
 func decodeOne(body io.ReadCloser, coding string) (io.ReadCloser, error) {
 	switch coding {
 	case "", "identity", "gzip", "x-gzip":
-		return decoded{&unzipped{body: bufio.NewReader(body)}, body}, nil
+		return &unzipped{Closer: body, body: body}, nil
 	case "deflate":
 		z, err := inflate(body)
 		return decoded{z, body}, err
@@ -54,27 +55,46 @@ func decodeOne(body io.ReadCloser, coding string) (io.ReadCloser, error) {
 // header that says so, and keep the header of a body that they have decoded. No reply of an API
 // begins like gzip.
 type unzipped struct {
-	body *bufio.Reader
-	text io.Reader // nil before the first Read
+	io.Closer
+	body  io.Reader
+	begun bool
+	start [2]byte // of the body
+	rest  []byte  // of start, not read yet
 }
 
 // Read reads the decoded body.
 func (u *unzipped) Read(p []byte) (int, error) {
-	if u.text != nil {
-		return u.text.Read(p)
+	if !u.begun {
+		if err := u.begin(); err != nil {
+			return 0, err
+		}
+	}
+	if len(u.rest) == 0 {
+		return u.body.Read(p)
+	}
+	n := copy(p, u.rest)
+	u.rest = u.rest[n:]
+	return n, nil
+}
+
+func (u *unzipped) begin() error {
+	u.begun = true
+	n, err := io.ReadFull(u.body, u.start[:])
+	u.rest = u.start[:n]
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if string(u.rest) != "\x1f\x8b" {
+		return nil
 	}
 
-	head, _ := u.body.Peek(2) // a body that is shorter is read as it is
-	if string(head) != "\x1f\x8b" {
-		u.text = u.body
-		return u.text.Read(p)
-	}
-	z, err := gzip.NewReader(u.body)
+	z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(u.rest), u.body))
 	if err != nil {
-		return 0, err
+		return err
 	}
-	u.text = z
-	return z.Read(p)
+	u.body = z
+	u.rest = nil
+	return nil
 }
 
 // inflate reads the coding deflate: the format of zlib, or what some servers send, without its
