@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -54,7 +55,8 @@ func repairRequest(m map[string]json.RawMessage) error {
 	if kind(m["method"]) != '"' {
 		return errInvalid
 	}
-	if isNull(m["params"]) {
+	m["params"] = repairParams(m["params"])
+	if m["params"] == nil {
 		delete(m, "params")
 	}
 
@@ -66,6 +68,38 @@ func repairRequest(m map[string]json.RawMessage) error {
 		return errInvalid
 	}
 	return nil
+}
+
+// objects are the parameters that are objects. Programs in PHP write one without members as [].
+var objects = []string{"_meta", "arguments", "capabilities", "clientInfo"}
+
+// repairParams returns the parameters of a request. Nil means that there are none.
+func repairParams(raw json.RawMessage) json.RawMessage {
+	if isNull(raw) || isEmptyList(raw) {
+		return nil
+	}
+	var params map[string]json.RawMessage
+	if json.Unmarshal(raw, &params) != nil {
+		return raw
+	}
+
+	repaired := false
+	for _, name := range objects {
+		if isEmptyList(params[name]) {
+			params[name] = json.RawMessage("{}")
+			repaired = true
+		}
+	}
+	if !repaired {
+		return raw
+	}
+	out, _ := json.Marshal(params) // it was decoded from JSON
+	return out
+}
+
+// isEmptyList reports whether raw is [].
+func isEmptyList(raw json.RawMessage) bool {
+	return kind(raw) == '[' && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
 // repairReply repairs a reply, and ends the wait for it.
