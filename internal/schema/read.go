@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl/internal/jsonrepair"
+	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/schema/fit"
 	"github.com/pawl-go/pawl/internal/text"
 )
@@ -21,20 +22,32 @@ import (
 // arguments.
 func (s *Schema) Read(ctx context.Context, args json.RawMessage, mending bool) (fixed json.RawMessage,
 	repairs []string, faults []Fault, err error) {
+	// Schemas do not see it, and many programs to which a tool sends its arguments refuse it.
+	if mending && jsonscan.HasLoneEscape(args) {
+		args = bytes.Clone(args)
+		jsonscan.PairEscapes(args)
+		repairs = []string{"replaced half of a UTF-16 pair by U+FFFD"}
+	}
+
 	e := newEffort(ctx, len(args))
 	faults, err = s.check(e, args)
 	fits := err == nil && len(faults) == 0
-	if fits || !mending || e.over {
+	if fits {
+		return args, repairs, nil, nil
+	}
+	if !mending || e.over {
 		return args, nil, faults, err
 	}
 
 	// The syntax first, because values can be read only in a JSON text.
 	fixed = args
 	if err != nil {
-		fixed, repairs, err = jsonrepair.Repair(args)
+		var more []string
+		fixed, more, err = jsonrepair.Repair(args)
 		if err != nil {
 			return args, nil, nil, err
 		}
+		repairs = slices.Concat(repairs, more)
 		faults, err = s.check(e, fixed)
 		if err != nil {
 			return args, nil, nil, err

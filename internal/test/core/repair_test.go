@@ -32,6 +32,8 @@ func TestArgumentsAreRepaired(t *testing.T) {
 		`{"city":"Oslo","days":3}`:                 `{"city":"Oslo","days":3}`,
 		"```json\n{city: 'Oslo', \"days\": 3,}```": `{"city":"Oslo","days":3} | removed a code fence | quoted the name city | replaced single quotes | removed a trailing comma`,
 		`{"City":"Oslo","days":"3","tags":"sea"}`:  `{"city":"Oslo","days":3,"tags":["sea"]} | City: read as city | days: read the text "3" as the number 3 | tags: put the lone value in a list`,
+		`{"city":"Oslo \ud83d","days":3}`:          `{"city":"Oslo \ufffd","days":3} | replaced half of a UTF-16 pair by U+FFFD`,
+		`{"city":"\ud83d\ude00","days":3}`:         `{"city":"\ud83d\ude00","days":3}`,
 		`"{'city':'Oslo','days':'3'}"`:             `{"city":"Oslo","days":3} | read the text as the JSON that it is | replaced single quotes | days: read the text "3" as the number 3`,
 	} {
 		var ran []string
