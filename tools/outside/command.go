@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/delivery"
 	"github.com/pawl-go/pawl/internal/foreign"
+	"github.com/pawl-go/pawl/internal/mediatype"
 	"github.com/pawl-go/pawl/internal/procgroup"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
@@ -225,7 +226,11 @@ func (m *maker) environment(list []string) ([]string, error) {
 
 // result returns the result for a program that ended.
 func result(x Exit) llm.ToolResult {
-	text := strings.ToValidUTF8(string(x.Stdout), "\uFFFD")
+	text, isText := mediatype.Readable(x.Stdout) // also in UTF-16
+	if !isText {
+		text = strings.ToValidUTF8(string(x.Stdout), "\uFFFD")
+	}
+	plain := []byte(text)
 	if x.Dropped > 0 {
 		text += fmt.Sprintf("\n[%d more bytes were left out]", x.Dropped)
 	}
@@ -241,8 +246,8 @@ func result(x Exit) llm.ToolResult {
 		out = llm.TextResult("(no output)")
 	}
 	// The rest of truncated JSON may be valid by chance, and would be other data.
-	if x.Dropped == 0 && json.Valid(x.Stdout) {
-		out.Data = json.RawMessage(x.Stdout)
+	if x.Dropped == 0 && json.Valid(plain) {
+		out.Data = plain
 	}
 	return out
 }

@@ -298,7 +298,7 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 		case text == "":
 			// Half a file is no file.
 			if m, ok := foreign.Medium(res.Body, res.Type); ok && !res.Truncated {
-				head := llm.Text{Text: status + " " + res.Type}
+				head := llm.Text{Text: status + " " + res.Type + "\n"}
 				return llm.ToolResult{Parts: []llm.Part{head, m}, IsError: res.Status >= 400}
 			}
 			text = fmt.Sprintf("%s\n[not text: %d bytes of %s are not shown]", status, len(res.Body), res.Type)
@@ -320,10 +320,15 @@ func decoded(res *webpage.Response) (any, bool) {
 	if res.Truncated || len(res.Body) == 0 || strings.Contains(res.Type, "html") {
 		return nil, false
 	}
-	d := json.NewDecoder(bytes.NewReader(res.Body))
+	// In UTF-8, without a byte order mark, whatever charset the server uses.
+	body := []byte(webpage.Source(res))
+	if len(body) == 0 {
+		body = res.Body // its type is not a text
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	var v any
-	if !json.Valid(res.Body) || d.Decode(&v) != nil {
+	if !json.Valid(body) || d.Decode(&v) != nil {
 		return nil, false
 	}
 	return v, true
