@@ -114,7 +114,8 @@ func TestCertainty(t *testing.T) {
 			}
 
 			want := certaintyInMemory(t, agent)
-			if got.Outcome != want.Outcome || got.Certainty != want.Certainty || got.Result.Text() != want.Result.Text() {
+			isEqual := got.Outcome == want.Outcome && got.Certainty == want.Certainty
+			if !isEqual || got.Result.Text() != want.Result.Text() {
 				t.Errorf("%s, %q, %q; with a journal %s, %q, %q", got.Outcome, got.Certainty, got.Result.Text(),
 					want.Outcome, want.Certainty, want.Result.Text())
 			}

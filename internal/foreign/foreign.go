@@ -16,7 +16,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"strings"
+
+	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/pawl-go/pawl/internal/mediatype"
 	"github.com/pawl-go/pawl/internal/text"
@@ -122,7 +125,7 @@ func (r *Reader) Bytes(data []byte, stated, name string) {
 	case len(data) == 0:
 		r.drop("%s of 0 bytes is left out", called)
 	case !ok:
-		r.readable(data, mediatype.Normal(stated), called)
+		r.readable(data, stated, called)
 	case len(data) > cmp.Or(r.MaxMedia, DefaultMaxMedia):
 		r.drop("%s of %d bytes is left out", called, len(data))
 	default:
@@ -165,23 +168,38 @@ func isSound(data []byte, kind string) bool {
 
 // readable adds data as a text if it is text. Otherwise a note says what the bytes are.
 func (r *Reader) readable(data []byte, stated, called string) {
+	kind := mediatype.Normal(stated)
 	plain, ok := mediatype.Readable(data)
 	switch {
-	case !ok && mediatype.IsText(stated):
-		// Its encoding is another one. Most of it can be read.
-		r.Text(string(data))
-	case !ok && isMedium(stated):
+	case !ok && mediatype.IsText(kind):
+		r.Text(inCharset(data, stated))
+	case !ok && isMedium(kind):
 		r.drop("%s is left out: its %d bytes are not of that type", called, len(data))
-	case !ok && (stated == "" || stated == mediatype.Octets):
+	case !ok && (kind == "" || kind == mediatype.Octets):
 		r.drop("%d bytes that are not text", len(data))
 	case !ok:
 		r.drop("%s: %d bytes that are not text", called, len(data))
-	case isMedium(stated):
+	case isMedium(kind):
 		r.drop("what is called %s is text", called)
 		r.Text(plain)
 	default:
 		r.Text(plain)
 	}
+}
+
+// inCharset returns text that is not UTF-8. Without a charset in the stated type, most of the text
+// can be read in the usual one of the web.
+func inCharset(data []byte, stated string) string {
+	_, params, _ := mime.ParseMediaType(stated) // without parameters if it cannot be read
+	charset, err := htmlindex.Get(cmp.Or(params["charset"], "windows-1252"))
+	if err != nil {
+		return string(data)
+	}
+	text, err := charset.NewDecoder().Bytes(data)
+	if err != nil {
+		return string(data)
+	}
+	return string(text)
 }
 
 // Encoded adds data in base64 of any form, or in a data: URI, as Bytes does. The type in the URI
@@ -202,7 +220,10 @@ func (r *Reader) Encoded(encoded, stated, name string) {
 		r.drop("%s is left out: %v", called, err)
 		return
 	}
-	r.Bytes(data, cmp.Or(mediatype.Normal(stated), own), name)
+	if kind == "" {
+		stated = own
+	}
+	r.Bytes(data, stated, name)
 }
 
 // Link adds a note about what stands at an address. Nothing is fetched.

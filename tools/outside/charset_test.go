@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// What a server or a program writes in another charset, or after a byte order mark, reaches the
-// model as it is meant. JSON is then data, too.
+// The model reads what a server or a program writes in another charset, or after a byte order mark.
+// JSON is then data, too.
 func TestCharsetsOfAnswers(t *testing.T) {
 	for _, c := range []struct{ kind, body, want, data string }{
 		{"application/json", `{"a":"hällo"}`, `{"a":"hällo"}`, `{"a":"hällo"}`},
@@ -50,8 +50,9 @@ func TestCharsetsOfCommands(t *testing.T) {
 		o := options()
 		o.Dir = dir
 		x := call(t, set(t, o, fmt.Sprintf("[{command: {name: a, description: d, run: [cat, out], dir: %q}}]", dir)), "a", `{}`)
-		if x.Outcome != pawl.OutcomeOK || strings.TrimSpace(x.Result.Text()) != c.want || string(x.Result.Data) != c.data {
-			t.Errorf("%q: %s, %q, data %q; want %q", c.body, x.Outcome, x.Result.Text(), x.Result.Data, c.want)
+		text := strings.TrimSpace(x.Result.Text())
+		if x.Outcome != pawl.OutcomeOK || text != c.want || string(x.Result.Data) != c.data {
+			t.Errorf("%q: %s, %q, data %q; want %q", c.body, x.Outcome, text, x.Result.Data, c.want)
 		}
 	}
 }

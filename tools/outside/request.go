@@ -320,7 +320,7 @@ func decoded(res *webpage.Response) (any, bool) {
 	if res.Truncated || len(res.Body) == 0 || strings.Contains(res.Type, "html") {
 		return nil, false
 	}
-	// In UTF-8, without a byte order mark, whatever charset the server uses.
+	// In UTF-8, without a byte order mark, also if the server uses another charset.
 	body := []byte(webpage.Source(res))
 	if len(body) == 0 {
 		body = res.Body // its type is not a text

@@ -156,7 +156,8 @@ var otherResults = []string{"content", "structuredContent", "task", "inputReques
 // the content.
 func repairResult(raw json.RawMessage) json.RawMessage {
 	if kind(raw) != '{' {
-		out, _ := json.Marshal(map[string]json.RawMessage{"content": raw}) // raw was decoded from JSON
+		// raw was decoded from JSON, so that this cannot fail.
+		out, _ := json.Marshal(map[string]json.RawMessage{"content": raw})
 		return out
 	}
 	var result map[string]json.RawMessage
