@@ -86,7 +86,7 @@ var arrows = []arrow{
 	{from: "provider/internal/wire", to: join(low, "llm")},
 
 	// what the tools of all families share
-	{from: "internal/foreign", to: []string{"llm", "internal/jsonform", "internal/mediatype", "internal/text"}},
+	{from: "internal/foreign", to: []string{"llm", "internal/jsonform", "internal/mediatype", "internal/text"}, modules: []string{textModule}},
 	{from: "tools/internal/toolrun", to: []string{".", "llm", "internal/jsonform"}},
 	{from: "tools/internal/sending", to: []string{".", "delivery", "internal/outgoing", "llm"}},
 	{from: "tools/internal/webpage", to: []string{"delivery", "internal/mediatype", "internal/text", "tools/internal/sending"}, modules: []string{"codeberg.org/readeck/go-readability/v2",
