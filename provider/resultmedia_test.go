@@ -120,3 +120,28 @@ func TestResultMediaNeverFail(t *testing.T) {
 		}
 	}
 }
+
+// A user's picture with a wrong name is sent with the name of its type, on every wire. Browsers,
+// phones and programs write such names, and APIs refuse the request for them.
+func TestUsersPicturesHaveTheirTypes(t *testing.T) {
+	const jpeg = "\xff\xd8\xff\xe0\x00\x10JFIF\x00"
+	uri := ";base64," + base64.StdEncoding.EncodeToString([]byte(jpeg))
+	for _, media := range []llm.Media{
+		{MIME: "image/jpeg", Data: []byte(jpeg)},
+		{MIME: "image/jpg", Data: []byte(jpeg)},
+		{MIME: "IMAGE/JPEG", Data: []byte(jpeg)},
+		{MIME: "image/pjpeg", Data: []byte(jpeg)},
+		{MIME: "image/png", Data: []byte(jpeg)},
+		{URL: "data:image/jpg" + uri},
+		{URL: "data:image/png" + uri},
+		{MIME: "image/jpg", URL: "data:image/png" + uri},
+	} {
+		for _, w := range resultWires {
+			req := &llm.Request{Model: w.model, Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{media}}}}
+			body, err := w.encode(req)
+			if err != nil || !strings.Contains(string(body), "image/jpeg") {
+				t.Errorf("%s: %s %.30s: %v, %s", w.name, media.MIME, media.URL, err, body)
+			}
+		}
+	}
+}

@@ -17,15 +17,23 @@ import (
 const maxLocal = 20 << 20
 
 // ReadMedia returns media with the bytes of a data: URI, or of a file of this machine if local
-// allows one.
+// allows one. An image has the usual name of the type that its bytes have.
 func ReadMedia(m llm.Media, local bool) (llm.Media, error) {
+	var err error
 	switch {
 	case !IsLocal(m.URL):
-		return ReadDataURI(m)
+		m, err = ReadDataURI(m)
 	case !local:
-		return m, errors.New("only a user's message can name a local file")
+		err = errors.New("only a user's message can name a local file")
+	default:
+		m, err = ReadLocal(m)
 	}
-	return ReadLocal(m)
+
+	// APIs compare the type with the bytes, and refuse the names that browsers and phones use.
+	if kind := mediatype.Normal(m.MIME); isImage(kind) {
+		m.MIME = mediatype.Of(m.Data, kind)
+	}
+	return m, err
 }
 
 // IsLocal reports whether the address of a Media is a file of this machine: /x, ./x, ../x, ~/x or
