@@ -1,6 +1,7 @@
 package mutant
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -111,20 +112,16 @@ func callFaults() []Mutant[llm.Model] {
 				return next(d, err)
 			}
 		}),
-		ofReply("writes arguments anew in replies", "reply/escaped arguments", func(_ *llm.Request, next yield) yield {
-			var written []byte
-			return func(d llm.Delta, err error) bool {
-				if c, ok := d.Part.(llm.ToolCall); ok {
-					written = append(written, c.Args...)
-					c.Args = nil
-					if d.Done {
-						c.Args = compact(written)
-					}
-					d.Part = c
-				}
-				return next(d, err)
+		ofDelta("changes the ends of lines in replies", "reply/odd text", func(d *llm.Delta) {
+			if text, ok := d.Part.(llm.Text); ok {
+				text.Text = strings.ReplaceAll(text.Text, "\r", "")
+				d.Part = text
 			}
 		}),
+		ofReply("rounds large numbers of arguments", "reply/exact numbers", rewritten(func(args []byte) []byte {
+			return bytes.ReplaceAll(args, []byte("9007199254740993"), []byte("9007199254740992"))
+		})),
+		ofReply("writes arguments anew in replies", "reply/escaped arguments", rewritten(compact)),
 	}
 }
 
@@ -227,5 +224,23 @@ func opaqueFaults() []Mutant[llm.Model] {
 				d.Part = c
 			}
 		}),
+	}
+}
+
+// rewritten returns the change of a reply whose arguments are changed as a whole.
+func rewritten(change func(args []byte) []byte) func(*llm.Request, yield) yield {
+	return func(_ *llm.Request, next yield) yield {
+		var written []byte
+		return func(d llm.Delta, err error) bool {
+			if c, ok := d.Part.(llm.ToolCall); ok {
+				written = append(written, c.Args...)
+				c.Args = nil
+				if d.Done {
+					c.Args = change(written)
+				}
+				d.Part = c
+			}
+			return next(d, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package mutant
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,6 +16,29 @@ func messageFaults() []Mutant[llm.Model] {
 		ofRequest("drops the model's name", "request/model", func(r *llm.Request) { r.Model = "" }),
 		ofRequest("drops the instructions", "request/instructions", func(r *llm.Request) { r.Messages = r.Messages[1:] }),
 		ofRequest("sends the instructions as a user's message", "request/instructions", func(r *llm.Request) { r.Messages[0].Role = llm.RoleUser }),
+		ofRequest("drops instructions but the last", "request/instructions/several", func(r *llm.Request) {
+			r.Messages = slices.DeleteFunc(r.Messages, func(m llm.Message) bool {
+				return m.Role == llm.RoleSystem && m.Text() != "Be brief."
+			})
+		}),
+		ofRequest("sends a developer's instructions as a user's message", "request/instructions/developer", func(r *llm.Request) {
+			if r.Messages[0].Role == llm.RoleDeveloper {
+				r.Messages[0].Role = llm.RoleUser
+			}
+		}),
+		ofRequest("changes the ends of lines", "request/odd texts", eachOf(func(t llm.Text) llm.Part {
+			t.Text = strings.ReplaceAll(t.Text, "\r\n", "\n")
+			return t
+		})),
+		ofRequest("drops characters that are not printed", "request/odd texts", eachOf(func(t llm.Text) llm.Part {
+			t.Text = strings.NewReplacer("\u200d", "", "\x7f", "", "\u2028", "").Replace(t.Text)
+			return t
+		})),
+		ofRequest("writes the model's name in lower case", "request/model", func(r *llm.Request) { r.Model = strings.ToLower(r.Model) }),
+		ofRequest("writes the names of calls in lower case", "request/calls/names", eachOf(func(c llm.ToolCall) llm.Part {
+			c.Name = strings.ToLower(c.Name)
+			return c
+		})),
 		ofRequest("trims texts", "request/instructions", eachOf(func(t llm.Text) llm.Part {
 			t.Text = strings.TrimSpace(t.Text)
 			return t
@@ -59,6 +83,16 @@ func mediaFaults() []Mutant[llm.Model] {
 			}
 			return m
 		})),
+		ofRequest("sends the first image of a conversation only", "request/media/several", func(r *llm.Request) {
+			sent := 0
+			eachOf(func(m llm.Media) llm.Part {
+				sent++
+				if sent > 1 {
+					return nil
+				}
+				return m
+			})(r)
+		}),
 		ofRequest("drops images by URL", "request/media/url", eachOf(func(m llm.Media) llm.Part {
 			if m.URL != "" {
 				return nil
@@ -260,6 +294,12 @@ func settingFaults() []Mutant[llm.Model] {
 		set("takes the temperature 0 for the default", "temperature", func(s *llm.Settings) {
 			if s.Temperature != nil && *s.Temperature == 0 {
 				s.Temperature = nil
+			}
+		}),
+		set("rounds the temperature", "temperature/fraction", func(s *llm.Settings) {
+			if s.Temperature != nil {
+				rounded := math.Round(*s.Temperature*10) / 10
+				s.Temperature = &rounded
 			}
 		}),
 		set("drops top_p", "top_p", func(s *llm.Settings) { s.TopP = nil }),

@@ -17,7 +17,9 @@ func Replies() map[string]script.Turn {
 	return map[string]script.Turn{
 		"text":              script.Say("Hello."),
 		"long text":         script.Say(long),
+		"odd text":          script.Say(odd + "."),
 		"call":              script.Call("look", `{"at":"the sky"}`),
+		"exact numbers":     script.Call("look", `{"n":9007199254740993,"x":0.10}`),
 		"long arguments":    script.Call("look", object),
 		"escaped arguments": script.Call("look", `{"at":"\u00e9\ud83c\udf0d\n"}`),
 		"empty object":      script.Call("look", `{}`),

@@ -17,8 +17,26 @@ func allow(api string, arrived, sent *llm.Request) {
 			arrived.Settings.MaxTokens = 0 // the API has no default, so the adapter has one
 		}
 		allowOutputInInstructions(arrived, sent)
-	case wire.Chat, wire.Responses:
+	case wire.Chat:
 		allowFailedInText(arrived, sent)
+	case wire.Responses:
+		allowFailedInText(arrived, sent)
+		allowJoinedInstructions(arrived, sent)
+	}
+}
+
+// allowJoinedInstructions allows that the instructions are one text, with blank lines between: the
+// API has one field for them.
+func allowJoinedInstructions(arrived, sent *llm.Request) {
+	var texts []string
+	for _, m := range sent.Messages {
+		if m.Role != llm.RoleSystem {
+			break
+		}
+		texts = append(texts, m.Text())
+	}
+	if len(texts) > 1 && arrived.Messages[0].Text() == strings.Join(texts, "\n\n") {
+		arrived.Messages = append(sent.Messages[:len(texts):len(texts)], arrived.Messages[1:]...)
 	}
 }
 
