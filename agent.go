@@ -197,8 +197,6 @@ func Run(ctx context.Context, r Runner, msgs ...llm.Message) (*Result, error) {
 	switch r := r.(type) {
 	case nil:
 		return nil, errNoRunner
-	case *Agent:
-		return r.Run(ctx, msgs...)
 	case wholeRunner:
 		res, err := r.Run(ctx, msgs...)
 		if err == nil {
@@ -212,8 +210,8 @@ func Run(ctx context.Context, r Runner, msgs ...llm.Message) (*Result, error) {
 // Collect reads the events of a run to its end, and returns its Result and its error as Agent.Run
 // does. each receives the events in their order; nil means none. The Result is nil if the run did
 // not start, or if its events end without run_ended, which is an error. So are a second run_ended,
-// a nil stream, and a Result that contradicts itself, such as an answer to a conversation in which a
-// call has no result.
+// a nil stream, and a Result that contradicts itself, such as an answer although a call has no
+// result.
 func Collect(stream iter.Seq2[Event, error], each func(Event)) (res *Result, err error) {
 	if stream == nil {
 		return nil, errors.New("the stream is nil; pass what Stream returned")

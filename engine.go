@@ -131,9 +131,6 @@ func WithRunOptions(ctx context.Context, o RunOptions) context.Context {
 // RunOptionsFrom returns the options of the run that ctx belongs to. In a call it returns no
 // Messages.
 func RunOptionsFrom(ctx context.Context) RunOptions {
-	if ctx == nil {
-		return RunOptions{}
-	}
 	all, _ := ctx.Value(runOptionsKey{}).(*RunOptions)
 	if all == nil {
 		return RunOptions{}
@@ -425,7 +422,7 @@ func (t Task) RunRemote(do func(Task) (Execution, error)) (Execution, error) {
 	}
 
 	if do == nil {
-		return Execution{}, errors.New("RunRemote has no function; give it one that executes the call elsewhere")
+		return Execution{}, errors.New("RunRemote has no function; give it a function that sends the call to another process")
 	}
 	x, err := do(t)
 	if hadNoEffect(err) || err == nil && x.Attempts <= t.Attempt {

@@ -17,7 +17,7 @@ import (
 )
 
 // errOutside is the error of the methods of a nil Invocation.
-var errOutside = errors.New("there is no call: the context is not the one that a tool got; " +
+var errOutside = errors.New("there is no call: the context is not of a call of a tool; " +
 	"Toolsets.Execute makes a call outside of a run")
 
 // IdempotencyKey returns a key for the effect of the call: 32 hexadecimal digits. The key is the

@@ -175,7 +175,7 @@ func (d *chatDecoder) complete() error {
 			return d.Inconsistent("call %d came, and call %d did not", call.index, call.index-1)
 		}
 	}
-	if !d.Stated() && !d.sealing {
+	if !d.end.Stated() && !d.sealing {
 		return d.unstated()
 	}
 	return nil

@@ -19,7 +19,7 @@ func TestFieldsOfOneName(t *testing.T) {
 		fault  string // "" means none
 	}{
 		{[]reflect.StructField{field("A", `json:"x"`), field("B", `json:"x"`)}, "the fields A and B have one JSON name"},
-		{[]reflect.StructField{field("A", `json:"B"`), field("B", "")}, ""}, // the tagged one counts
+		{[]reflect.StructField{field("A", `json:"B"`), field("B", "")}, ""}, // A counts
 		{[]reflect.StructField{field("A", `json:"x"`), field("B", `json:"X"`)}, ""},
 		{[]reflect.StructField{field("A", `json:"-"`), field("B", `json:"-"`), field("C", "")}, ""},
 	} {

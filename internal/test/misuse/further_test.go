@@ -56,7 +56,8 @@ var nils = []row{
 		return err
 	}, "the function is nil"},
 	{"nil function of Filter", func(t *testing.T) error {
-		return failed((&pawl.Agent{Model: says("Hi."), Tools: []pawl.Toolset{pawl.Filter(does("look"), nil)}}).Run(t.Context(), ask))
+		a := &pawl.Agent{Model: says("Hi."), Tools: []pawl.Toolset{pawl.Filter(does("look"), nil)}}
+		return failed(a.Run(t.Context(), ask))
 	}, "Filter has no function"},
 	{"nil function of For", func(t *testing.T) error {
 		some := pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) { return c, nil }).For(nil)
@@ -131,7 +132,7 @@ var fields = []row{
 		tool := pawl.Func("pay", "", func(context.Context, none) (string, error) { return "", pawl.AbortError(nil) })
 		return failed((&pawl.Agent{Model: calls("pay"), Tools: []pawl.Toolset{tool}}).Run(t.Context(), ask))
 	}, "no error says why"},
-	{"retry without an error", func(t *testing.T) error { // as fmt.Errorf is not: there is nothing to retry
+	{"retry without an error", func(t *testing.T) error {
 		tool := pawl.Func("look", "", func(context.Context, none) (string, error) { return "seen", pawl.RetryableError(nil) })
 		return executed(t, &pawl.Agent{Model: calls("look"), Tools: []pawl.Toolset{tool}}, pawl.OutcomeOK)
 	}, ""},

@@ -29,8 +29,8 @@ const (
 // Endings are the words with which an API ends a reply. A word without a row is Unknown.
 type Endings map[string]Ending
 
-// End is the word with which a reply says that it ended, and what the word means. The zero End is
-// that of a reply that has said nothing.
+// End is the word with which a reply says that it ended, and what the word means. A reply with the
+// zero End has said nothing.
 type End struct {
 	Word   string
 	Ending Ending

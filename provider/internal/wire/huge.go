@@ -16,7 +16,8 @@ func quoteHuge(value []byte) []byte {
 	var out []byte
 	done := 0
 	for i := 0; i < len(value); {
-		switch c := value[i]; {
+		c := value[i]
+		switch {
 		case c == '"':
 			i = endOfString(value, i)
 		case c == '-' || c >= '0' && c <= '9':

@@ -8,8 +8,7 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// A number that no double holds is sent as its text, whatever is around it. All else stays byte for
-// byte.
+// A number that no double holds is sent as its text. All else stays byte for byte.
 func TestObjectQuotesHugeNumbers(t *testing.T) {
 	nines := strings.Repeat("9", 400)
 	for args, want := range map[string]string{
