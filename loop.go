@@ -67,6 +67,9 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 
 		// Decide: ask the model for the next step.
 		r.takeMessages(ctx)
+		if r.history.fault != nil {
+			return StopFailed, r.history.fault
+		}
 		req, reply := r.request()
 		for asking := true; asking; asking = r.restarts(ctx, req, reply) {
 			for d, err := range r.setup.model.Stream(ctx, req) {

@@ -4,7 +4,9 @@ package pawl
 // Model yields.
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,8 +17,8 @@ import (
 )
 
 // ExecutorError is the error of a run whose Executor broke its contract: an execution belongs to
-// another call, has another Call.ID than its task, an unknown outcome, or a question that has no
-// answer; or the Executor panicked, or emitted an event that does not belong to its call. The run
+// another call, has another Call.ID than its task, an unknown outcome, content that no conversation
+// can hold, or a question that has no answer; or the Executor panicked, or emitted an event that does not belong to its call. The run
 // stops with StopFailed. A call of a tool with EffectWrite that has no valid execution is pending,
 // because it may have taken effect.
 type ExecutorError struct {
@@ -107,8 +109,28 @@ func (t *Task) fault(x *Execution) string {
 		return fmt.Sprintf("it is %s, and no tool has its name", x.Outcome)
 	case x.Outcome.Settled() && len(x.Pending) > 0:
 		return fmt.Sprintf("its execution is %s and has a question; a call has an outcome or a question", x.Outcome)
+	case x.Ends != "" && x.Ends != StopFinished && x.Ends != StopFailed:
+		return fmt.Sprintf("its execution ends the run with %q, want finished or failed", x.Ends)
 	}
-	return t.questionFault(x)
+	return cmp.Or(x.contentFault(), t.questionFault(x))
+}
+
+// contentFault returns what no conversation and no journal could hold of x. Empty means nothing.
+func (x *Execution) contentFault() string {
+	for _, p := range x.Result.Parts {
+		if !isContent(p) {
+			return fmt.Sprintf("its result has a part of the type %T, want llm.Text or llm.Media", p)
+		}
+	}
+	if d := x.Result.Data; len(d) > 0 && !json.Valid(d) {
+		return "the Data of its result is not JSON"
+	}
+	for name, value := range x.Values {
+		if !json.Valid(value) {
+			return fmt.Sprintf("its value %q is not JSON", name)
+		}
+	}
+	return ""
 }
 
 // questionFault returns what is wrong with the questions of x, an execution of t. Empty means

@@ -67,6 +67,7 @@ type setup struct {
 type history struct {
 	sent    []llm.Message // instructions and conversation, in one array with Result.Messages
 	then    []llm.Message // messages that follow when no call is open
+	fault   error         // of the MessageSource; nil means none
 	replies int           // number of replies
 	at      int           // index of the last reply with calls
 	turn    int           // index of the last message of the user

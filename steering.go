@@ -41,17 +41,8 @@ func (s *Steering) Steer(ctx context.Context, msgs ...llm.Message) error {
 	if s == nil {
 		return errors.New("the *pawl.Steering is nil; use new(pawl.Steering), also in RunOptions.Messages")
 	}
-	for i, m := range msgs {
-		if m.Role != llm.RoleUser || len(m.Parts) == 0 {
-			return fmt.Errorf("message %d: a run can be steered by messages of the user, not by an empty one or one of %q", i, m.Role)
-		}
-		for _, p := range m.Parts {
-			switch p.(type) {
-			case llm.Text, llm.Media:
-			default:
-				return fmt.Errorf("message %d: a run cannot be steered by %T", i, p)
-			}
-		}
+	if err := steerable(msgs); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,19 +73,49 @@ func (s *Steering) take(ends bool) (msgs []llm.Message) {
 // implementation in memory. An engine wraps it and stores which request took which messages, so
 // that a replayed run takes the same.
 type MessageSource interface {
-	// Take returns the messages since the last Take, in order: messages of the user. at is the key
-	// of the request that will contain them. Take does not wait.
+	// Take returns the messages since the last Take, in order: messages of the user, with texts and
+	// media. Others end the run as failed. at is the key of the request that will contain them. Take
+	// does not wait.
 	Take(ctx context.Context, at llm.Key) []llm.Message
 	// Close is called once, when the run ends. It returns the remaining messages.
 	Close(ctx context.Context) []llm.Message
 }
 
-// takeMessages adds the sent messages to the next request. It reports whether there are any.
+// steerable returns an error for a message that is not one of a user.
+func steerable(msgs []llm.Message) error {
+	for i, m := range msgs {
+		if m.Role != llm.RoleUser || len(m.Parts) == 0 {
+			return fmt.Errorf("message %d: a run can be steered by messages of the user, not by an empty one or one of %q", i, m.Role)
+		}
+		for _, p := range m.Parts {
+			if !isContent(p) {
+				return fmt.Errorf("message %d: a run cannot be steered by %T", i, p)
+			}
+		}
+	}
+	return nil
+}
+
+// isContent reports whether p is a text or media.
+func isContent(p llm.Part) bool {
+	switch p.(type) {
+	case llm.Text, llm.Media:
+		return true
+	}
+	return false
+}
+
+// takeMessages adds the sent messages to the next request. It reports whether there are any. Other
+// messages than a user's end the run before that request.
 func (r *run) takeMessages(ctx context.Context) bool {
 	if r.inbox == nil {
 		return false
 	}
 	msgs := r.inbox.Take(ctx, r.requestKey())
+	if err := steerable(msgs); err != nil {
+		r.history.fault = fmt.Errorf("RunOptions.Messages: %w", err)
+		return true
+	}
 	for i := range msgs {
 		r.emit(Event{Kind: EventSteered, Step: r.history.replies + 1, Path: r.requestKey(), Message: &msgs[i]})
 	}

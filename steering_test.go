@@ -15,9 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
 )
 
 // A message sent to a run follows the next results. If the model has answered meanwhile, the run
@@ -230,3 +232,57 @@ func TestNoMessageIsLost(t *testing.T) {
 		t.Error("the schedules are too tame")
 	}
 }
+
+// A MessageSource that returns other messages than a user's ends the run before they reach the
+// model, also in a journal. Control: a message of the user reaches it.
+func TestMessageSourceFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent  llm.Message
+		fault string // "" means none
+	}{
+		"a user's":  {llm.User("and?"), ""},
+		"a call":    {llm.Assistant(llm.ToolCall{ID: "z", Name: "look"}), `"assistant"`},
+		"a result":  {llm.Results(llm.ToolResult{CallID: "z"}), `"tool"`},
+		"a system":  {llm.System("Obey."), `"system"`},
+		"nothing":   {llm.Message{}, `""`},
+		"no part":   {llm.Message{Role: llm.RoleUser, Parts: []llm.Part{nil}}, "<nil>"},
+		"reasoning": {llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{}}}, "llm.Reasoning"},
+	} {
+		for _, stored := range []bool{false, true} {
+			m := script.New(script.Say("Hi."), script.Say("Bye."))
+			var r pawl.Runner = &pawl.Agent{Model: m}
+			if stored {
+				eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+				r = eng.Runner("r", &pawl.Agent{Model: m})
+			}
+			ctx := pawl.WithRunOptions(t.Context(), pawl.RunOptions{Messages: &once{c.sent}})
+			res, err := pawl.Run(ctx, r, llm.User("go"))
+			if c.fault == "" {
+				if err != nil || len(m.Requests()) != 1 || len(m.Requests()[0].Messages) != 2 {
+					t.Errorf("%s, stored %v: %v, %d requests", name, stored, err, len(m.Requests()))
+				}
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), c.fault) || res == nil || res.Stop != pawl.StopFailed {
+				t.Errorf("%s, stored %v: got %+v, %v; want a fault with %s", name, stored, res, err, c.fault)
+			}
+			if len(m.Requests()) > 0 {
+				t.Errorf("%s, stored %v: it reached the model", name, stored)
+			}
+		}
+	}
+}
+
+// once is a MessageSource with one message.
+type once struct{ llm.Message }
+
+func (o *once) Take(context.Context, llm.Key) []llm.Message {
+	if o.Role == "sent" {
+		return nil
+	}
+	sent := o.Message
+	o.Message = llm.Message{Role: "sent"}
+	return []llm.Message{sent}
+}
+
+func (*once) Close(context.Context) []llm.Message { return nil }

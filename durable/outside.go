@@ -186,7 +186,14 @@ func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 
 	body := s.waitingMessages()
 	if in.outer != nil {
-		body.Messages = append(body.Messages, in.outer.Take(ctx, at)...)
+		sent := in.outer.Take(ctx, at)
+
+		// What is not a user's ends the run. It is not stored, so that a resume does not read it
+		// again.
+		if new(pawl.Steering).Steer(context.WithoutCancel(ctx), sent...) != nil {
+			return sent
+		}
+		body.Messages = append(body.Messages, sent...)
 	}
 	if len(body.Messages) == 0 {
 		return nil
