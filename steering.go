@@ -74,8 +74,8 @@ func (s *Steering) take(ends bool) (msgs []llm.Message) {
 // that a replayed run takes the same.
 type MessageSource interface {
 	// Take returns the messages since the last Take, in order: messages of the user, with texts and
-	// media. Others end the run as failed. at is the key of the request that will contain them. Take
-	// does not wait.
+	// media. Others end the run as failed. at is the key of the request that will contain them.
+	// Take does not wait.
 	Take(ctx context.Context, at llm.Key) []llm.Message
 	// Close is called once, when the run ends. It returns the remaining messages.
 	Close(ctx context.Context) []llm.Message
