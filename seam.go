@@ -19,8 +19,8 @@ import (
 // ExecutorError is the error of a run whose Executor broke its contract: an execution belongs to
 // another call, has another Call.ID than its task, an unknown outcome, content that no conversation
 // can hold, or a question that has no answer; or the Executor panicked, or emitted an event that
-// does not belong to its call. The run stops with StopFailed. A call of a tool with EffectWrite that
-// has no valid execution is pending, because it may have taken effect.
+// does not belong to its call. The run stops with StopFailed. A call of a tool with EffectWrite
+// that has no valid execution is pending, because it may have taken effect.
 type ExecutorError struct {
 	Key  llm.Key // of the call
 	Text string  // the fault, and what would be right
