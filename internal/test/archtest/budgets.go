@@ -84,7 +84,7 @@ var budgets = slices.Concat([]budget{
 	{"fields of run", "fields of the struct run", atMost(18), runFields},
 },
 	perPackage("tokens", "tokens of the product files of a package", atMost(24_000), tokens, []room{
-		{".", atMost(51_000)},
+		{".", atMost(51_500)},
 		{"internal/agentfile", atMost(42_000)},
 		{"mcp", atMost(33_000)},
 		{"internal/dialect", atMost(30_000)},
