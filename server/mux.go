@@ -56,7 +56,7 @@ func (s *Server) newMux() *http.ServeMux {
 		mux.HandleFunc("GET /metrics", s.serveMetrics)
 	}
 	if s.options.Hooks != nil {
-		mux.Handle("POST /hooks/", s.options.Hooks)
+		mux.Handle("/hooks/", s.options.Hooks)
 	}
 	mux.HandleFunc("/", s.serveRest)
 	return mux

@@ -50,8 +50,8 @@ type Options struct {
 	// /v1/pending. It changes nothing. Nil, or a nil result, means that the effect is unknown.
 	Preview func(ctx context.Context, agent string, call llm.ToolCall) *api.Preview
 
-	// Hooks handles POST requests below /hooks/ without a token. It verifies their signatures
-	// itself, as of a button in a chat. Nil means not found.
+	// Hooks handles requests below /hooks/ without a token. It verifies their signatures itself, as
+	// of a button in a chat or of an approval link. Nil means not found.
 	Hooks http.Handler
 
 	// Around wraps the Runner of each run, innermost, so that it sees unredacted events; it serves

@@ -21,8 +21,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// The headers of a trusted proxy decide about the addresses in a card. The headers of other clients,
-// and what a client has written before the proxy's, decide nothing.
+// The headers of a trusted proxy decide about the addresses in a card. The headers of other
+// clients, and what a client has written before the proxy's, decide nothing.
 func TestForwardedLinks(t *testing.T) {
 	for _, test := range []struct {
 		name    string

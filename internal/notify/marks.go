@@ -66,7 +66,7 @@ func (w *Watcher) deliver(ctx context.Context, c Channel, e *Event) (bool, error
 	}
 	sending, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
-	err = about(c, e, c.Send(sending, e))
+	err = about(c, e, w.sendBy(sending, c, e))
 	unknown := errors.Is(err, ErrUnknown)
 	switch {
 	case err != nil && !unknown && n < maxTries:
@@ -77,6 +77,20 @@ func (w *Watcher) deliver(ctx context.Context, c Channel, e *Event) (bool, error
 	}
 	unmarked := w.done(ctx, prefix)
 	return unmarked == nil, errors.Join(err, unmarked)
+}
+
+// sendBy sends an event through a channel, with an approval link that names the channel.
+func (w *Watcher) sendBy(ctx context.Context, c Channel, e *Event) error {
+	if e.Question == nil || w.Links == nil || w.Address == "" {
+		return c.Send(ctx, e)
+	}
+	path, err := w.Links.path(e, c.Name, time.Now())
+	if err != nil {
+		return err
+	}
+	linked := *e
+	linked.Answer = w.Address + path
+	return c.Send(ctx, &linked)
 }
 
 // done records that an event is not sent again.

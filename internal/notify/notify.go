@@ -40,6 +40,9 @@ type Event struct {
 	Task   string `json:"task,omitzero"` // the beginning of the user's request
 	Text   string `json:"text,omitzero"` // the answer, or the cause of a failure
 	Link   string `json:"link,omitzero"` // the page of the run, at its question
+	// Answer is the approval link of the question. "" means none. It answers the question without a
+	// login, once.
+	Answer string `json:"answer,omitzero"`
 
 	// Question is the call that waits. Nil means that the event is no question.
 	Question *Question `json:"question,omitzero"`
@@ -82,6 +85,9 @@ func (e *Event) Body() string {
 	}
 	if e.Link != "" {
 		lines = append(lines, "", e.Link)
+	}
+	if e.Answer != "" {
+		lines = append(lines, "", "Approve or deny: "+e.Answer)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -21,6 +21,9 @@ type Watcher struct {
 	// that messages have no link.
 	Address string
 
+	// Links makes approval links for questions. Nil means that messages have none.
+	Links *Links
+
 	Report func(error) // receives errors; nil means that they are dropped
 
 	journal  store.Journal

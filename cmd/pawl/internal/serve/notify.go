@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/internal/notify"
 	"github.com/pawl-go/pawl/llm"
@@ -27,8 +28,8 @@ type notifier struct {
 }
 
 // notify returns what the files say about notifications, and adds to the options of the server what
-// it needs of it.
-func (c *Cmd) notify(all *served, db store.Store, o *server.Options, s func() *server.Server) *notifier {
+// it needs of it. key signs approval links; nil means that there are none.
+func (c *Cmd) notify(all *served, db store.Store, o *server.Options, key []byte, s func() *server.Server) *notifier {
 	t := &notifier{address: strings.TrimSuffix(c.PublicURL, "/")}
 	channels := map[string][]notify.Channel{}
 	var apps []*notify.SlackApp
@@ -52,17 +53,43 @@ func (c *Cmd) notify(all *served, db store.Store, o *server.Options, s func() *s
 		}
 		return &observed{r, t.watcher, id, agent}
 	}
+	decide := func(ctx context.Context, scope store.Scope, run, by string, d llm.Decision) error {
+		r := s().Runner(server.RunnerOptions{ID: run, By: by})
+		return r.Decide(store.WithScope(ctx, scope), d)
+	}
+	hooks := http.NewServeMux()
 	if len(apps) > 0 {
-		callback := &notify.Callback{Apps: apps}
-		callback.Decide = func(ctx context.Context, scope store.Scope, run, by string, d llm.Decision) error {
-			r := s().Runner(server.RunnerOptions{ID: run, By: by})
-			return r.Decide(store.WithScope(ctx, scope), d)
+		hooks.Handle("POST /hooks/slack", &notify.Callback{Apps: apps, Decide: decide})
+	}
+	if key != nil {
+		t.watcher.Links = &notify.Links{
+			Key:     key,
+			Time:    c.LinkTime,
+			Secrets: all.secrets,
+			Journal: db,
+			Pending: engine.Pending,
+			Decide:  decide,
 		}
-		mux := http.NewServeMux()
-		mux.Handle("POST /hooks/slack", callback)
-		o.Hooks = mux
+		hooks.Handle("GET "+notify.LinkPath, t.watcher.Links)
+		hooks.Handle("POST "+notify.LinkPath, t.watcher.Links)
+	}
+	if len(apps) > 0 || key != nil {
+		o.Hooks = hooks
 	}
 	return t
+}
+
+// linkKey returns the key of approval links. Nil means that there are none.
+func (c *Cmd) linkKey(sys *cli.System) ([]byte, error) {
+	if c.LinkKey == "" {
+		return nil, nil
+	}
+	key := sys.Env(c.LinkKey)
+	if len(key) < notify.MinLinkKey {
+		return nil, cli.Usage("a random text of 32 characters and more, such as from openssl rand -hex 32",
+			"--link-key-env: the variable %s has %d characters", c.LinkKey, len(key))
+	}
+	return []byte(key), nil
 }
 
 // start begins to notify, until wait. listens is the address that the server listens on.

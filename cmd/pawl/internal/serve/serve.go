@@ -48,6 +48,8 @@ type Cmd struct {
 	Drain      time.Duration `default:"30s" placeholder:"TIME" help:"@serve_drain"`
 	A2A        bool          `name:"a2a" help:"@serve_a2a"`
 	PublicURL  string        `name:"public-url" placeholder:"URL" help:"@serve_publicurl"`
+	LinkKey    string        `name:"link-key-env" placeholder:"NAME" help:"@serve_linkkey"`
+	LinkTime   time.Duration `default:"24h" placeholder:"TIME" help:"@serve_linktime"`
 	OTel       string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
 	Names      string        `name:"otel-names" placeholder:"NAMES" help:"@telemetry_names"`
 	Content    bool          `name:"include-content" aliases:"tell-content" help:"@serve_content"`
@@ -70,6 +72,10 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return err
 	}
 	proxies, err := networks(c.Proxy)
+	if err != nil {
+		return err
+	}
+	key, err := c.linkKey(sys)
 	if err != nil {
 		return err
 	}
@@ -102,7 +108,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err := c.measure(sys, all, o); err != nil {
 		return err
 	}
-	notifier := c.notify(all, db, o, func() *server.Server { return s })
+	notifier := c.notify(all, db, o, key, func() *server.Server { return s })
 	s, err = server.New(all.agents, db, o)
 	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
@@ -139,6 +145,8 @@ func (c *Cmd) check() error {
 	switch {
 	case c.Lease < time.Second:
 		return cli.Usage("a second and more, such as 30s", "--lease %v is too short", c.Lease)
+	case c.LinkTime < time.Minute:
+		return cli.Usage("a minute and more, such as 24h", "--link-time %v is too short", c.LinkTime)
 	case c.Drain < 0:
 		return cli.Usage("0 cuts the calls at once", "--drain %v is less than 0", c.Drain)
 	case c.Queue < 0 || c.TenantRuns < 0 || c.AddrConns < 0:
