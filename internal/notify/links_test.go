@@ -174,7 +174,8 @@ func TestLinkRefuses(t *testing.T) {
 			return strings.Replace(path, "/approve/ey", "/approve/eY", 1)
 		}, http.StatusNotFound, 0},
 		{"another signature", func(_ *desk, path string) string { return path[:len(path)-4] + "AAAA" }, http.StatusNotFound, 0},
-		{"no signature", func(_ *desk, path string) string { return path[:strings.LastIndexByte(path, '.')] }, http.StatusNotFound, 0},
+		{"no signature", func(_ *desk, path string) string { return path[:strings.LastIndexByte(path, '.')] },
+			http.StatusNotFound, 0},
 		{"more behind it", func(_ *desk, path string) string { return path + "/x" }, http.StatusNotFound, 0},
 		{"no token", func(*desk, string) string { return notify.LinkPath }, http.StatusNotFound, 0},
 		{"the key of another server", func(d *desk, path string) string {

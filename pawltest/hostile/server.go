@@ -18,12 +18,14 @@ import (
 // Server offers Behaviours on a port, over the four APIs, to any runtime in any language. The
 // behaviour is chosen by the path (/b/ID/v1/chat/completions) or by the model's name (hostile/ID,
 // at /v1/chat/completions). ID@TAG keeps conversations apart that go on at the same time; without a
-// tag, a conversation that begins anew takes the place of the one before.
+// tag, a conversation that begins anew takes the place of the one before. After its verdict was
+// read, a behaviour begins anew with the next conversation, so that clients are judged one by one.
 //
 //	/                      the behaviours, for people
 //	/index.json            the same as data: tools to define, set-up, turns, expected outcome
 //	/b/ID                  one of them
 //	/b/ID/verdict          what the runtime did, from the wire alone; DELETE forgets it
+//	/verdicts              DELETE forgets all
 type Server struct {
 	Root string // where it is: "http://127.0.0.1:port"
 
@@ -50,6 +52,8 @@ type session struct {
 	id  string
 	log []*pawltest.Received
 	n   []int // for each request, its turn
+
+	judged bool // its verdict was read
 }
 
 // maxSessions and keptRequests limit the memory of a Server.
@@ -148,8 +152,8 @@ func (s *Server) note(name string, n int, r *pawltest.Received) (attempt int) {
 	defer s.mu.Unlock()
 	c := s.sessions[name]
 	// A new conversation.
-	again := c != nil && n == 0 && slices.Max(c.n) > 0 && !strings.Contains(name, "@")
-	if c == nil || again {
+	goesOn := c != nil && !c.judged && (strings.Contains(name, "@") || slices.Max(c.n) == 0)
+	if c == nil || n == 0 && !goesOn {
 		c = &session{id: name}
 		s.sessions[name] = c
 		s.order = append(slices.DeleteFunc(s.order, func(o string) bool { return o == name }), name)
@@ -178,6 +182,14 @@ func (s *Server) Log(name string) []*pawltest.Received {
 		return slices.Clone(c.log)
 	}
 	return nil
+}
+
+// Reset drops the data of all sessions.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.sessions)
+	s.order = nil
 }
 
 // Forget drops the data of a session.
@@ -236,7 +248,17 @@ type Verdict struct {
 	Passed bool     `json:"passed"`           // there were requests, and no fault was found
 }
 
-// Verdict judges the session named ID or ID@TAG from the wire alone.
+// judge notes that the verdict about a session was read.
+func (s *Server) judge(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.sessions[name]; c != nil {
+		c.judged = true
+	}
+}
+
+// Verdict judges the session named ID or ID@TAG from the wire alone. The next conversation of that
+// name begins another session.
 func (s *Server) Verdict(name string) (*Verdict, error) {
 	id, _, _ := strings.Cut(name, "@")
 	b := Find(s.all, id)
@@ -244,6 +266,7 @@ func (s *Server) Verdict(name string) (*Verdict, error) {
 		return nil, fmt.Errorf("no behaviour %q", id)
 	}
 	log := s.Log(name)
+	s.judge(name)
 	v := &Verdict{Behaviour: id, Requests: len(log), Valid: true, Results: []string{}, Wrong: []string{}}
 	if len(log) == 0 {
 		v.Unseen = []string{"no request came yet"}
@@ -295,6 +318,10 @@ func (s *Server) pages() http.Handler {
 		}
 		writeJSON(w, 200, v)
 	})
+	mux.HandleFunc("DELETE /verdicts", func(w http.ResponseWriter, r *http.Request) {
+		s.Reset()
+		w.WriteHeader(http.StatusNoContent)
+	})
 	mux.HandleFunc("DELETE /b/{name}/verdict", func(w http.ResponseWriter, r *http.Request) {
 		s.Forget(r.PathValue("name"))
 		w.WriteHeader(http.StatusNoContent)
@@ -326,6 +353,9 @@ Or name the model hostile/ID at %[1]s. ID@TAG in place of ID keeps conversations
   GET    /b/ID            one of them
   GET    /b/ID/verdict    what your runtime did, as far as the wire shows it
   DELETE /b/ID/verdict    forget it
+  DELETE /verdicts        forget all
+
+After its verdict was read, a behaviour begins anew with the next conversation.
 
 A tool returns a text that begins with its receipt: ran NAME ARGUMENTS, with the arguments it was given as JSON with sorted keys
 and without spaces; arguments of more than 300 bytes as "(N bytes)". A tool that fails does so with the receipt before the reason.

@@ -74,3 +74,55 @@ func TestServer(t *testing.T) {
 		t.Error("a verdict about nothing")
 	}
 }
+
+// A client is judged alone: after the verdict about a client that asks twice, the next one begins
+// anew. Without the verdict both are one, and a reset forgets both.
+func TestClientsAreJudgedApart(t *testing.T) {
+	s, err := hostile.NewServer(hostile.Behaviours(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer s.Close()
+	for _, name := range []string{"args-enum", "args-enum@tag"} {
+		begin := func() {
+			t.Helper()
+			body := `{"model":"any","messages":[{"role":"user","content":"Task args-enum: use the tools, then answer."}]}`
+			res, err := http.Post(s.Root+"/b/"+name+"/v1/chat/completions", "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+		}
+		requests := func() int {
+			t.Helper()
+			v, err := s.Verdict(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v.Requests
+		}
+
+		begin()
+		begin()
+		if n := requests(); n != 2 {
+			t.Errorf("%s: a client that asks twice has %d requests, want 2", name, n)
+		}
+		begin()
+		if n := requests(); n != 1 {
+			t.Errorf("%s: the next client has %d requests, want 1", name, n)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.Root+"/verdicts", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if n := requests(); n != 0 {
+			t.Errorf("%s: after a reset there are %d requests", name, n)
+		}
+	}
+}
