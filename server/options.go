@@ -159,6 +159,14 @@ type Front struct {
 	HideReasoning bool
 	// ShowCalls adds a line for each call of the agent's own tools to reasoning_content.
 	ShowCalls bool
+	// HoldApprovals keeps a streamed reply of Chat Completions, Responses and Messages open while a
+	// call waits for a person. The reply says what waits, as reasoning or as text, and continues
+	// after the answer. Otherwise it ends with the error needs_decision, as a whole reply does.
+	HoldApprovals bool
+	// ApprovalLink returns a page where a person answers a pending call of a run of that owner, as
+	// an address or as a path on this server. HoldApprovals shows it to clients with the scope
+	// decide. "" and nil mean none.
+	ApprovalLink func(owner store.Scope, agent, run string, call pawl.PendingCall) string
 }
 
 // About describes an agent to clients. The zero value says nothing.

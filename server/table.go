@@ -22,6 +22,8 @@ func (s *Server) table() []web.Route {
 	shown := turns.Options{
 		HideReasoning: s.options.Front.HideReasoning,
 		ShowCalls:     s.options.Front.ShowCalls,
+		Hold:          s.options.Front.HoldApprovals,
+		ApprovalLink:  s.options.Front.ApprovalLink,
 	}
 	all := slices.Concat(
 		s.serverRoutes(),

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime/quotedprintable"
@@ -119,5 +121,74 @@ func TestApprovalLink(t *testing.T) {
 	m.ask("GET", "/v1/runs/r1/effects", "", &effects)
 	if n := len(effects.Effects); n != 1 {
 		t.Errorf("%d writes", n)
+	}
+}
+
+// A streamed reply that is held open shows an approval link as reasoning. Another person presses
+// the button, and the reply continues with the answer: one run, one write.
+func TestHeldApproval(t *testing.T) {
+	soak.Sequential(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	ok(t, os.Mkdir(filepath.Join(dir, "files"), 0o755))
+	file := filepath.Join(dir, "clerk.yaml")
+	alone, _, _ := strings.Cut(notifyingAgent, "notify:")
+	ok(t, os.WriteFile(file, []byte(alone), 0o600))
+	ok(t, os.WriteFile(filepath.Join(dir, "turns.json"), []byte(notifyingTurns), 0o600))
+	t.Setenv("LINK_KEY", strings.Repeat("k", 32))
+	m := &mortal{t: t, ctx: ctx, args: []string{"serve", file, "--http", "127.0.0.1:0", "--hold-approvals",
+		"--link-key-env", "LINK_KEY"}}
+	m.start()
+	defer m.kill(false)
+
+	// the request of Open WebUI
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url+"/v1/chat/completions", strings.NewReader(
+		`{"stream":true,"model":"clerk","messages":[{"role":"user","content":"Write it."}],"stream_options":{"include_usage":true}}`))
+	ok(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	ok(t, err)
+	defer res.Body.Close()
+	text := ""
+	thoughts := ""
+	link := ""
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		var chunk struct {
+			Choices []struct {
+				Delta struct {
+					Content   string
+					Reasoning string `json:"reasoning_content"`
+				}
+			}
+		}
+		if data, isData := strings.CutPrefix(lines.Text(), "data: {"); isData {
+			ok(t, json.Unmarshal([]byte("{"+data), &chunk))
+		}
+		for _, c := range chunk.Choices {
+			text += c.Delta.Content
+			thoughts += c.Delta.Reasoning
+		}
+		_, at, found := strings.Cut(thoughts, "Approve or deny: ")
+		if !found || link != "" {
+			continue
+		}
+		link = strings.TrimSpace(at)
+		if text != "" || len(m.pending()) != 1 {
+			t.Errorf("before the answer it says %q", text)
+		}
+		if status, page := m.visit(link, "answer=approve", m.url); status != http.StatusOK {
+			t.Errorf("the press: %d\n%s", status, page)
+		}
+	}
+
+	written, err := os.ReadFile(filepath.Join(dir, "files", "a.txt"))
+	if text != "done" || err != nil || string(written) != "<!channel> hello" {
+		t.Errorf("the reply is %q, the file has %q, %v; reasoning:\n%s", text, written, err, thoughts)
+	}
+	var list api.Runs
+	m.ask("GET", "/v1/runs", "", &list)
+	if len(list.Runs) != 1 {
+		t.Errorf("%d runs", len(list.Runs))
 	}
 }

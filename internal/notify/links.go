@@ -55,22 +55,20 @@ type ticket struct {
 	Expires int64   `json:"e"` // in seconds since 1970
 }
 
-// path returns the path of a link for the question of an event, which a channel sends.
-func (l *Links) path(e *Event, channel string, now time.Time) (string, error) {
-	body, err := json.Marshal(ticket{
+// Path returns the path of a link for the question of an event. The decision is recorded as "link"
+// and where the link was sent.
+func (l *Links) Path(e *Event, where string) string {
+	body, _ := json.Marshal(ticket{ // text and numbers always marshal
 		Tenant:  e.Tenant,
 		User:    e.User,
 		Agent:   e.Agent,
 		Run:     e.Run,
 		Key:     e.Question.Key,
 		Digest:  e.Question.Digest,
-		By:      "link " + channel,
-		Expires: now.Add(l.Time).Unix(),
+		By:      "link " + where,
+		Expires: time.Now().Add(l.Time).Unix(),
 	})
-	if err != nil {
-		return "", err
-	}
-	return LinkPath + coded(body) + "." + coded(l.sign(body)), nil
+	return LinkPath + coded(body) + "." + coded(l.sign(body))
 }
 
 // coded returns bytes in a form for an address.

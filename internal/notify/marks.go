@@ -84,12 +84,8 @@ func (w *Watcher) sendBy(ctx context.Context, c Channel, e *Event) error {
 	if e.Question == nil || w.Links == nil || w.Address == "" {
 		return c.Send(ctx, e)
 	}
-	path, err := w.Links.path(e, c.Name, time.Now())
-	if err != nil {
-		return err
-	}
 	linked := *e
-	linked.Answer = w.Address + path
+	linked.Answer = w.Address + w.Links.Path(e, c.Name)
 	return c.Send(ctx, &linked)
 }
 

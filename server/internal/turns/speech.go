@@ -5,12 +5,9 @@ package turns
 import (
 	"bytes"
 	"strings"
-	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/server/internal/runs"
-	"github.com/pawl-go/pawl/server/internal/web"
 )
 
 // Reply is the outcome of a turn.
@@ -128,48 +125,3 @@ var Mute = Voice{Say: func(string) {}, Withdraw: func() {}}
 // Withdrawn is the text between the beginning of a reply that broke off and the whole reply, in a
 // protocol that cannot take text back. Its readers are people.
 const Withdrawn = "\n\n[The reply broke off. What it said is void; it begins again.]\n\n"
-
-// Follow sends text as it arrives and returns the outcome. An error is meant for the client. An
-// agent with structured output says that output alone. w gets heartbeats; nil means none.
-func (c *Call) Follow(t *Turn, w *web.Sender, v Voice) (Reply, error) {
-	beat := time.NewTicker(c.Beat)
-	defer beat.Stop()
-	how := runs.Reading{Tick: beat.C, Beat: func() { w.Beat() }, Hold: c.Hold()}
-
-	var out Reply
-	s := speech{say: v.Say, withdraw: v.Withdraw}
-	think := thoughts{say: v.Think}
-	for ev, err := range t.Live.Events(c.Request.Context(), how) {
-		if err == runs.ErrElsewhere {
-			break
-		}
-		if err != nil {
-			t.Away = runs.IsOutage(err)
-			return out, err
-		}
-
-		switch {
-		case ev.Kind == pawl.EventGap:
-			s.held = true
-			continue
-		case ev.Run != "run": // of a nested run
-			continue
-		case ev.Kind == pawl.EventRunEnded && ev.Result != nil:
-			s.finish(ev.Result)
-			out.Text = s.all.String()
-			return out, t.stopped(ev, &out)
-		case ev.Step <= t.Skip: // an earlier turn had it
-			continue
-		}
-
-		think.addEvent(&c.Handler.Options, &ev)
-		out.Reasoning = think.all.String()
-		if ev.Kind == pawl.EventResponseReceived && ev.Response != nil {
-			out.Finish = FinishOf(ev.Response.Finish)
-		}
-		if !t.Live.Structured() {
-			s.add(&ev)
-		}
-	}
-	return out, runs.Fault("busy", "the server is stopping", "the run "+t.ID+" is resumed by the next one")
-}

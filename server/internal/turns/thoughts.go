@@ -41,13 +41,19 @@ func (t *thoughts) addEvent(o *Options, e *pawl.Event) {
 		t.add(e.Step, e.Text)
 
 	case e.Kind == pawl.EventCallStarted && o.ShowCalls && e.Call != nil:
-		line := []rune(e.Call.Name + " " + string(e.Call.Args))
-		if len(line) > mostShown {
-			line = append(line[:mostShown], '…')
-		}
+		line := shortened(e.Call.Name + " " + string(e.Call.Args))
 		if !t.atLineStart() {
 			t.add(e.Step, "\n")
 		}
-		t.add(e.Step, "→ "+string(line)+"\n")
+		t.add(e.Step, "→ "+line+"\n")
 	}
+}
+
+// shortened returns the beginning of a text.
+func shortened(text string) string {
+	line := []rune(text)
+	if len(line) <= mostShown {
+		return text
+	}
+	return string(line[:mostShown]) + "…"
 }

@@ -15,14 +15,21 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/web"
+	"github.com/pawl-go/pawl/store"
 )
 
-// Options are what the replies show.
+// Options are what the replies show, and when they end.
 type Options struct {
 	HideReasoning bool // leaves out the reasoning of models
 	ShowCalls     bool // adds a line for each call of the agent's own tools to it
+
+	// Hold keeps a stream open while a call waits for a person. Otherwise it ends with an error.
+	Hold bool
+	// ApprovalLink is server.Front.ApprovalLink. Nil means none.
+	ApprovalLink func(owner store.Scope, agent, run string, call pawl.PendingCall) string
 }
 
 // Handler has what the endpoints of an API share. It is safe for concurrent use.

@@ -38,6 +38,7 @@ type sent struct {
 	readers int  // connections that receive the answer
 	closing      // of the last of them
 	ended   time.Time
+	held    bool // it has waited for a person, and the answer was not delivered yet
 }
 
 // closing is how a connection ended without the answer. Zero means that it was delivered.
@@ -108,6 +109,10 @@ func (s *sent) repeatedBy(r *sent, how retry) bool {
 	case s.away && s.endedWithin(windowStated, r.at):
 		return true
 
+	// An equal request waits for the same person, instead of asking a second time.
+	case s.held:
+		return true
+
 	// A browser repeats a request when its connection breaks before the answer begins. The
 	// repetition may arrive before the server notices the end of the first.
 	case how.page && s.readers > 0:
@@ -146,7 +151,18 @@ func (w *window) release(r *sent, how closing, now time.Time) bool {
 	r.readers--
 	r.closing = how
 	r.ended = now
+	r.held = r.held && how.lost
 	return how.lost && r.readers == 0
+}
+
+// hold records that the turn of r waits for a person. r may be nil: the turn is of no request.
+func (w *window) hold(r *sent) {
+	if r == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.held = true
 }
 
 // numberOf returns the number of r, and whether this process has begun a run for an equal request.

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -14,6 +15,10 @@ func TestWindowEnter(t *testing.T) {
 		lost   = "the answer was lost"
 		failed = "the stream ended with an error"
 		away   = "the provider was away, and the run goes on"
+
+		waits     = "it waits for a person"
+		waitsLost = "it waits for a person, and its connection was lost"
+		waitsGot  = "it has waited for a person, and the answer was delivered"
 	)
 	for _, test := range []struct {
 		name  string
@@ -41,6 +46,11 @@ func TestWindowEnter(t *testing.T) {
 
 		{"a lost answer", retry{}, lost, 59 * time.Second, true},
 		{"a lost answer, too late", retry{}, lost, time.Minute, false},
+		{"a question that waits for a person", retry{}, waits, 0, true},
+		{"a question that waits, of a client that counts", retry{counts: true}, waits, 0, true},
+		{"a question that waits for a client that was lost", retry{counts: true}, waitsLost, 9 * time.Minute, true},
+		{"a question that has waited", retry{}, waitsGot, 0, false},
+
 		{"an error in the stream", retry{}, failed, 14 * time.Second, true},
 		{"a run that goes on", retry{}, away, 9 * time.Minute, true},
 		{"a run that goes on, for a client that counts and begins anew", retry{counts: true}, away, 9 * time.Minute, true},
@@ -53,9 +63,12 @@ func TestWindowEnter(t *testing.T) {
 			if !fresh {
 				t.Fatal("the first request is a repetition")
 			}
-			if test.first != reads {
+			if slices.Contains([]string{waits, waitsLost, waitsGot}, test.first) {
+				w.hold(first)
+			}
+			if test.first != reads && test.first != waits {
 				w.release(first, closing{
-					lost:   test.first == lost,
+					lost:   test.first == lost || test.first == waitsLost,
 					failed: test.first == failed,
 					away:   test.first == away,
 				}, start)

@@ -31,6 +31,28 @@ type notifier struct {
 // it needs of it. key signs approval links; nil means that there are none.
 func (c *Cmd) notify(all *served, db store.Store, o *server.Options, key []byte, s func() *server.Server) *notifier {
 	t := &notifier{address: strings.TrimSuffix(c.PublicURL, "/")}
+	engine := &durable.Engine{Journal: db}
+	decide := func(ctx context.Context, scope store.Scope, run, by string, d llm.Decision) error {
+		r := s().Runner(server.RunnerOptions{ID: run, By: by})
+		return r.Decide(store.WithScope(ctx, scope), d)
+	}
+	var links *notify.Links
+	hooks := http.NewServeMux()
+	if key != nil {
+		links = &notify.Links{
+			Key:     key,
+			Time:    c.LinkTime,
+			Secrets: all.secrets,
+			Journal: db,
+			Pending: engine.Pending,
+			Decide:  decide,
+		}
+		o.Front.ApprovalLink = t.linkOf(links)
+		hooks.Handle("GET "+notify.LinkPath, links)
+		hooks.Handle("POST "+notify.LinkPath, links)
+		o.Hooks = hooks
+	}
+
 	channels := map[string][]notify.Channel{}
 	var apps []*notify.SlackApp
 	for i, built := range all.built {
@@ -43,9 +65,9 @@ func (c *Cmd) notify(all *served, db store.Store, o *server.Options, key []byte,
 		return t
 	}
 
-	engine := &durable.Engine{Journal: db}
 	t.watcher = notify.New(db, engine.Pending, channels)
 	t.watcher.Secrets = all.secrets
+	t.watcher.Links = links
 	inner := o.Around
 	o.Around = func(id, agent string, r pawl.Runner) pawl.Runner {
 		if inner != nil {
@@ -53,30 +75,25 @@ func (c *Cmd) notify(all *served, db store.Store, o *server.Options, key []byte,
 		}
 		return &observed{r, t.watcher, id, agent}
 	}
-	decide := func(ctx context.Context, scope store.Scope, run, by string, d llm.Decision) error {
-		r := s().Runner(server.RunnerOptions{ID: run, By: by})
-		return r.Decide(store.WithScope(ctx, scope), d)
-	}
-	hooks := http.NewServeMux()
 	if len(apps) > 0 {
 		hooks.Handle("POST /hooks/slack", &notify.Callback{Apps: apps, Decide: decide})
-	}
-	if key != nil {
-		t.watcher.Links = &notify.Links{
-			Key:     key,
-			Time:    c.LinkTime,
-			Secrets: all.secrets,
-			Journal: db,
-			Pending: engine.Pending,
-			Decide:  decide,
-		}
-		hooks.Handle("GET "+notify.LinkPath, t.watcher.Links)
-		hooks.Handle("POST "+notify.LinkPath, t.watcher.Links)
-	}
-	if len(apps) > 0 || key != nil {
 		o.Hooks = hooks
 	}
 	return t
+}
+
+// linkOf returns the function that makes approval links for replies: paths, or with --public-url
+// addresses.
+func (t *notifier) linkOf(links *notify.Links) func(store.Scope, string, string, pawl.PendingCall) string {
+	return func(owner store.Scope, agent, run string, call pawl.PendingCall) string {
+		return t.address + links.Path(&notify.Event{
+			Agent:    agent,
+			Run:      run,
+			Tenant:   owner.Tenant,
+			User:     owner.User,
+			Question: &notify.Question{Key: call.Key, Digest: call.Digest},
+		}, "reply")
+	}
 }
 
 // linkKey returns the key of approval links. Nil means that there are none.

@@ -50,6 +50,7 @@ type Cmd struct {
 	PublicURL  string        `name:"public-url" placeholder:"URL" help:"@serve_publicurl"`
 	LinkKey    string        `name:"link-key-env" placeholder:"NAME" help:"@serve_linkkey"`
 	LinkTime   time.Duration `default:"24h" placeholder:"TIME" help:"@serve_linktime"`
+	Hold       bool          `name:"hold-approvals" help:"@serve_hold"`
 	OTel       string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
 	Names      string        `name:"otel-names" placeholder:"NAMES" help:"@telemetry_names"`
 	Content    bool          `name:"include-content" aliases:"tell-content" help:"@serve_content"`
@@ -204,6 +205,7 @@ func (c *Cmd) options(sys *cli.System, all *served, db store.Store) *server.Opti
 			OnDisconnect:  map[string]string{},
 			HideReasoning: c.Reasoning == "off",
 			ShowCalls:     c.ShowTools == "show",
+			HoldApprovals: c.Hold,
 		},
 		Secrets:   all.secrets,
 		Schedules: db,
