@@ -138,8 +138,8 @@ type Summary struct {
 
 // Values of Summary.Code.
 const (
-	codeChanged = "changed" // the run failed with ErrChanged
-	codeCrashed = "crashed" // the run failed with ErrCrashed
+	CodeChanged = "changed" // the run failed with ErrChanged
+	CodeCrashed = "crashed" // the run failed with ErrCrashed
 )
 
 // unknownOf returns the number of calls whose outcome is unknown.
@@ -201,7 +201,7 @@ func (e *Engine) parkCrashed(ctx context.Context, l store.Lease, h *record.Histo
 	last := h.Records[len(h.Records)-1]
 	cause := fmt.Sprintf("%d processes died in a row while they executed the run, after its record %s; "+
 		"the output of the last one may say why", l.Lapses, last.Key)
-	end, summary, err := failedEnd(h, codeCrashed, cause)
+	end, summary, err := failedEnd(h, CodeCrashed, cause)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (s *session) endChanged(why error) {
 	}
 
 	cause := text.Clip(why.Error(), 1000)
-	end, summary, err := failedEnd(s.history, codeChanged, cause)
+	end, summary, err := failedEnd(s.history, CodeChanged, cause)
 	if err != nil {
 		return
 	}

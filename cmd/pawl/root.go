@@ -265,9 +265,10 @@ var flagGroups = kong.ExplicitGroups([]kong.Group{
 
 // enums are lists of values that are too long for a struct tag.
 var enums = kong.Vars{
-	"effects": "intended,started,completed,failed,unknown,",
-	"states":  "open,waiting,failed,over,",
-	"kinds":   "minimal,coding,research,support,extraction",
+	"effects":  "intended,started,completed,failed,unknown,",
+	"failures": ",failed,changed,crashed",
+	"states":   "open,waiting,failed,over,",
+	"kinds":    "minimal,coding,research,support,extraction",
 }
 
 // helpTexts has the help of each command with its examples, under a heading of the command's words.

@@ -153,6 +153,8 @@ func (h *History) Apply(r store.Record) error {
 		err := json.Unmarshal(r.Body, &b)
 		h.Trace = b.Traceparent
 		return err
+	case KindReopened:
+		return nil // it changes the state alone
 	case KindEnd:
 		return h.applyEnd(r)
 

@@ -35,6 +35,7 @@ const (
 	KindAccept   = "accept"   // accept/FENCE: accepted changes of tools
 	KindTrace    = "trace"    // trace/FENCE: the position of the attempt in a trace
 	KindRestored = "restored" // restored/ID: the database was restored from a backup
+	KindReopened = "reopened" // reopened/FENCE: a person let a failed run go on
 	KindEnd      = "end"      // end/FENCE: the reason of a stop, temporary or final
 )
 
@@ -134,6 +135,11 @@ type End struct {
 	Failed map[llm.Key]Failure `json:"failed,omitzero"`
 	// Waiting is set if the run waits for a provider. Nil means that it does not.
 	Waiting *Waiting `json:"waiting,omitzero"`
+}
+
+// Reopened is the body of a KindReopened.
+type Reopened struct {
+	By string `json:"by,omitzero"` // who let it go on; "" means unknown
 }
 
 // Waiting is how long a run has waited for a provider.

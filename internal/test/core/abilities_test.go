@@ -246,7 +246,7 @@ func TestWrappersAreComposed(t *testing.T) {
 	// Their packages compose these.
 	elsewhere := []string{"cmd/pawl/internal/demo.paced", "internal/agentfile.overheard", "internal/agentfile.announcing",
 		"durable.model", "durable/durabletest.seen", "durable/whatif.model",
-		"server/internal/runs.skippingModel",
+		"server/internal/runs.guardedModel", "server/internal/runs.skippingModel",
 		"internal/test/obey.model", "internal/test/wiretest.credulous", "pawltest/internal/suite/model.meeting",
 		"pawltest/internal/suite/model.watched",
 		"pawltest/mutant.model"}

@@ -25,9 +25,6 @@ const (
 	failuresToOpen = 3
 	// mostPause is the longest time between two probes.
 	mostPause = 5 * time.Minute
-	// resumedByAnswer is the number of waiting runs that begin with each answer of a provider that
-	// is back.
-	resumedByAnswer = 2
 )
 
 // phase is the state of a breaker.
@@ -151,26 +148,38 @@ func modelName(a *pawl.Agent) string {
 	if n, ok := llm.As[llm.Namer](a.Model); ok && n.Name() != "" {
 		return n.Name()
 	}
-	return "of the agent " + BaseName(a.Name)
+	return "of the agent " + a.Name
 }
 
-// breakerOf returns the breaker of a model.
-func (h *hub) breakerOf(model string) *breaker {
-	h.breakersMu.Lock()
-	defer h.breakersMu.Unlock()
-	b := h.breakers[model]
+// breakers has the breaker of each model. It is safe for concurrent use.
+type breakers struct {
+	every    time.Duration      // breaker.every
+	answered func(model string) // is called when a model has answered that was away
+
+	mu  sync.Mutex
+	all map[string]*breaker // by modelName; guarded by mu
+}
+
+// forAgent returns the breaker of the model of an agent.
+func (s *breakers) forAgent(a *pawl.Agent) *breaker { return s.named(modelName(a)) }
+
+// named returns the breaker of a model.
+func (s *breakers) named(model string) *breaker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.all[model]
 	if b == nil {
-		b = &breaker{every: h.service.options.Probe}
-		h.breakers[model] = b
+		b = &breaker{every: s.every}
+		s.all[model] = b
 	}
 	return b
 }
 
-// modelsAway returns the number of open breakers.
-func (h *hub) modelsAway() (n int) {
-	h.breakersMu.Lock()
-	defer h.breakersMu.Unlock()
-	for _, b := range h.breakers {
+// open returns the number of open breakers.
+func (s *breakers) open() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.all {
 		if _, isOpen := b.nextProbe(); isOpen {
 			n++
 		}
@@ -178,21 +187,21 @@ func (h *hub) modelsAway() (n int) {
 	return n
 }
 
-// withBreaker returns the agent with the breaker of its model.
-func (h *hub) withBreaker(a *pawl.Agent) *pawl.Agent {
+// guard returns the agent with the breaker of its model.
+func (s *breakers) guard(a *pawl.Agent) *pawl.Agent {
 	if a.Model == nil {
 		return a
 	}
 	c := *a
-	c.Model = &guardedModel{Model: a.Model, hub: h, name: modelName(a)}
+	c.Model = &guardedModel{Model: a.Model, breakers: s, name: modelName(a)}
 	return &c
 }
 
 // guardedModel is a model with a breaker.
 type guardedModel struct {
 	llm.Model
-	hub  *hub
-	name string
+	breakers *breakers
+	name     string
 }
 
 // Unwrap returns the model without the breaker.
@@ -201,7 +210,7 @@ func (m *guardedModel) Unwrap() llm.Model { return m.Model }
 // Stream sends a request, unless the breaker is open.
 func (m *guardedModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		b := m.hub.breakerOf(m.name)
+		b := m.breakers.named(m.name)
 		if err := b.admit(time.Now()); err != nil {
 			yield(llm.Delta{}, err)
 			return
@@ -212,7 +221,7 @@ func (m *guardedModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[l
 			switch {
 			case err == nil && d.Finish != "":
 				if b.answer(time.Now()) {
-					m.hub.answered(m.name)
+					m.breakers.answered(m.name)
 				}
 			case errors.As(err, &away) && away.Retryable && ctx.Err() == nil:
 				b.fail(away, time.Now())
@@ -221,28 +230,5 @@ func (m *guardedModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[l
 				return
 			}
 		}
-	}
-}
-
-// answered lets runs begin that wait for a model whose provider has answered, the longest waiting
-// first.
-func (h *hub) answered(model string) {
-	var next []*Live
-	h.mu.Lock()
-	for _, l := range h.rested {
-		if l.isSuspended() && modelName(l.job.agent) == model {
-			next = append(next, l)
-		}
-		if len(next) == resumedByAnswer {
-			break
-		}
-	}
-	h.mu.Unlock()
-
-	if len(next) == 0 {
-		h.breakerOf(model).close()
-	}
-	for _, l := range next {
-		h.retry(l, retryAnswered)
 	}
 }

@@ -79,16 +79,6 @@ func (f *follower) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.
 	}
 }
 
-// outageIn returns for what an open run waits. Nil means that it does not, or that a process asks
-// its provider again.
-func outageIn(head store.JournalRun) *durable.Waiting {
-	if head.State != store.JournalOpen || isLeased(head, time.Now()) {
-		return nil
-	}
-	sum, _ := summaryOf(head)
-	return sum.Waiting
-}
-
 // lookAfter returns the time to the next look at a run that waits for w. Nil means that it works.
 func lookAfter(w *durable.Waiting) time.Duration {
 	if w == nil {

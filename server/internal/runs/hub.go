@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/caller"
@@ -44,8 +43,9 @@ type hub struct {
 	lost     atomic.Int64 // leases
 	unstored atomic.Int64 // writes of the journal that failed
 
-	breakersMu sync.Mutex          // guards breakers
-	breakers   map[string]*breaker // by model: see modelName
+	breakers breakers // of the models
+
+	suspect atomic.Pointer[place] // the suspect that executes: see resumeFound; nil means none
 
 	// mu guards these fields.
 	mu      sync.Mutex
@@ -64,18 +64,18 @@ type hub struct {
 
 func newHub(s *Service) *hub {
 	h := &hub{
-		service:  s,
-		closing:  make(chan struct{}),
-		drained:  make(chan struct{}),
-		kick:     make(chan struct{}, 1),
-		breakers: map[string]*breaker{},
-		runs:     map[place]*Live{},
-		working:  map[string]int{},
-		queue:    newQueue(),
-		tries:    map[place]backoff{},
-		seats:    map[place]*seat{},
-		watches:  map[*Watch]bool{},
+		service: s,
+		closing: make(chan struct{}),
+		drained: make(chan struct{}),
+		kick:    make(chan struct{}, 1),
+		runs:    map[place]*Live{},
+		working: map[string]int{},
+		queue:   newQueue(),
+		tries:   map[place]backoff{},
+		seats:   map[place]*seat{},
+		watches: map[*Watch]bool{},
 	}
+	h.breakers = breakers{every: s.options.Probe, answered: h.answered, all: map[string]*breaker{}}
 	h.base, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
@@ -402,8 +402,20 @@ func (h *hub) forget(l *Live) {
 	}
 	h.unrest(l)
 	if l.isSuspended() {
-		h.leave(l)
+		h.dismiss(l)
 	}
+}
+
+// dismiss ends a suspended run in this process. Its readers get ErrElsewhere. The
+// caller holds mu.
+func (h *hub) dismiss(l *Live) {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.suspended.Store(false)
+	l.cancel(nil)
+	close(l.done)
+	l.feed.finish()
 }
 
 // unrest undoes retain. The caller holds mu.
@@ -477,11 +489,3 @@ func (h *hub) report(run string, err error) {
 		log.Error("the clocks of the servers differ: set them, since leases hold by them", "run", run, "error", text)
 	}
 }
-
-// isLeased reports whether a process executes the run now.
-func isLeased(head store.JournalRun, now time.Time) bool {
-	return head.Owner != "" && head.Until.After(now)
-}
-
-// isOver reports whether a run needs no more work by any process.
-func isOver(head store.JournalRun) bool { return head.State == store.JournalOver }

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -57,6 +59,9 @@ type Live struct {
 	ended   atomic.Bool                // the journal has the end, and readers may know it
 	queued  atomic.Bool                // it waits for room: see queue
 	gate    gate
+
+	// The stored events have been repeated, and a call or a request begins.
+	executes atomic.Bool
 
 	// Of a run that waits for the provider of its model: see outage.go.
 	published published             // by the goroutine of the run alone
@@ -124,6 +129,56 @@ func (l *Live) Await(ctx context.Context, hold time.Duration) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// observe records what an event says about the provider: it is away, or it has answered.
+func (l *Live) observe(e pawl.Event) {
+	if isOutage(e) {
+		w := &waits{began: time.Now()}
+		if json.Unmarshal(e.Data, &w.Waiting) != nil {
+			return
+		}
+		if before := l.away.Load(); before != nil {
+			w.began = before.began
+		}
+		l.away.Store(w)
+		return
+	}
+
+	switch e.Kind {
+	case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventResponseReceived, pawl.EventRunEnded:
+		if e.Run == "run" {
+			l.away.Store(nil)
+		}
+	}
+}
+
+// Patience returns a channel that has a value when a reader that came at a time stops waiting for
+// the provider of the run, and nil if the provider is not away. The error is that the time is over.
+// d is Reading.Hold.
+func (l *Live) Patience(came time.Time, d time.Duration) (<-chan time.Time, error) {
+	w := l.away.Load()
+	if w == nil || d <= 0 {
+		return nil, nil
+	}
+	since := came
+	if w.began.After(since) {
+		since = w.began
+	}
+	left := time.Until(since.Add(d))
+	if left <= 0 {
+		return nil, l.outage(w)
+	}
+	return time.After(left), nil
+}
+
+// outage returns the error for a client that does not wait any longer.
+func (l *Live) outage(w *waits) *api.Error {
+	e := Fault("outage", fmt.Sprintf("the run %s is %s; it goes on by itself", l.id, w.String()),
+		"GET /v1/runs/"+l.id+" shows it")
+	e.Run = l.id
+	e.RetryAfter = max(1, int(math.Ceil(time.Until(w.Next).Seconds())))
+	return e
 }
 
 // Wait returns when the run has stopped, and the journal has its end. l may be nil.

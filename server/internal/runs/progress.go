@@ -99,3 +99,12 @@ func isStep(e pawl.Event) bool { return e.Run == "run" && e.Kind == pawl.EventSt
 func interrupted(e pawl.Event) bool {
 	return e.Error != "" && e.Result != nil && e.Result.Stop.Class() == pawl.ClassCancelled
 }
+
+// NoticeOutage is the code of the notice that a run waits for the provider of its model. Its data
+// is a durable.Waiting.
+const NoticeOutage = "outage"
+
+// isOutage reports whether e says that the run itself waits.
+func isOutage(e pawl.Event) bool {
+	return e.Kind == pawl.EventNotice && e.Run == "run" && e.Code == NoticeOutage
+}

@@ -1,6 +1,11 @@
 package runs
 
-// recover.go: resumes the runs that no process executes.
+// recover.go: resumes the runs that no process executes, and the runs that wait here for the
+// provider of their model. The engine stops such a run and leaves it open (durable.Engine.Outage).
+// Its Live stays here without a goroutine, and its readers with it:
+//
+//	work ──▶ suspend: the provider is away ──▶ retry: its time has come ──▶ work
+//	             └──▶ dismiss: the memory is needed, or the server stops; a scan finds the run
 
 import (
 	"cmp"
@@ -16,6 +21,16 @@ import (
 const (
 	mostScanned = 1000             // runs of one scan
 	longestWait = 10 * time.Minute // between attempts to resume a run
+
+	// lapsesOfSuspect is the number of processes that have died in a row while they executed a run,
+	// without a new record, from which on the run is resumed alone: see suspects.
+	lapsesOfSuspect = 2
+
+	// resumedByAnswer is the number of waiting runs that begin with each answer of a provider that
+	// is back.
+	resumedByAnswer = 2
+	// roomEvery is the time after which a run that is due and finds no room looks again.
+	roomEvery = time.Second
 )
 
 // backoff delays the next attempt to resume a run.
@@ -69,12 +84,12 @@ func (h *hub) scan(ctx context.Context) {
 		// An empty name would mean the only agent: "?" is the name of none.
 		j, err := h.service.jobOf(ctx, p, cmp.Or(run.Agent, "?"))
 		if err == nil && outageIn(run) != nil {
-			if ok, _ := h.breakerOf(modelName(j.agent)).allow(time.Now()); !ok {
+			if ok, _ := h.breakers.forAgent(j.agent).allow(time.Now()); !ok {
 				continue // its provider is still away
 			}
 		}
 		if err == nil {
-			_, _, err = h.run(ctx, p, j, nil)
+			err = h.resumeFound(ctx, run, p, j)
 		}
 		switch {
 		case isBusy(err) || ctx.Err() != nil:
@@ -87,6 +102,45 @@ func (h *hub) scan(ctx context.Context) {
 		if !failed && !errors.Is(err, durable.ErrLost) { // another process was faster
 			h.service.options.Log.Warn("a run cannot be resumed", "run", run.ID, "error", err.Error())
 		}
+	}
+}
+
+// resumeFound resumes a run of a scan. Of the suspects, one begins at a time: a run that takes down
+// its process dies alone then, and the other runs are not suspected any longer.
+func (h *hub) resumeFound(ctx context.Context, run store.JournalRun, p place, j job) error {
+	suspect := isSuspect(run)
+	if suspect && !h.suspect.CompareAndSwap(nil, &p) {
+		return nil // a later scan finds it
+	}
+	l, started, err := h.run(ctx, p, j, nil)
+	switch {
+	case suspect && (err != nil || !started):
+		h.acquit(p)
+	case suspect && !l.works(): // it has stopped already
+		h.acquit(p)
+	}
+	return err
+}
+
+// isSuspect reports whether several processes have died while they executed the run. A run that was
+// given up for that, and opened again, is a suspect too.
+func isSuspect(run store.JournalRun) bool {
+	if sum, _ := summaryOf(run); sum.Code == durable.CodeCrashed {
+		return true
+	}
+	lapses := run.Lapses
+	if run.Owner != "" { // the lease has expired, or the run would not be due
+		lapses++
+	}
+	return lapses >= lapsesOfSuspect
+}
+
+// acquit ends the suspicion of a run that has stored a step, or has stopped. The next one may
+// begin.
+func (h *hub) acquit(p place) {
+	now := h.suspect.Load()
+	if now != nil && *now == p && h.suspect.CompareAndSwap(now, nil) {
+		h.wake()
 	}
 }
 
@@ -127,4 +181,106 @@ func (h *hub) delay(p place) {
 	defer h.mu.Unlock()
 	wait := min(max(2*h.tries[p].wait, h.service.options.Recover), longestWait)
 	h.tries[p] = backoff{at: h.service.options.Now().Add(wait), wait: wait}
+}
+
+// suspend ends an attempt of a run whose provider is away. Another one begins at that time.
+func (h *hub) suspend(l *Live, at time.Time) {
+	l.release()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count(l, -1)
+	defer h.dispatch() // there is room for another one
+
+	l.suspended.Store(true)
+	if h.runs[l.place] != l || isClosed(h.drained) {
+		h.forget(l)
+		return
+	}
+	l.next = at
+	if probe, isOpen := h.breakers.forAgent(l.job.agent).nextProbe(); isOpen && probe.Before(at) {
+		at = probe
+	}
+	l.timer = time.AfterFunc(time.Until(at), func() { h.retry(l, retryDue) })
+	h.retain(l)
+}
+
+// reason is why a suspended run is executed again.
+type reason int
+
+const (
+	retryDue       reason = iota // its time has come, or the time of a probe
+	retryAnswered                // its provider has answered another run
+	retryAsked                   // a person does not wait for its time
+	retryCancelled               // it stores its end, and needs neither room nor its provider
+)
+
+// mayRetry reports whether a suspended run may ask its provider, and if not, when to ask again.
+func (h *hub) mayRetry(l *Live, why reason) (ok bool, next time.Time) {
+	if why != retryDue {
+		return true, next
+	}
+	now := time.Now()
+	b := h.breakers.forAgent(l.job.agent)
+	_, isOpen := b.nextProbe()
+	if !isOpen && now.Before(l.next) {
+		return false, l.next // the time of a probe has brought it here
+	}
+	return b.allow(now)
+}
+
+// retry executes a suspended run again. If another process has executed it since then, the run is
+// followed there.
+func (h *hub) retry(l *Live, why reason) {
+	h.mu.Lock()
+	ok, next := h.mayRetry(l, why)
+	if !ok && l.suspended.Load() {
+		l.timer.Reset(time.Until(next))
+	}
+	h.mu.Unlock()
+	if !ok {
+		return
+	}
+
+	head, err := h.service.options.Journal.JournalRun(l.ctx, l.scope, l.id)
+	elsewhere := err == nil && (head.State != store.JournalOpen || isLeased(head, time.Now()))
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !l.suspended.Load() || isClosed(h.drained):
+		return
+	case !elsewhere && why != retryCancelled && !h.hasRoom(l.scope.Tenant, false):
+		l.timer.Reset(roomEvery)
+		return
+	}
+	l.timer.Stop()
+	h.unrest(l)
+	l.suspended.Store(false)
+	if elsewhere {
+		l.follows.Store(true)
+	}
+	h.start(l, nil)
+}
+
+// answered lets runs begin that wait for a model whose provider has answered, the longest waiting
+// first.
+func (h *hub) answered(model string) {
+	var next []*Live
+	h.mu.Lock()
+	for _, l := range h.rested {
+		if l.isSuspended() && modelName(l.job.agent) == model {
+			next = append(next, l)
+		}
+		if len(next) == resumedByAnswer {
+			break
+		}
+	}
+	h.mu.Unlock()
+
+	if len(next) == 0 {
+		h.breakers.named(model).close()
+	}
+	for _, l := range next {
+		h.retry(l, retryAnswered)
+	}
 }

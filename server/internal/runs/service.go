@@ -142,7 +142,7 @@ type Counts struct {
 
 // Counts returns the numbers of this process.
 func (s *Service) Counts() Counts {
-	away := s.hub.modelsAway()
+	away := s.hub.breakers.open()
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return Counts{

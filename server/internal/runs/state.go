@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/journal"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/api"
@@ -165,20 +164,6 @@ func (s *Service) Describe(head store.JournalRun) api.Run {
 		}
 	}
 	return run
-}
-
-// summaryOf returns the summary in a journal entry. False means that there is none.
-func summaryOf(head store.JournalRun) (sum durable.Summary, ok bool) {
-	return sum, len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil
-}
-
-// SpentOf returns what a run had used when it stopped last. Zero means that it has not stopped.
-func SpentOf(head store.JournalRun) pawl.Spent {
-	sum, ok := summaryOf(head)
-	if !ok {
-		return pawl.Spent{}
-	}
-	return sum.Spent
 }
 
 // AnswerOf returns the final answer of a run.

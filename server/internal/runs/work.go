@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server/api"
@@ -54,6 +55,7 @@ func (h *hub) work(l *Live, msgs []llm.Message) {
 		close(l.begun)
 	}
 
+	h.acquit(l.place)
 	switch {
 	case p.waits:
 		h.suspend(l, l.away.Load().Next)
@@ -86,10 +88,13 @@ func (h *hub) runner(l *Live) pawl.Runner {
 	if l.job.replay {
 		return h.service.engine.ReplayEvents(l.id, l.job.agent)
 	}
-	r := h.service.engine.Runner(l.id, h.withBreaker(l.job.agent))
+	r := h.service.engine.Runner(l.id, h.breakers.guard(l.job.agent))
 	r.Meta = l.job.meta
 	r.From = l.job.from
-	r.Gate = l.gate.wait
+	r.Gate = func(ctx context.Context) error {
+		l.executes.Store(true)
+		return l.gate.wait(ctx)
+	}
 	if h.service.options.Around != nil {
 		return h.service.options.Around(l.id, BaseName(l.Agent()), r)
 	}
@@ -118,6 +123,9 @@ func (h *hub) do(l *Live, e pawl.Event, err error, what action) {
 		h.publish(l, e)
 		if isStep(e) {
 			l.spent.Store(e.Spent)
+			if l.executes.Load() { // it is no repeated step
+				h.acquit(l.place)
+			}
 			h.notify(l.place)
 		}
 	}
@@ -227,4 +235,13 @@ func (h *hub) erase(l *Live) {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		h.service.options.Log.Error("a run that must not be stored", "run", l.id, "error", err)
 	}
+}
+
+// outageOf returns for what a run waits that has just stopped. Nil means that it does not.
+func (h *hub) outageOf(l *Live) *durable.Waiting {
+	head, err := h.service.options.Journal.JournalRun(l.ctx, l.scope, l.id)
+	if err != nil {
+		return nil
+	}
+	return outageIn(head)
 }

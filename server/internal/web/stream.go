@@ -80,7 +80,8 @@ func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
 
 // errorData returns an error as the data of an event of this API.
 func (c *Call) errorData(err error) []byte {
-	data, _ := json.Marshal(map[string]*api.Error{"error": runs.ToError(err)}) // text always marshals
+	// text always marshals
+	data, _ := json.Marshal(map[string]*api.Error{"error": runs.ToError(err)})
 	return c.Secrets.JSON(data)
 }
 

@@ -75,7 +75,8 @@ func (c *remade) recorded(ctx context.Context, sys *cli.System, j *assemble.Jour
 }
 
 type runsResumeCmd struct {
-	runArg
+	ID string `arg:"" optional:"" name:"RUN" help:"@runs_resume_id"`
+	chosen
 	remade
 	assemble.SettleFlags
 	assemble.TelemetryFlags `group:"telemetry"`
@@ -91,6 +92,12 @@ type runsResumeCmd struct {
 func (c *runsResumeCmd) Run(sys *cli.System) error {
 	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
 		return err
+	}
+	if err := c.check(c.ID); err != nil {
+		return err
+	}
+	if c.isSeveral() {
+		return c.resumeSeveral(sys)
 	}
 	if c.Away() {
 		agent := c.File != "" || len(assemble.Given(&c.AgentFlags)) > 0
@@ -116,6 +123,23 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 		}
 		return c.resume(ctx, sys, j, r)
 	})
+}
+
+// resumeSeveral lets the selected runs go on.
+func (c *runsResumeCmd) resumeSeveral(sys *cli.System) error {
+	given := assemble.Given(&c.AgentFlags)
+	for _, name := range []string{"DB", "Tenant", "User"} {
+		delete(given, name)
+	}
+	agent := c.File != "" || len(given) > 0
+	settings := c.Changed || len(c.Accept) > 0 || c.Lease != nil || !c.SettleFlags.Empty()
+	if c.Away() || agent || settings {
+		return cli.Usage("resume one run at a time with them: pawl runs resume RUN",
+			"several runs are resumed by the servers that have their agents, without other flags")
+	}
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	return c.WithRuns(sys, func(j *assemble.Journal) error { return c.resumeAll(ctx, sys, j, c.JSON) })
 }
 
 type runsForkCmd struct {
