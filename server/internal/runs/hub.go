@@ -93,9 +93,9 @@ func (h *hub) run(ctx context.Context, p place, j job, slot func() (func(), erro
 	msgs ...llm.Message) (l *Live, started bool, err error) {
 	h.mu.Lock()
 
-	// A run that still stops with questions is about to end, and the caller has answered them: the
-	// answers need the next attempt, since the events of this one end with the questions.
-	// An attempt for no caller is about to fail if the tools need one.
+	// A run whose end is published is about to stop, and the caller needs the next attempt: it has
+	// answered the questions, or resumes what has failed. An attempt for no caller is about to fail
+	// if the tools need one.
 	for l := h.runs[p]; h.mustStop(ctx, l); l = h.runs[p] {
 		h.mu.Unlock()
 		if err := l.Wait(ctx); err != nil {
@@ -144,7 +144,7 @@ func (h *hub) mustStop(ctx context.Context, l *Live) bool {
 	if !l.works() || l.isSuspended() {
 		return false
 	}
-	return l.Pending() || h.lacksOwner(ctx, l)
+	return l.isEnding() || h.lacksOwner(ctx, l)
 }
 
 // newLive returns a run with contexts of its own, which do not end with the request that starts it.
