@@ -77,13 +77,24 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (p Played
 //
 // The error is ErrChanged if the run was made with another r, and store.ErrNotFound if there is no
 // run.
-func (e *Engine) ReplayEvents(id string, r pawl.Runner) pawl.Runner { return &story{e, id, r} }
+func (e *Engine) ReplayEvents(id string, r pawl.Runner) pawl.Runner {
+	return &story{engine: e, id: id, runner: r}
+}
+
+// FollowEvents is ReplayEvents for one reader that repeats Stream while another process works on
+// the run: each Stream reads only the records that are new. It is not safe for concurrent use.
+func (e *Engine) FollowEvents(id string, r pawl.Runner) pawl.Runner {
+	return &story{engine: e, id: id, runner: r, keeps: true}
+}
 
 // story is a Runner that yields the events of a stored run.
 type story struct {
 	engine *Engine
 	id     string
 	runner pawl.Runner
+
+	keeps bool            // the records are kept for the next Stream
+	kept  *record.History // nil before the first Stream
 }
 
 // Stream yields the events of the run.
@@ -136,7 +147,7 @@ func (t *story) load(ctx context.Context) (*record.History, input, error) {
 	if err != nil {
 		return nil, input{}, err
 	}
-	h, err := e.history(ctx, scope(ctx), t.id)
+	h, err := t.history(ctx)
 	if err != nil {
 		return nil, input{}, err
 	}
@@ -145,6 +156,26 @@ func (t *story) load(ctx context.Context) (*record.History, input, error) {
 	}
 	in, err := inputOf(h)
 	return h, in, err
+}
+
+// history returns the records of the run so far.
+func (t *story) history(ctx context.Context) (*record.History, error) {
+	e := t.engine
+	if t.kept == nil {
+		h, err := e.history(ctx, scope(ctx), t.id)
+		if err != nil || !t.keeps {
+			return h, err
+		}
+		t.kept = h
+		return h.Copy(), nil
+	}
+
+	if err := t.kept.Extend(ctx, e.Journal, scope(ctx), t.id); err != nil {
+		t.kept = nil // it may have a part of them
+		return nil, err
+	}
+	t.kept.Expire(e.clock())
+	return t.kept.Copy(), nil
 }
 
 // yieldEnd yields run_ended e as it was when the run stopped, and then the error of the run.

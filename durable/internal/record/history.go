@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -123,6 +124,27 @@ func (h *History) add(run string, r store.Record) error {
 		h.extendLease(r.Fence, int64(r.Elapsed))
 	}
 	return nil
+}
+
+// Extend reads the records of a run that h does not have yet, from j.
+func (h *History) Extend(ctx context.Context, j store.Journal, s store.Scope, run string) error {
+	records, err := j.JournalRecords(ctx, s, run, int64(len(h.Records)))
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := h.add(run, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Copy returns a history for a replay, which may change what it has received and its end.
+func (h *History) Copy() *History {
+	c := *h
+	c.Received = maps.Clone(h.Received)
+	return &c
 }
 
 // extendLease records that the process with the lease fence wrote a record after the time elapsed.

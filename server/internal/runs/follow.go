@@ -18,8 +18,9 @@ const (
 	followEvery = 250 * time.Millisecond
 	// followWaiting is the longest interval for a run that waits for the provider of its model.
 	followWaiting = 2 * time.Second
-	// restFactor limits what a follower costs. Each look at new steps replays the whole run. The
-	// next one comes after so many times its duration; the end of the run does not wait.
+	// restFactor limits what a follower costs. Each look reads the records that are new, and
+	// replays the run from the records in memory. The next one comes after so many times its
+	// duration; the end of the run does not wait.
 	restFactor = 9
 
 	// lookEvery is the interval at which a run looks for what other processes have written to it.
@@ -41,6 +42,7 @@ func (f *follower) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.
 	return func(yield func(pawl.Event, error) bool) {
 		var done int
 		var seen int64 = -1
+		stored := f.engine.FollowEvents(f.id, f.agent)
 		var next time.Time        // when new records are looked at again
 		var said *durable.Waiting // the outage that the readers know of
 		for {
@@ -55,7 +57,7 @@ func (f *follower) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.
 			changed := head.Records != seen && !began.Before(next)
 			if stopped || changed {
 				var more bool
-				done, more = f.emit(ctx, done, stopped, yield)
+				done, more = emit(ctx, stored, done, stopped, yield)
 				if !more || stopped {
 					return
 				}
@@ -91,11 +93,11 @@ func lookAfter(w *durable.Waiting) time.Duration {
 // order within a step may still change, or all if the run has stopped. The notice about the attempt
 // comes at once, so that readers know that the run is followed. emit returns the number of events
 // that were yielded so far, and whether more may follow.
-func (f *follower) emit(ctx context.Context, done int, stopped bool,
+func emit(ctx context.Context, stored pawl.Runner, done int, stopped bool,
 	yield func(pawl.Event, error) bool) (now int, more bool) {
 	var waiting []pawl.Event
 	n := 0
-	for e, err := range f.engine.ReplayEvents(f.id, f.agent).Stream(ctx) {
+	for e, err := range stored.Stream(ctx) {
 		if err != nil {
 			yield(pawl.Event{}, err)
 			return done, false

@@ -56,6 +56,7 @@ type Live struct {
 
 	spent   atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
 	pending atomic.Bool                // the run has stopped with questions
+	fence   atomic.Int64               // of a pending run: JournalRun.Fence when it stopped
 	ended   atomic.Bool                // the journal has the end, and readers may know it
 	queued  atomic.Bool                // it waits for room: see queue
 	gate    gate

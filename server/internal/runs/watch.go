@@ -65,7 +65,7 @@ func (h *hub) notify(p place) {
 
 // A reader of a pending run waits for its next attempt in three steps. It takes a seat with
 // Resumed. When the run resumes here, hub.run closes the seat, and Successor is the next attempt.
-// With each heartbeat, Refresh finds out whether another process has resumed the run and stopped.
+// With each heartbeat, Refresh finds out whether another process has resumed the run.
 
 // seat is where readers of a pending run wait until it resumes.
 type seat struct {
@@ -118,14 +118,21 @@ func (s *Service) Successor(l *Live) *Live {
 	return nil
 }
 
-// Refresh returns a pending run anew if another process has resumed it and it has stopped there.
-// Nil means that it has not. The error is store.ErrNotFound if the run was deleted.
+// Refresh returns a pending run anew if another process has resumed it: followed while it executes
+// there, or replayed when it has stopped. Nil means that it has not. The error is store.ErrNotFound
+// if the run was deleted.
 func (s *Service) Refresh(ctx context.Context, c Caller, l *Live) (*Live, error) {
 	head, err := s.options.Journal.JournalRun(c.in(ctx), l.scope, l.id)
-	if err != nil || head.State == store.JournalWaiting || head.State == store.JournalOpen {
+	if err != nil {
 		return nil, err
 	}
-	s.hub.drop(l.place)
+	switch {
+	case head.State == store.JournalWaiting && head.Fence == l.fence.Load():
+		return nil, nil // its questions are open
+	case head.State == store.JournalOpen && !isLeased(head, s.options.Now()):
+		return nil, nil // no process has resumed it yet
+	}
+	s.hub.remove(l) // and no attempt that this process has begun since then
 	now, err := s.Attach(ctx, c, l.id)
 	if err != nil {
 		return nil, nil // the next attempt may find it

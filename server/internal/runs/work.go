@@ -112,7 +112,9 @@ func (h *hub) do(l *Live, e pawl.Event, err error, what action) {
 		h.fail(l, err)
 
 	case actionEnd:
-		l.pending.Store(e.Result != nil && e.Result.Stop.Class() == pawl.ClassWaiting)
+		if e.Result != nil && e.Result.Stop.Class() == pawl.ClassWaiting {
+			h.markPending(l)
+		}
 		l.ended.Store(true)
 		if l.job.forget { // before its client knows the end
 			h.erase(l)
@@ -129,6 +131,16 @@ func (h *hub) do(l *Live, e pawl.Event, err error, what action) {
 			h.notify(l.place)
 		}
 	}
+}
+
+// markPending records that a run has stopped with questions, and which attempt asked them. An
+// unknown attempt counts as another one: Service.Refresh then replays the run.
+func (h *hub) markPending(l *Live) {
+	head, err := h.service.options.Journal.JournalRun(l.ctx, l.scope, l.id)
+	if err == nil {
+		l.fence.Store(head.Fence)
+	}
+	l.pending.Store(true)
 }
 
 // publish gives readers an event.
