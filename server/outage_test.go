@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -269,6 +270,41 @@ func TestOutageAtSeveralServers(t *testing.T) {
 				}
 				if run := only(t, journal); run.State != store.JournalOver || c.paid.Load() != 1 {
 					t.Errorf("the run is %s after %d payments", run.State, c.paid.Load())
+				}
+			})
+		})
+	}
+}
+
+// Code of the process, such as an MCP server, waits for the time that it states.
+func TestOutageOfARunner(t *testing.T) {
+	for _, row := range []struct {
+		hold  time.Duration
+		waits bool
+	}{
+		{hold: 0, waits: true},
+		{hold: time.Minute, waits: false},
+	} {
+		t.Run(row.hold.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &cloud{back: time.Now().Add(time.Hour)}
+				s, err := server.New([]*pawl.Agent{c.agent()}, new(store.MemoryJournal), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close(t.Context())
+
+				began := time.Now()
+				run := s.Runner(server.RunnerOptions{ID: "r", Hold: row.hold})
+				res, err := pawl.Run(t.Context(), run, llm.User("pay"))
+				var away *api.Error
+				switch {
+				case row.waits && (err != nil || res.Text() != "Settled"):
+					t.Errorf("got %+v, %v", res, err)
+				case !row.waits && (!errors.As(err, &away) || away.Code != "outage" || away.Run != "r"):
+					t.Errorf("got %v", err)
+				case !row.waits && time.Since(began) != row.hold:
+					t.Errorf("it was held for %v", time.Since(began))
 				}
 			})
 		})

@@ -302,3 +302,38 @@ func Example() {
 	}
 	// Output: It rains.
 }
+
+// A run whose provider is away is waited for, also if the server sends its client away.
+func TestRunnerWaitsForAProvider(t *testing.T) {
+	away := script.Fail(&llm.ProviderError{Provider: "openai", Status: 503, Code: llm.CodeServer, Retryable: true})
+	a := &pawl.Agent{Name: "clerk", Model: &runtest.InTurn{Turns: []script.Turn{away, script.Say("Done.")}}}
+	var streams atomic.Int32
+	c, _ := serve(t, a, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+				streams.Add(1)
+			}
+			r.Header.Set("Prefer", "wait=0")
+			h.ServeHTTP(w, r)
+		})
+	})
+
+	run := c.Runner("r", "clerk")
+	notices := 0
+	for e, err := range run.Stream(t.Context(), llm.User("go")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == pawl.EventNotice && e.Code == "outage" {
+			notices++
+			// A person does not wait for the next attempt of the server.
+			go func() { _, _ = pawl.Collect(c.Runner("r", "clerk").Stream(context.Background()), nil) }()
+		}
+		if e.Kind == pawl.EventRunEnded && e.Result.Text() != "Done." {
+			t.Errorf("the run ended with %+v", e.Result)
+		}
+	}
+	if notices == 0 || streams.Load() < 3 {
+		t.Errorf("%d notices in %d streams", notices, streams.Load())
+	}
+}

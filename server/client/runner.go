@@ -68,10 +68,11 @@ func (r *Runner) FollowUp(ctx context.Context, _ *pawl.Result) (next pawl.Runner
 // Stream starts or resumes the run and yields its events, including those from before the call. If
 // the server cannot continue at the last position (it was restarted, or the run was resumed), all
 // events are repeated after a notice with the code "attempt". A gap event counts fragments that
-// arrived too fast. If the caller breaks out of the range or cancels ctx, the run continues. If the
-// cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to the end. A run
-// without a plain answer yields a *pawl.StopError after run_ended, and a run whose answer does not
-// fit its schema a *pawl.OutputError. Errors of the server are *Error.
+// arrived too fast. While the provider of the run's model is away, Stream waits, after a notice
+// with the code "outage". If the caller breaks out of the range or cancels ctx, the run continues.
+// If the cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to the end. A
+// run without a plain answer yields a *pawl.StopError after run_ended, and a run whose answer does
+// not fit its schema a *pawl.OutputError. Errors of the server are *Error.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		w := watch{runner: r, yield: yield}
@@ -191,6 +192,13 @@ func isFinal(err error) bool {
 	return ok && said.Code != "busy"
 }
 
+// isOutage reports whether a server has ended a stream because the provider of the run's model is
+// away. The run goes on, and its events follow in another stream.
+func isOutage(err error) bool {
+	said, ok := errors.AsType[*Error](err)
+	return ok && said.Code == "outage"
+}
+
 // open requests the events: with the request that starts the run, which may be repeated, or from
 // the position at which the last stream broke.
 func (w *watch) open(ctx context.Context) (*http.Response, error) {
@@ -213,7 +221,11 @@ func (w *watch) read(res *http.Response) (done bool) {
 			return w.ended && w.stop()
 		}
 		if string(ev.Type) == "error" {
-			w.yield(pawl.Event{}, w.errorIn(ev.Data))
+			err := w.errorIn(ev.Data)
+			if isOutage(err) {
+				return false
+			}
+			w.yield(pawl.Event{}, err)
 			return true
 		}
 
