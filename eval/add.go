@@ -289,7 +289,7 @@ func (a *adding) red() error {
 }
 
 // control plays the controls on the case. A run that passes when it is played again is no
-// counterexample, such as one that only cost too much.
+// counterexample, such as a run that only cost too much.
 func (a *adding) control(ctx context.Context) error {
 	if a.result.Draft {
 		a.made.Counterexamples = nil // it must fail, and does not

@@ -349,5 +349,5 @@ func (r *Report) errors(f *suite.File) {
 		}
 	}
 	allowed := max(number, int(share*float64(trials)))
-	r.tooMany = r.Errors > allowed
+	r.TooManyErrors = r.Errors > allowed
 }

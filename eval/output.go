@@ -210,7 +210,7 @@ func (r *Report) conclusion() string {
 	switch {
 	case r.Stopped != "":
 		return "stopped: " + r.Stopped
-	case r.tooMany:
+	case r.TooManyErrors:
 		return "failed: more trials without a verdict than allowed"
 	case failed > 0:
 		return fmt.Sprintf("failed: %d of %s", failed, counted(len(r.Gates), "gate"))

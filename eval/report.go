@@ -52,7 +52,8 @@ type Report struct {
 	// Warnings are remarks of the controls.
 	Warnings []string `json:"warnings,omitzero"`
 
-	tooMany bool // more errors than the suite allows
+	// TooManyErrors is true for more errors than the suite allows.
+	TooManyErrors bool `json:"too_many_errors,omitzero"`
 }
 
 // VariantReport is the result of a variant.
@@ -191,7 +192,7 @@ func (r *Report) Status() int {
 		return 130
 	case r.Stopped != "":
 		return 4
-	case r.tooMany:
+	case r.TooManyErrors:
 		return 5
 	case slices.ContainsFunc(r.Gates, failed):
 		return 1

@@ -56,7 +56,7 @@ func Run(ctx context.Context, s *Suite, o *Options) (*Report, error) {
 	r.Warnings = warnings
 	r.Stopped = e.stopped
 	r.judge(p, base)
-	return r, writeJSON(filepath.Join(e.dir, "report.json"), r)
+	return r, writeJSON(filepath.Join(e.dir, reportFile), r)
 }
 
 // execution is an eval that runs.
@@ -102,6 +102,7 @@ const evalForm = "pawl eval 1"
 const (
 	headerFile = "eval.json"
 	trialsFile = "trials.jsonl"
+	reportFile = "report.json"
 )
 
 // open makes the folder of a new eval, or opens the folder of the eval that is resumed.

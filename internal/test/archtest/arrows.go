@@ -267,7 +267,7 @@ var arrows = []arrow{
 	{from: "eval/internal/stored", to: []string{".", "llm", "durable/journal", "eval/internal/check", "eval/internal/match",
 		"eval/internal/suite", "eval/internal/trial", "internal/agentfile", "internal/jsonform", "tools/outside"}},
 	{from: "eval", to: []string{".", "durable", "durable/journal", "eval/internal/check", "eval/internal/match", "eval/internal/running",
-		"eval/internal/stats", "eval/internal/stored", "eval/internal/suite", "eval/internal/trial", "internal/agentfile", "internal/text",
+		"eval/internal/stats", "eval/internal/stored", "eval/internal/suite", "eval/internal/trial", "internal/agentfile", "internal/jsonform", "internal/text",
 		"store", "store/sqlite"}},
 	{from: "eval/evaltest", to: []string{"eval"}},
 	// the program: main → serve, runs, doctor → tui → assemble, show → cli → term, and demo → show

@@ -22,7 +22,10 @@ type Cmd struct {
 	Check checkCmd `cmd:"" help:"@eval_check"`
 	Score scoreCmd `cmd:"" help:"@eval_score"`
 	List  listCmd  `cmd:"" help:"@eval_list"`
+	Show  showCmd  `cmd:"" help:"@eval_show"`
 	Add   addCmd   `cmd:"" help:"@eval_add"`
+
+	Compare compareCmd `cmd:"" help:"@eval_compare"`
 }
 
 // where is the folder of all evals.
@@ -302,14 +305,13 @@ type listCmd struct {
 	where
 }
 
-// Run lists the evals of the folder, a line each.
+// Run lists the evals of the folder, a line each, the last one last.
 func (c *listCmd) Run(sys *cli.System) error {
-	found, err := filepath.Glob(filepath.Join(c.folder(), "*", "*", "eval.json"))
+	found, err := c.all()
 	if err != nil {
 		return err
 	}
-	for _, name := range found {
-		dir := filepath.Dir(name)
+	for _, dir := range found {
 		fmt.Fprintf(sys.Out, "%s %s\n", cli.Visible(filepath.Base(filepath.Dir(dir))), cli.Visible(filepath.Base(dir)))
 	}
 	return nil
