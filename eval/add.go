@@ -168,20 +168,11 @@ func newAdding(file string, run *StoredRun, o *AddOptions) (*adding, error) {
 }
 
 // files sets the folder of the files, relative to the file of the case.
-func (a *adding) files(dir string) error {
+func (a *adding) files(dir string) (err error) {
 	if dir == "" {
 		return nil
 	}
-	cases, err := filepath.Abs(filepath.Dir(a.result.File))
-	if err != nil {
-		return err
-	}
-	dir, err = filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	a.wish.Files, err = filepath.Rel(cases, dir)
-	a.wish.Files = filepath.ToSlash(a.wish.Files)
+	a.wish.Files, err = relative(filepath.Dir(a.result.File), dir)
 	return err
 }
 

@@ -5,7 +5,7 @@
 //	pawl chat --model openai:gpt-6.1-terra         a conversation, line by line
 //	pawl runs list|show|resume|…                durable runs
 //	pawl inbox, effects                         pending calls, and calls of unknown outcome
-//	pawl eval run|check|score|show|compare|add  runs of an agent on cases, judged
+//	pawl eval run|check|score|show|compare|…    runs of an agent on cases, judged
 //	pawl check agent.yaml                       faults of an agent's file; pawl init writes one
 //	pawl serve, worker                          agents over HTTP and on a Temporal cluster
 //	pawl tools list|show|call|lint              the built-in tools

@@ -2,6 +2,7 @@ package running
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -291,12 +292,36 @@ func build(ctx context.Context, v *suite.Variant, c *suite.LoadedCase, w *World,
 			built.Agent.Tools[i] = &faked{inner: set, world: w, copies: map[*pawl.Tool]*pawl.Tool{}}
 		}
 	}
+	functions := functionsOf(w)
+	for _, t := range functions {
+		built.Agent.Tools = append(built.Agent.Tools, t)
+	}
 	for name := range c.Where.Fakes {
 		has := func(t *pawl.Tool) bool { return t.Name == name }
-		if !slices.ContainsFunc(built.Tools, has) {
+		if !slices.ContainsFunc(built.Tools, has) && !slices.ContainsFunc(functions, has) {
 			built.Close()
 			return nil, fmt.Errorf("world.tools: the agent has no tool %s", name)
 		}
 	}
 	return built, nil
+}
+
+// functionsOf returns the tools that exist in a world alone.
+func functionsOf(w *World) (tools []*pawl.Tool) {
+	for _, f := range w.where.Functions {
+		t := &pawl.Tool{
+			Name:        f.Name,
+			Description: f.Description,
+			Input:       json.RawMessage(f.Input),
+			Effect:      pawl.EffectWrite,
+			Run: func(_ context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+				return w.answer(call), nil
+			},
+		}
+		if f.Effect == "read" {
+			t.Effect = pawl.EffectRead
+		}
+		tools = append(tools, t)
+	}
+	return tools
 }

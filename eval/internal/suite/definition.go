@@ -151,6 +151,24 @@ type World struct {
 
 	// Tools that may change the world outside of the trial.
 	Real []string `yaml:"real"`
+
+	// Tools that the agent has in this world alone. Lines under tools answer their calls.
+	Functions []Function `yaml:"functions"`
+}
+
+// Function is the declaration of a tool that exists in a world alone.
+type Function struct {
+	// The name of the tool.
+	Name string `yaml:"name" required:"true"`
+
+	// What it does, for the model.
+	Description string `yaml:"description" required:"true"`
+
+	// The JSON Schema of its arguments. Default: no arguments.
+	Input outside.JSON `yaml:"input"`
+
+	// What a call may do: read, or write. Default: write.
+	Effect string `yaml:"effect" enum:"read,write"`
 }
 
 // Fake is the answer to calls of a faked tool.

@@ -371,6 +371,9 @@ func (l *loading) world(c *LoadedCase, base, over *World, dir string, own *compi
 		if over.Real != nil {
 			w.Real = over.Real
 		}
+		if over.Functions != nil {
+			w.Functions = over.Functions
+		}
 	}
 	if w.Files != "" {
 		if info, err := os.Stat(w.Files); err != nil || !info.IsDir() {

@@ -26,6 +26,7 @@ type Cmd struct {
 	Add   addCmd   `cmd:"" help:"@eval_add"`
 
 	Compare compareCmd `cmd:"" help:"@eval_compare"`
+	Import  importCmd  `cmd:"" help:"@eval_import"`
 }
 
 // where is the folder of all evals.
