@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-go/pawl/eval"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
@@ -307,6 +308,29 @@ func TestAdd(t *testing.T) {
 				t.Errorf("a second time: got %v", err)
 			}
 		})
+	}
+}
+
+// TestAddSecret makes a case of a run with a secret: it is not in the file, and the same call fits.
+func TestAddSecret(t *testing.T) {
+	t.Parallel()
+	address, _ := bank(t)
+	dir := folder(t, production(hasty(t), address))
+	run := produced(t, dir, "Pay the invoice of Anna.")
+	hide := new(redact.Redactor)
+	if err := hide.Add("Anna Berg"); err != nil {
+		t.Fatal(err)
+	}
+	run.Export = run.Export.Redacted(hide)
+	added, err := eval.Add(t.Context(), filepath.Join(dir, "s.eval.yaml"), run, &eval.AddOptions{Good: true, Getenv: getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := read(t, added.File); strings.Contains(text, "Berg") || !strings.Contains(text, "$any: true") {
+		t.Errorf("got\n%s", text)
+	}
+	if r, text := runEnv(t, dir, &eval.Options{Only: "invoice-7"}); r.Status() != 0 {
+		t.Errorf("status %d\n%s", r.Status(), text)
 	}
 }
 

@@ -129,15 +129,6 @@ func jsonOf(v any) (outside.JSON, error) {
 	return outside.JSON(jsonform.Canonical(text)), err
 }
 
-// literal returns the matcher that arguments alone fit. Nil means that they are no JSON.
-func literal(args json.RawMessage) outside.JSON {
-	text, err := match.Literal(args)
-	if err != nil {
-		return nil
-	}
-	return outside.JSON(jsonform.Canonical(text))
-}
-
 // limits sets the limits that the command line of the run stated.
 func (m *making) limits() {
 	given := m.run.Limits

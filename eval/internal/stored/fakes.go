@@ -36,10 +36,12 @@ func (m *making) world() {
 			w.Tools[name] = lines
 		}
 	}
-	if w.Files == "" && len(w.Tools) == 0 {
-		return
+	if len(w.Tools) == 0 {
+		w.Tools = nil
 	}
-	m.out.World = w
+	if w.Files != "" || w.Tools != nil {
+		m.out.World = w
+	}
 }
 
 // recorded is a call of the run, with the answers that equal calls got.
