@@ -113,6 +113,45 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestMatrix runs the product of two axes without the excluded one, and finds faults of a matrix.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	files := clerk(checks)
+	files["worse.json"] = `{"turns": [{"message": {"role": "assistant", "parts": [{"type": "text", "text": "It is written."}]}}]}`
+	suite := files["s.eval.yaml"]
+	matrix := `matrix:
+  model: [{as: good, value: "script:turns.json"}, {as: bad, value: "script:worse.json"}]
+  instructions: [{as: long, value: "You keep notes in files."}, {as: none, value: ""}]
+  exclude: [{model: bad, instructions: none}]
+`
+	files["s.eval.yaml"] = suite + matrix
+	r := run(t, folder(t, files), &eval.Options{})
+	got := ""
+	for _, v := range r.Variants {
+		got += fmt.Sprintf("%s %d/%d, ", v.Name, v.Passed, v.Judged)
+	}
+	if want := "long-good 2/2, long-bad 0/2, none-good 2/2, "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+
+	for _, row := range []struct{ from, to, want string }{
+		{"exclude: [{model: bad,", "exclude: [{modell: bad,", "did you mean model?"},
+		{"model: bad, instructions: none", "model: bat", "did you mean bad?"},
+		{"[{model: bad, instructions: none}]", "[{model: bad}, {model: good}]", "the matrix has no variant"},
+		{"[{model: bad, instructions: none}]", "[{}]", "exclude every variant"},
+		{"as: bad", "as: good", "two values are named good"},
+		{"as: bad", "as: b/d", "is no word"},
+		{"  model: [", "  modell: [", "did you mean model?"},
+		{"matrix:", "variants: [{name: x}]\nmatrix:", "both state the variants"},
+	} {
+		files["s.eval.yaml"] = suite + strings.Replace(matrix, row.from, row.to, 1)
+		_, err := eval.Load(filepath.Join(folder(t, files), "s.eval.yaml"), nil)
+		if err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: got %v, want %q", row.to, err, row.want)
+		}
+	}
+}
+
 // TestCompareOther compares evals whose cases are not the same.
 func TestCompareOther(t *testing.T) {
 	t.Parallel()

@@ -56,12 +56,21 @@ func (l *loading) variants() {
 	}
 
 	changes := f.Variants
-	if len(changes) == 0 {
+	switch {
+	case f.Matrix != nil && len(changes) > 0:
+		l.suite.Report("matrix", "one of them", "variants and matrix both state the variants")
+		return
+	case f.Matrix != nil:
+		changes = l.matrix()
+	case len(changes) == 0:
 		changes = append(changes, nil)
 	}
 	for i, keys := range changes {
 		v := &Variant{Name: "now", file: path, agent: ref.Agent, getenv: l.getenv}
 		at := fmt.Sprintf("variants[%d]", i)
+		if f.Matrix != nil {
+			at = "matrix"
+		}
 		if keys != nil && !l.named(v, keys["name"], at) {
 			continue
 		}
