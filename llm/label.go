@@ -202,7 +202,7 @@ func partLabel(p Part) (l Label, ok bool) {
 	return Label{}, false
 }
 
-// WholeLabel returns the label of all of r: r.Label, joined with those that parts of r state.
+// WholeLabel returns the label of all of r: r.Label, joined with the labels that parts of r state.
 func (r ToolResult) WholeLabel() Label {
 	l := labelOf(r.Label)
 	for _, p := range r.Parts {

@@ -50,8 +50,8 @@ type File struct {
 	// The agent, changed: {name, …} with any key of an agent's file. Default: one variant, now.
 	Variants []map[string]outside.JSON `yaml:"variants"`
 
-	// Variants as a product: {AXIS: [{as: WORD, value: VALUE}], exclude: [{AXIS: WORD}]}. An axis is
-	// a key of an agent's file. Default: none.
+	// Variants as a product: {AXIS: [{as: WORD, value: VALUE}], exclude: [{AXIS: WORD}]}. An axis
+	// is a key of an agent's file. Default: none.
 	Matrix map[string]outside.JSON `yaml:"matrix"`
 
 	// The variant that others are compared with. Default: the first.

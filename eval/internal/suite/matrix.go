@@ -23,8 +23,8 @@ type point struct {
 // exclusion is the key of a matrix that is no axis.
 const exclusion = "exclude"
 
-// matrix returns the variants of the matrix, without the excluded ones. A variant is named after its
-// points, in the order of the names of the axes.
+// matrix returns the variants of the matrix, without the excluded ones. A variant is named after
+// its points, in the order of the names of the axes.
 func (l *loading) matrix() []map[string]outside.JSON {
 	axes := map[string][]point{}
 	names := slices.Sorted(maps.Keys(l.suite.File.Matrix))
