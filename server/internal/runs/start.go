@@ -50,6 +50,26 @@ func (r *Request) Append(role llm.Role, parts ...llm.Part) {
 	r.Messages = append(r.Messages, llm.Message{Role: role, Parts: parts})
 }
 
+// AppendResult adds the result of a call after the last reply. Clients repeat results; the first
+// result of a call counts.
+func (r *Request) AppendResult(result llm.ToolResult) {
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == llm.RoleAssistant {
+			break
+		}
+		if slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return isResultOf(p, result.CallID) }) {
+			return
+		}
+	}
+	r.Append(llm.RoleTool, result)
+}
+
+// isResultOf reports whether p is a result of the call with that ID.
+func isResultOf(p llm.Part, id string) bool {
+	result, ok := p.(llm.ToolResult)
+	return ok && result.CallID == id
+}
+
 // Start starts a run, resumes or answers it, or finds that an identical request has started it. It
 // returns a nil Live if nothing is to be done.
 func (s *Service) Start(ctx context.Context, c Caller, r Request) (l *Live, created bool, err error) {
