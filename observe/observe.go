@@ -42,9 +42,7 @@ func (f RunnerFunc) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[p
 func Wrap(r pawl.Runner, stream func(pawl.Runner) RunnerFunc) pawl.Runner {
 	if r == nil {
 		return RunnerFunc(func(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] {
-			return func(yield func(pawl.Event, error) bool) {
-				yield(pawl.Event{}, errors.New("observe: the Runner is nil; pass an agent, or another Runner"))
-			}
+			return fails(errors.New("observe: the Runner is nil; pass an agent, or another Runner"))
 		})
 	}
 	f := stream(r)
@@ -52,6 +50,11 @@ func Wrap(r pawl.Runner, stream func(pawl.Runner) RunnerFunc) pawl.Runner {
 		return &outputThrough{f, o, stream}
 	}
 	return f
+}
+
+// fails returns the events of a run that cannot start.
+func fails(err error) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) { yield(pawl.Event{}, err) }
 }
 
 // outputThrough is a Runner around an OutputRunner.

@@ -26,6 +26,9 @@ const Void = "\n[The reply broke off. What it said is void; it begins again.]\n"
 // range over text was left early, the run has ended, and end returns an error. If there was none,
 // end executes the run. Neither function is safe for concurrent use.
 func Text(stream iter.Seq2[pawl.Event, error]) (text iter.Seq[string], end func() (*pawl.Result, error)) {
+	if stream == nil {
+		stream = fails(errors.New("the stream is nil; pass what Stream returned"))
+	}
 	var res *pawl.Result
 	var err error
 	begun := false

@@ -36,12 +36,13 @@ type Breaker struct {
 
 // Middleware returns the middleware that holds calls to b, with no failure so far.
 func (b Breaker) Middleware() pawl.Middleware {
-	b.Failures = cmp.Or(max(b.Failures, 0), 5)
-	b.Pause = cmp.Or(max(b.Pause, 0), 30*time.Second)
+	wrong := notNegative("circuit breaker", number{"Failures", int64(b.Failures)}, number{"Pause", int64(b.Pause)})
+	b.Failures = cmp.Or(b.Failures, 5)
+	b.Pause = cmp.Or(b.Pause, 30*time.Second)
 	s := &breakers{Breaker: b, tools: map[string]*health{}}
 	return pawl.Middleware{
 		Rank:  rankBreaker,
-		Check: func(tools []*pawl.Tool) error { return checkEntries("circuit breaker", b.Tools, tools) },
+		Check: func(tools []*pawl.Tool) error { return cmp.Or(wrong, checkEntries("circuit breaker", b.Tools, tools)) },
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)

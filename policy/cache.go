@@ -34,13 +34,14 @@ type Cache struct {
 // Middleware returns the middleware that caches results, with an empty cache. An agent may have
 // several for different tools, and one for each tool.
 func (c Cache) Middleware() pawl.Middleware {
+	check := c.check
 	if c.Bytes <= 0 {
 		c.Bytes = 64 << 20
 	}
 	s := &results{Cache: c, byKey: map[string]*list.Element{}, flights: map[string]*flight{}}
 	return pawl.Middleware{
 		Rank:  rankCache,
-		Check: c.check,
+		Check: check,
 		Sole:  c.caches,
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -65,6 +66,9 @@ func (c Cache) Middleware() pawl.Middleware {
 
 // check reports tools whose results cannot be cached.
 func (c Cache) check(tools []*pawl.Tool) error {
+	if err := notNegative("cache", number{"Bytes", int64(c.Bytes)}, number{"Age", int64(c.Age)}); err != nil {
+		return err
+	}
 	if err := checkEntries("cache", c.Tools, tools); err != nil {
 		return err
 	}

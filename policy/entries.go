@@ -55,6 +55,23 @@ func checkEntries(policy string, entries []string, tools []*pawl.Tool) error {
 	return nil
 }
 
+// number is a field of a policy that must not be negative.
+type number struct {
+	field string
+	value int64
+}
+
+// notNegative reports the first number that is negative. policy is the name of the policy in
+// errors.
+func notNegative(policy string, numbers ...number) error {
+	for _, n := range numbers {
+		if n.value < 0 {
+			return fmt.Errorf("%s: %s is negative; 0 means the default", policy, n.field)
+		}
+	}
+	return nil
+}
+
 // checkEntry reports an entry that can be about none of tools.
 func checkEntry(entry string, tools []*pawl.Tool) error {
 	if strings.Contains(entry, "(") {

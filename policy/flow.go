@@ -4,6 +4,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,6 +69,10 @@ var flowLabels = []string{"trusted", "private", "sealed", "final", "out"}
 
 // Middleware returns the middleware that holds an agent to f.
 func (f *Flow) Middleware() pawl.Middleware {
+	if f == nil {
+		missing := errors.New("flow: the *policy.Flow is nil; use &policy.Flow{}")
+		return pawl.Middleware{Check: func([]*pawl.Tool) error { return missing }}
+	}
 	m := pawl.Middleware{Check: f.Check}
 	if f.Mode == "off" {
 		return m

@@ -43,6 +43,9 @@ func (r Rate) Middleware() pawl.Middleware {
 			if r.Every <= 0 {
 				return fmt.Errorf("rate limit: Every is %v, and must be longer than nothing", r.Every)
 			}
+			if err := notNegative("rate limit", number{"Burst", int64(r.Burst)}, number{"Wait", int64(r.Wait)}); err != nil {
+				return err
+			}
 			return checkEntries("rate limit", r.Tools, tools)
 		},
 		Approved: func(next pawl.ToolFunc) pawl.ToolFunc {

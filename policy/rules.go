@@ -94,6 +94,12 @@ func (r Rules) Check(tools []*pawl.Tool) error {
 			}
 		}
 	}
+	if r.Default < 0 || r.Default > pawl.VerdictDeny {
+		return fmt.Errorf("approval rules: there is no Default %d; use one of the Verdicts of package pawl", r.Default)
+	}
+	if err := notNegative("approval rules", number{"ValidFor", int64(r.ValidFor)}); err != nil {
+		return err
+	}
 	if r.Flow != nil {
 		return r.Flow.Check(tools)
 	}

@@ -161,6 +161,12 @@ func (t *Thread) put(ctx context.Context, meta json.RawMessage, version string) 
 // beginning of the user's first message. Save returns store.ErrConflict if another run has appended
 // messages since Load; the result is not stored then.
 func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
+	switch {
+	case t.DB == nil:
+		return errors.New("a conversation that Load did not return cannot be saved")
+	case res == nil:
+		return fmt.Errorf("conversation %s: there is no Result: the run did not start", t.ID)
+	}
 	whole := len(res.Messages)
 	if whole < t.Messages {
 		return fmt.Errorf("conversation %s has %d messages, and the result only %d: its run did not begin with them",

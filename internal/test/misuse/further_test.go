@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"net/http/httptest"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,9 +14,11 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/server/uistream"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/thread"
 )
 
@@ -66,6 +69,26 @@ var nils = []row{
 	{"nil events for a page", func(*testing.T) error {
 		return uistream.Write(httptest.NewRecorder(), nil, uistream.Options{})
 	}, "pass what Stream returned"},
+	{"text of nil events", func(*testing.T) error {
+		_, end := observe.Text(nil)
+		return failed(end())
+	}, "pass what Stream returned"},
+	{"nil flow", func(t *testing.T) error { return around(t, (*policy.Flow)(nil).Middleware()) }, "use &policy.Flow{}"},
+	{"conversation that was not loaded", func(t *testing.T) error {
+		return new(thread.Thread).Save(t.Context(), new(pawl.Result))
+	}, "Load did not return"},
+	{"conversation without a Result", func(t *testing.T) error {
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		c, _, err := thread.Load(t.Context(), db, store.Scope{}, "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Save(t.Context(), nil)
+	}, "the run did not start"},
 	{"options of a run without a context", func(*testing.T) error {
 		var forgotten context.Context
 		return panicOf(func() { pawl.WithRunOptions(forgotten, pawl.RunOptions{}) })
@@ -124,6 +147,21 @@ var fields = []row{
 		events := (&pawl.Agent{Model: says("Hi.")}).Stream(t.Context(), ask)
 		return uistream.Write(httptest.NewRecorder(), events, uistream.Options{Beat: -1})
 	}, "Beat is negative"},
+	{"rate with less than no wait", func(t *testing.T) error {
+		return around(t, policy.Rate{Every: time.Second, Wait: -1}.Middleware())
+	}, "rate limit: Wait is negative"},
+	{"breaker with less than no pause", func(t *testing.T) error {
+		return around(t, policy.Breaker{Pause: -1}.Middleware())
+	}, "circuit breaker: Pause is negative"},
+	{"cache of less than no bytes", func(t *testing.T) error {
+		return around(t, policy.Cache{Bytes: -1}.Middleware())
+	}, "cache: Bytes is negative"},
+	{"approval for less than no time", func(t *testing.T) error {
+		return around(t, policy.Rules{ValidFor: -1}.Middleware())
+	}, "ValidFor is negative"},
+	{"default verdict that does not exist", func(t *testing.T) error {
+		return around(t, policy.Rules{Default: 99}.Middleware())
+	}, "no Default 99"},
 	{"panic in Sole", func(t *testing.T) error {
 		w := pawl.Middleware{Sole: func([]*pawl.Tool) []string { panic("lost") }}
 		return failed((&pawl.Agent{Model: says("Hi."), Middleware: []pawl.Middleware{w}}).Run(t.Context(), ask))
@@ -157,6 +195,12 @@ var runners = []row{
 	{"neither a Result nor an error", func(t *testing.T) error {
 		return failed(pawl.Run(t.Context(), silent{}, ask))
 	}, "neither a Result nor an error"},
+}
+
+// around runs an agent with a middleware.
+func around(t *testing.T, w pawl.Middleware) error {
+	a := &pawl.Agent{Model: says("Hi."), Tools: []pawl.Toolset{does("look")}, Middleware: []pawl.Middleware{w}}
+	return failed(a.Run(t.Context(), ask))
 }
 
 // into asks r for a city.
