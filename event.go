@@ -93,9 +93,7 @@ type Event struct {
 	Choice *llm.ToolChoice `json:"choice,omitzero" on:"request_started"`
 	// Index of the part in the reply.
 	Index int `json:"index" on:"text text_retracted reasoning call_delta call_ready"`
-	// Kind of the notice, for programs: retry, healed, output_unfit, output_mended, bad_call,
-	// effect_unstated, empty_answer, stalling, decision_refused, decision_expired, and codes of
-	// models and tools.
+	// Kind of the notice, for programs, such as retry: docs/notices.md lists all.
 	Code string `json:"code" on:"notice"`
 	// The fragment of text, reasoning or arguments; the retracted text, empty for a call; the text
 	// of the report; for gap, the cause of the loss if it is not the speed of the observer.
