@@ -261,7 +261,7 @@ var arrows = []arrow{
 	{from: "eval/internal/check", to: []string{"eval/internal/match", "eval/internal/trial", "internal/jsonform", "internal/nearest",
 		"internal/text", "tools/outside"}},
 	{from: "eval/internal/suite", to: []string{"llm", "eval/internal/check", "eval/internal/match", "internal/agentfile",
-		"internal/jsonform", "tools/outside"}, modules: []string{yamlModule}},
+		"internal/jsonform", "internal/nearest", "tools/outside"}, modules: []string{yamlModule}},
 	{from: "eval/internal/running", to: []string{".", "llm", "durable", "durable/journal", "eval/internal/suite", "eval/internal/trial",
 		"internal/agentfile", "provider", "recording", "redact", "script", "store"}},
 	{from: "eval/internal/stored", to: []string{".", "llm", "durable/journal", "eval/internal/check", "eval/internal/match",
