@@ -560,3 +560,73 @@ func TestPaths(t *testing.T) {
 		}
 	}
 }
+
+// task is a task of tau-bench, read without the code that imports it.
+type task struct {
+	Outputs []string `json:"expected_outputs"`
+	Steps   []struct {
+		Name string         `json:"name"`
+		Args map[string]any `json:"args"`
+	} `json:"steps"`
+}
+
+// TestTau judges a perfect model, a silent model and models with one fault each on the tasks of
+// tau-bench.
+func TestTau(t *testing.T) {
+	const file = "tau-bench/dev/tau_ground_truth.jsonl.gz"
+	read, err := imports.Read("tau", corpora.Read(t, file), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks := corpora.Lines[*task](t, file)
+	if len(read.Cases) != len(tasks) || read.Rows != len(tasks) || read.Drafts != len(tasks) {
+		t.Fatalf("%d cases, %d rows, %d drafts of %d tasks", len(read.Cases), read.Rows, read.Drafts, len(tasks))
+	}
+	for i, one := range tasks {
+		c := read.Cases[i]
+		checks := compiled(t, c)
+		answers := func(answer string, calls []trial.Call) bool {
+			r := &trial.Record{Stop: "answer", Answer: answer, Calls: calls}
+			check.Judge(r, checks)
+			return r.Verdict == trial.Pass
+		}
+		var gold []trial.Call
+		writes := 0
+		for _, s := range one.Steps {
+			call := made(s.Name, s.Args)
+			if imports.Reads(s.Name) {
+				call.Effect = "read"
+			} else {
+				writes++
+			}
+			gold = append(gold, call)
+		}
+		said := strings.Join(one.Outputs, " and ")
+
+		if !answers(said, gold) {
+			t.Errorf("%s: the right run fails", c.ID)
+		}
+		mayBeSilent := writes == 0 && len(one.Outputs) == 0
+		if answers("", nil) != mayBeSilent || c.MayDoNothing != mayBeSilent {
+			t.Errorf("%s: a silent run passes: %v, may_do_nothing: %v, want %v", c.ID, answers("", nil), c.MayDoNothing,
+				mayBeSilent)
+		}
+		if len(one.Outputs) > 0 && answers("Done.", gold) {
+			t.Errorf("%s: a run that does not say %q passes", c.ID, one.Outputs)
+		}
+		for j, call := range gold {
+			if call.Effect == "read" {
+				continue
+			}
+			doubled := append(gold[:len(gold):len(gold)], call)
+			missing := append(gold[:j:j], gold[j+1:]...)
+			other := append(gold[:0:0], gold...)
+			other[j] = args(gold[j:j+1], func(a map[string]any) { a["zq_extra"] = 1 })[0]
+			for fault, calls := range map[string][]trial.Call{"doubled": doubled, "missing": missing, "other": other} {
+				if answers(said, calls) {
+					t.Errorf("%s: a run with the call %s %s passes", c.ID, call.Tool, fault)
+				}
+			}
+		}
+	}
+}

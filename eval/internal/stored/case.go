@@ -97,8 +97,12 @@ func (r *Run) Case(w *Wish, tools []Tool) (c *suite.Case, missing []string, err 
 	return m.out, m.missing, nil
 }
 
+// miss notes once what the case cannot have.
 func (m *making) miss(format string, args ...any) {
-	m.missing = append(m.missing, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(m.missing, text) {
+		m.missing = append(m.missing, text)
+	}
 }
 
 // input sets what the user says: a text, or all messages.
