@@ -146,7 +146,10 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, typ string, items bool) e
 		}
 	}
 
-	status = cmp.Or(status, endEvents[typ])
+	// An event that says that the response is not complete counts, with any status.
+	if event := endEvents[typ]; statuses[status] == wire.Answered && event != "" {
+		status = event
+	}
 	ending, word, err := d.toFinish(status, wire.MemberText(incomplete, "reason"))
 	if err != nil {
 		return err
@@ -235,6 +238,9 @@ var endEvents = map[string]string{
 func (d *responseDecoder) toFinish(status, reason string) (ending wire.Ending, word string, err error) {
 	ending = statuses[status]
 	word = status
+	if _, isCut := incompleteReasons[reason]; isCut && ending == wire.Answered {
+		ending = wire.Cut // the details say it
+	}
 	switch ending {
 	// Incomplete without a reason is a truncated reply. The reason content_filter, however, is an
 	// ending of its own.
@@ -288,11 +294,11 @@ func (d *responseDecoder) item(it *item) error {
 	return d.Part(call)
 }
 
-// noteStatus reads whether a call is complete. A call that says in_progress is: OpenAI reports
-// calls by programs so.
+// noteStatus reads whether a call or a text is complete. A call that says in_progress is: OpenAI
+// reports calls by programs so.
 func (d *responseDecoder) noteStatus(it *item) {
 	switch it.kind() {
-	case kindFunction, kindCustom, kindHosted:
+	case kindMessage, kindFunction, kindCustom, kindHosted:
 		d.partial = d.partial || string(it.status) == "incomplete"
 	}
 }

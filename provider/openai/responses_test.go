@@ -52,6 +52,11 @@ func TestResponsesReplies(t *testing.T) {
 
 		{"cut by length", `{"id":"r","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"function_call","call_id":"a","name":"f","arguments":"{\"x\""}]}`, `call a f {"x"; length`},
 		{"cut by a filter", events(`{"type":"response.output_text.delta","output_index":0,"delta":"h"}`, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[]}}`), `text "h"; content_filter`},
+		{"a text that is not complete in a response that is", response(`{"type":"message","status":"incomplete","content":[{"type":"output_text","text":"h"}]}`), `text "h"; length`},
+		{"details of a response that is complete", `{"id":"r","status":"completed","incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]}`, `call a f {}; length`},
+		{"details without a meaning", `{"id":"r","status":"completed","incomplete_details":{"reason":"none"},"output":[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]}`, `call a f {}; tool_calls`},
+		{"an event that says incomplete", events(`{"type":"response.output_text.delta","output_index":0,"delta":"h"}`, `{"type":"response.incomplete","response":{"status":"completed","output":[]}}`), `text "h"; length`},
+		{"a text that is not complete in a stream", events(`{"type":"response.output_text.delta","output_index":0,"delta":"h"}`, `{"type":"response.output_item.done","output_index":0,"item":{"type":"message","status":"incomplete","content":[{"type":"output_text","text":"h"}]}}`, done), `text "h"; length` + used},
 		{"a refusal", response(`{"type":"message","content":[{"type":"refusal","refusal":"no"}]}`), `text "no"; content_filter`},
 		{"a refusal in a stream", events(`{"type":"response.refusal.delta","output_index":0,"delta":"no"}`, `{"type":"response.refusal.done","output_index":0,"refusal":"no"}`, done), `text "no"; content_filter` + used},
 		{"several texts in a message", response(`{"type":"message","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}`), `text "a"; text "b"; stop`},

@@ -36,6 +36,7 @@ var All = []Play{
 	{API: pawltest.Responses, Word: "incomplete:tomorrow"},
 	{API: pawltest.Responses, Word: "incomplete:max_output_tokens"},
 	{API: pawltest.Responses, Word: "incomplete:content_filter"},
+	{API: pawltest.Responses, Word: "completed:max_output_tokens"},
 	{API: pawltest.Responses, Word: "tomorrow"},
 	{API: pawltest.Responses, Word: "failed"},
 	{API: pawltest.Responses, Word: "cancelled"},

@@ -30,8 +30,9 @@ func ReadMedia(m llm.Media, local bool) (llm.Media, error) {
 	}
 
 	// APIs compare the type with the bytes, and refuse the names that browsers and phones use.
-	if kind := mediatype.Normal(m.MIME); isImage(kind) {
-		m.MIME = mediatype.Of(m.Data, kind)
+	stated := mediatype.Normal(m.MIME)
+	if kind := mediatype.Of(m.Data, stated); isImage(stated) && isImage(kind) {
+		m.MIME = kind
 	}
 	return m, err
 }
