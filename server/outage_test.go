@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -309,4 +310,41 @@ func TestOutageOfARunner(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A run whose time has come takes its turn in the queue, also while new runs arrive all the time.
+func TestOutageTakesItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := runtest.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+			time.Sleep(time.Minute)
+			return script.New(script.Say("Done.")).Stream(ctx, req)
+		})
+		c := &cloud{back: time.Now().Add(time.Second)}
+		journal := new(store.MemoryJournal)
+		o := &server.Options{}
+		o.Limits.Runs = 1
+		o.Limits.Queue = 100
+		s, err := server.New([]*pawl.Agent{c.agent(), {Name: "slow", Model: slow}}, journal, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close(t.Context())
+		start := func(agent, id string) {
+			door := outageDoor{path: "/v1/runs", body: `{"id":"` + id + `","agent":"` + agent + `","input":"go"}`}
+			if w := door.send(t, s); w.Code != http.StatusCreated {
+				t.Fatalf("status %d: %s", w.Code, w.Body)
+			}
+		}
+
+		start("payer", "r")
+		for i := range 30 { // there are always runs in the queue
+			start("slow", fmt.Sprint("a", i))
+			start("slow", fmt.Sprint("b", i))
+			time.Sleep(time.Minute)
+		}
+		head, err := journal.JournalRun(t.Context(), store.Scope{}, "r")
+		if err != nil || head.State != store.JournalOver {
+			t.Errorf("the run is %s after half an hour, %v", head.State, err)
+		}
+	})
 }

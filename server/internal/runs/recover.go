@@ -29,8 +29,9 @@ const (
 	// resumedByAnswer is the number of waiting runs that begin with each answer of a provider that
 	// is back.
 	resumedByAnswer = 2
-	// roomEvery is the time after which a run that is due and finds no room looks again.
-	roomEvery = time.Second
+	// lostAfter is the time after which a run that another process was faster to claim is looked at
+	// again.
+	lostAfter = time.Second
 )
 
 // backoff delays the next attempt to resume a run.
@@ -228,8 +229,8 @@ func (h *hub) mayRetry(l *Live, why reason) (ok bool, next time.Time) {
 	return b.allow(now)
 }
 
-// retry executes a suspended run again. If another process has executed it since then, the run is
-// followed there.
+// retry executes a suspended run again, or lets it wait for room. If another process has executed
+// it since then, the run is followed there.
 func (h *hub) retry(l *Live, why reason) {
 	h.mu.Lock()
 	ok, next := h.mayRetry(l, why)
@@ -246,18 +247,22 @@ func (h *hub) retry(l *Live, why reason) {
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case !l.suspended.Load() || isClosed(h.drained):
-		return
-	case !elsewhere && why != retryCancelled && !h.hasRoom(l.scope.Tenant, false):
-		l.timer.Reset(roomEvery)
+	if !l.suspended.Load() || isClosed(h.drained) {
 		return
 	}
 	l.timer.Stop()
 	h.unrest(l)
 	l.suspended.Store(false)
-	if elsewhere {
+
+	switch {
+	case elsewhere:
 		l.follows.Store(true)
+	case why != retryCancelled && !h.hasRoom(l.scope.Tenant, false):
+		h.queue.reserve(l.scope.Tenant)
+		l.queued.Store(true)
+		h.queue.push(l)
+		h.dispatch()
+		return
 	}
 	h.start(l, nil)
 }

@@ -62,7 +62,7 @@ func (h *hub) work(l *Live, msgs []llm.Message) {
 		h.notify(l.place)
 		return
 	case again && p.parked && !isClosed(h.drained): // another process was faster
-		h.suspend(l, time.Now().Add(roomEvery))
+		h.suspend(l, time.Now().Add(lostAfter))
 		return
 	}
 	defer l.cancel(nil)
