@@ -51,6 +51,12 @@ var KnownRows = []Known{
 			"Go": ". TestSteering", "durable": "durable TestSteer", "Temporal": "durable/temporal TestSteer",
 			"/v1/runs": "server TestACallIsApprovedDeniedAnsweredAndSteered",
 		}),
+	known(subjectApprovals, "a stream may stay open for the answer of another person",
+		"the door ends with the question, and its client answers it",
+		map[string]string{
+			"chat completions": "server TestHeldReply", "responses": "server TestHeldReply", "messages": "server TestHeldReply",
+			"/v1/runs": "server TestAStreamFollowsARunThatWaits",
+		}),
 	known(subjectAgain, "a repeated request is one run",
 		"a call of Go or of the command is one run, and is not repeated by itself",
 		map[string]string{
