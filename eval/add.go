@@ -51,10 +51,11 @@ type AddOptions struct {
 	Name string
 
 	// Forbid are calls that must not be asked for: the key of a call of the run, such as run/1/0,
-	// the name or the pattern of a tool, or TOOL=ARGS with a matcher of the arguments.
+	// the name or the pattern of a tool, or TOOL=ARGS with matchers of arguments. The call may have
+	// more arguments.
 	Forbid []string
 
-	// Want are calls that must be done, and no other writes: TOOL, or TOOL=ARGS.
+	// Want are calls that must be done, and no other writes: TOOL, or TOOL=ARGS as in Forbid.
 	Want []string
 
 	// WantAnswer are texts that must be in the answer. Case and spaces do not count.

@@ -266,6 +266,7 @@ func TestAdd(t *testing.T) {
 		{"a key", eval.AddOptions{Forbid: []string{"run/1/0"}}, false, "", "to: Anna"},
 		{"another key", eval.AddOptions{Forbid: []string{"run/9/0"}}, false, "the run has no call run/9/0; it has run/1/0, run/2/0", ""},
 		{"a pattern", eval.AddOptions{Forbid: []string{"pa*"}}, false, "", "- pa*"},
+		{"no arguments", eval.AddOptions{Forbid: []string{"cancel={}"}, WantAnswer: []string{"refused"}}, false, "", "args: {}"},
 		{"an answer", eval.AddOptions{WantAnswer: []string{"refused"}}, false, "", "fold: true"},
 		{"a tool that is not there", eval.AddOptions{Want: []string{"refund"}}, false, "lacks it", ""},
 		{"wrong arguments", eval.AddOptions{Want: []string{`pay={"sum":{"$nearly":1}}`}}, false, "there is no operator $nearly", ""},

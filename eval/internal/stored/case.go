@@ -245,7 +245,7 @@ func (m *making) forbidden(text string) (outside.JSON, error) {
 	return form, cmp.Or(err, marshalErr)
 }
 
-// callOf reads TOOL, or TOOL=ARGS.
+// callOf reads TOOL, or TOOL=ARGS. A person states the arguments that matter: a call may have more.
 func callOf(text string) (call check.Call, err error) {
 	name, args, hasArgs := strings.Cut(text, "=")
 	call.Tool = name
@@ -255,7 +255,12 @@ func callOf(text string) (call check.Call, err error) {
 	if _, err := match.Parse(json.RawMessage(args)); err != nil {
 		return call, fmt.Errorf("%s: the arguments: %w", text, err)
 	}
-	call.Args = outside.JSON(jsonform.Canonical(json.RawMessage(args)))
+	subset := outside.JSON(`{"$subset":` + args + `}`)
+	if _, err := match.Parse(json.RawMessage(subset)); err == nil {
+		call.Args = outside.JSON(jsonform.Canonical(json.RawMessage(subset)))
+		return call, nil
+	}
+	call.Args = outside.JSON(jsonform.Canonical(json.RawMessage(args))) // {}, or another value
 	return call, nil
 }
 
