@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -125,8 +127,8 @@ func (x *Execution) contentFault() string {
 	if d := x.Result.Data; len(d) > 0 && !json.Valid(d) {
 		return "the Data of its result is not JSON"
 	}
-	for name, value := range x.Values {
-		if !json.Valid(value) {
+	for _, name := range slices.Sorted(maps.Keys(x.Values)) {
+		if !json.Valid(x.Values[name]) {
 			return fmt.Sprintf("its value %q is not JSON", name)
 		}
 	}

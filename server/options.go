@@ -255,7 +255,7 @@ func (o *Options) negative() error {
 		{"Times.Grace", int64(o.Times.Grace)},
 	} {
 		if field.value < 0 {
-			return fmt.Errorf("Options.%s: it is negative; 0 means the default", field.name)
+			return fmt.Errorf("server: Options.%s is negative; 0 means the default", field.name)
 		}
 	}
 	return nil

@@ -193,4 +193,3 @@ func onlyCall(t *testing.T, x *journal.Export) pawl.Execution {
 	}
 	return x.Calls[0].Execution
 }
-

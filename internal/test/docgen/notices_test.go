@@ -193,9 +193,7 @@ func emitted(t *testing.T) map[string][]string {
 			return err
 		}
 		folder, err := filepath.Rel(root, filepath.Dir(path))
-		for _, code := range noticeCodes(f) {
-			all[folder] = append(all[folder], code)
-		}
+		all[folder] = append(all[folder], noticeCodes(f)...)
 		return err
 	})
 	if err != nil {

@@ -58,7 +58,7 @@ func endOfNumber(value []byte, i int) int {
 
 // isHuge reports whether a double cannot hold a number, not even rounded.
 func isHuge(number []byte) bool {
-	if len(number) < mostDigits && bytes.IndexAny(number, "eE") < 0 {
+	if len(number) < mostDigits && !bytes.ContainsAny(number, "eE") {
 		return false
 	}
 	_, err := strconv.ParseFloat(string(number), 64)
