@@ -55,7 +55,7 @@ func (l *loading) matrix() []map[string]outside.JSON {
 		}
 	}
 	if len(all) == 0 {
-		l.suite.Report("matrix", "model: [{as: mini, value: openai:gpt-5-mini}]", "the matrix has no variant")
+		l.suite.Report("matrix", "model: [{as: luna, value: openai:gpt-6-luna}]", "the matrix has no variant")
 	}
 	return all
 }

@@ -80,6 +80,7 @@ var notices = map[string]map[string]string{
 		"DecisionValidationFailed": "A decision cannot be executed. The model is asked again.",
 	},
 	"server/internal/runs": {
+		"outage":        "The provider of the model is away. The run waits and asks again by itself; `data` says since when, and when next.",
 		"tools_skipped": "The request has tools that the servers of its API execute. They are not offered.",
 		"unreadable":    "An event cannot be encoded and is left out.",
 	},

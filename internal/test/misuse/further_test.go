@@ -142,7 +142,7 @@ var fields = []row{
 		_, err := server.New([]*pawl.Agent{{Name: "a", Model: says("Hi.")}}, new(store.MemoryJournal),
 			&server.Options{Times: server.Times{Beat: -time.Second}})
 		return err
-	}, "Times.Beat: it is negative"},
+	}, "Times.Beat is negative"},
 	{"heartbeat of a page of less than no time", func(t *testing.T) error {
 		events := (&pawl.Agent{Model: says("Hi.")}).Stream(t.Context(), ask)
 		return uistream.Write(httptest.NewRecorder(), events, uistream.Options{Beat: -1})
