@@ -307,10 +307,10 @@ func TestCommandsThatDoNotStartDoNotAsk(t *testing.T) {
 			"has an interpreter outside the sandbox": {"#!" + elsewhere + "\n", 0o755, false},
 			"runs":                                   {good, 0o755, true},
 		} {
+			if strings.HasSuffix(name, "the sandbox") && runner != "sandbox strict" {
+				continue // it runs there
+			}
 			t.Run(runner+", it "+name, func(t *testing.T) {
-				if strings.HasSuffix(name, "the sandbox") && runner != "sandbox strict" {
-					t.Skip("it runs")
-				}
 				dir := t.TempDir()
 				_ = os.Chmod(dir, 0o777) // a sandbox of root changes the user
 				program := filepath.Join(dir, "act")

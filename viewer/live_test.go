@@ -312,6 +312,18 @@ func TestBrokenReply(t *testing.T) {
 	}
 }
 
+// A run whose provider is away is open, and the page says for what it waits.
+func TestAway(t *testing.T) {
+	ctx, p := page(t)
+	w := open(t, nil)
+	close(w.gate)
+	must(t, p.Open(ctx, w.URL+"/"))
+	w.post("/v1/runs", `{"id":"b","agent":"support","input":"away"}`)
+	visit(ctx, t, p, "#/run/b", `document.body.innerText.includes("waiting for openai-chat since ")`)
+	until(ctx, t, p, `document.body.innerText.includes(", next try ")`)
+	until(ctx, t, p, `!document.querySelector(".trow.request.failed")`)
+}
+
 // soon waits until a condition outside the page holds.
 func soon(ctx context.Context, t *testing.T, p *browser.Page, what string, is func() bool) {
 	t.Helper()

@@ -215,9 +215,13 @@ func (w *shop) help(req *llm.Request) script.Turn {
 		w.failed.Add(1)
 		return script.Fail(&llm.ProviderError{Code: llm.CodeAuthentication, Status: 401, Message: "the key is not known"})
 	}
-	if text == "break" {
+	if text == "break" || text == "away" {
+		code, status := llm.CodeInvalidRequest, 400
+		if text == "away" {
+			code, status = llm.CodeServer, 500
+		}
 		turn := script.Together(script.Say("The order is on its"),
-			script.Fail(&llm.ProviderError{Code: llm.CodeServer, Status: 500, Message: "the stream broke off"}))
+			script.Fail(&llm.ProviderError{Code: code, Status: status, Message: "the stream broke off"}))
 		turn.Hold = w.gate
 		return turn
 	}
