@@ -135,6 +135,10 @@ func Ask(ctx context.Context, message string, schema json.RawMessage) (Answer, e
 	return Answer{Accept: a.Action == "accept", Content: a.Content}, nil
 }
 
+// noticeOutage is the code of the notice that a run waits for a model's provider. It is progress:
+// clients that extend their time with each progress wait as long.
+const noticeOutage = "outage"
+
 // follow iterates over the events of a run and sends progress and logs to the client.
 func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events events) (*pawl.Result, error) {
 	token := r.Params.GetProgressToken()
@@ -147,6 +151,9 @@ func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events events
 			h.log(ctx, r, "info", text)
 		case pawl.EventNotice:
 			h.log(ctx, r, "notice", e.Text)
+			if e.Code == noticeOutage {
+				text = e.Text
+			}
 		case pawl.EventCallStarted:
 			text = "calls " + e.Call.Name
 		}

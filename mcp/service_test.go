@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -483,5 +484,55 @@ func TestUnfitAnswerOverMCP(t *testing.T) {
 	}
 	if !x.Result.IsError || !strings.Contains(x.Result.Text(), "does not fit") {
 		t.Errorf("the model reads %q", x.Result.Text())
+	}
+}
+
+// away is a Runner that first waits for a provider, as a run of a server does.
+type away struct{ pawl.Runner }
+
+func (a away) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		notice := pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "outage", Text: "waiting for openai"}
+		if yield(notice, nil) {
+			a.Runner.Stream(ctx, msgs...)(yield)
+		}
+	}
+}
+
+// A run that waits for the provider of its model is progress, by which clients extend their time.
+func TestServiceTellsOfAnOutage(t *testing.T) {
+	clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Loop(script.Say("done")))}
+	s := &mcp.Service{Agents: []mcp.Offer{{
+		Agent:       clerk,
+		Description: "Works.",
+		Runner:      func(string) pawl.Runner { return away{clerk} },
+	}}}
+	h, err := s.Handler(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	t.Cleanup(web.Close)
+
+	words := make(chan string, 10)
+	o := &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context,
+		r *sdk.ProgressNotificationClientRequest) {
+		words <- r.Params.Message
+	}}
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(),
+		&sdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+
+	p := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: "clerk", Arguments: map[string]any{"task": "work"}}
+	p.SetProgressToken("t")
+	res, err := c.CallTool(t.Context(), p)
+	if err != nil || res.IsError {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if got := <-words; got != "waiting for openai" {
+		t.Errorf("the progress is %q", got)
 	}
 }

@@ -232,10 +232,6 @@ func (c *Cmd) options(sys *cli.System, all *served, db store.Store) *server.Opti
 	return o
 }
 
-// mcpHold is the time for which a call of an MCP client waits while the provider of the run's model
-// is away: server.Times.Outage.
-const mcpHold = 3 * time.Minute
-
 // mcp returns the handler of /mcp, which offers the agents as tools, with the data of their files
 // and of the client's runs. The agents have rules of their own.
 func (c *Cmd) mcp(ctx context.Context, all *served, db store.Store, s func() *server.Server) (http.Handler, error) {
@@ -251,8 +247,10 @@ func (c *Cmd) mcp(ctx context.Context, all *served, db store.Store, s func() *se
 			Agent:       a,
 			Title:       all.files[i].Title,
 			Description: cmp.Or(all.files[i].Description, offered),
+			// A call waits as long as its client does, also for a provider that is away: a client
+			// whose call fails makes it again, and the run would go on beside the new one.
 			Runner: func(id string) pawl.Runner {
-				return s().Runner(server.RunnerOptions{ID: id, Agent: a.Name, Hold: mcpHold})
+				return s().Runner(server.RunnerOptions{ID: id, Agent: a.Name})
 			},
 		})
 		if err := all.files[i].Offer(service, all.own); err != nil {
