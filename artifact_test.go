@@ -323,6 +323,21 @@ func TestMemoryArtifactsAreBounded(t *testing.T) {
 	}
 }
 
+// An agent may list the reader that its store offers too, as agents from files do: for every engine
+// it is one tool.
+func TestAReaderThatIsListedToo(t *testing.T) {
+	for name, a := range map[string]*pawl.Agent{
+		"listed":             {Tools: []pawl.Toolset{artifact.Reader{}}},
+		"of the store":       {Artifacts: new(artifact.Memory)},
+		"listed and offered": {Tools: []pawl.Toolset{artifact.Reader{}}, Artifacts: new(artifact.Memory)},
+	} {
+		tools, err := new(pawl.Engine).AllTools(t.Context(), a)
+		if err != nil || len(tools) != 1 || tools[0].Name != "result_read" {
+			t.Errorf("%s: %d tools, %v", name, len(tools), err)
+		}
+	}
+}
+
 func TestResultReadIsReserved(t *testing.T) {
 	a := &pawl.Agent{Model: script.New(script.Say("x")), Tools: []pawl.Toolset{says("result_read", "")}, Artifacts: new(artifact.Memory)}
 	if _, err := a.Run(t.Context(), llm.User("go")); err == nil || !strings.Contains(err.Error(), "result_read") {

@@ -396,8 +396,8 @@ func (e *Engine) InnerModel(a *Agent) (llm.Model, llm.Pricer) {
 	return panics.Model(m), p
 }
 
-// AllTools returns the tools of the runs of a: Agent.Tools, and with Artifacts their tools. The
-// result is the same for each Engine.
+// AllTools returns the tools of the runs of a: Agent.Tools, and with Artifacts their tools, unless
+// the agent lists them itself. The result is the same for each Engine.
 func (e *Engine) AllTools(ctx context.Context, a *Agent) ([]*Tool, error) {
 	tools, err := Toolsets(a.Tools).Tools(ctx)
 	if err != nil || a.Artifacts == nil {
@@ -405,7 +405,12 @@ func (e *Engine) AllTools(ctx context.Context, a *Agent) ([]*Tool, error) {
 	}
 
 	more, err := readers(ctx, a.Artifacts)
-	return append(slices.Clip(tools), more...), err
+	for _, t := range more {
+		if !slices.Contains(tools, t) {
+			tools = append(slices.Clip(tools), t)
+		}
+	}
+	return tools, err
 }
 
 // RunRemote executes t by do, which sends the task to another process and makes it executable there

@@ -316,12 +316,15 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// wait returns when the condition so holds, and fails if pawl ends before.
+// wait returns when the condition so holds, and fails if pawl ends before, or after two minutes.
 func wait(ts *testscript.TestScript, done chan error, out *output, so func() bool) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
+	late := time.After(2 * time.Minute)
 	for !so() {
 		select {
+		case <-late:
+			ts.Fatalf("it does not happen within two minutes:\n%s", out.String())
 		case err := <-done:
 			ts.Fatalf("it ended too early: %v\n%s", err, out.String())
 		case <-tick.C:
