@@ -30,20 +30,24 @@ type page struct {
 // row is a line of a page.
 type row struct{ Name, Text string }
 
-// pages is the form of all pages. It has no script and loads nothing.
+// pages is the form of all pages. It has no script and loads nothing. Enter in a field presses the
+// first button of its form, so that the reason of a denial has a form without the approval.
 var pages = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="robots" content="noindex"><title>{{.Title}}</title>
 <style>
+:root{color-scheme:light dark}
 body{font:16px/1.5 system-ui,sans-serif;max-width:40em;margin:2em auto;padding:0 1em;color:#222;background:#fff}
 dt{color:#555}dd{margin:0 0 .5em}pre{background:#f3f3f3;padding:1em;white-space:pre-wrap;overflow-wrap:anywhere}
 button{font:inherit;padding:.5em 1.5em;margin:1em .5em 0 0}input{font:inherit;width:100%;box-sizing:border-box}
+form{margin-bottom:1.5em}
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}dt{color:#aaa}pre{background:#262626}}
 </style></head><body><h1>{{.Title}}</h1>
 {{with .Hint}}<p>{{.}}</p>{{end}}
 {{if .Args}}<dl>{{range .Rows}}<dt>{{.Name}}</dt><dd>{{.Text}}</dd>{{end}}</dl>
 <pre>{{.Args}}</pre>
+{{if .Whole}}<form method="post"><button name="answer" value="approve">Approve</button></form>{{end}}
 <form method="post"><label>Reason of a denial <input name="reason" maxlength="500"></label>
-{{if .Whole}}<button name="answer" value="approve">Approve</button>{{end}}
 <button name="answer" value="deny">Deny</button></form>
 <p>This page counts once, until {{.Until}}.</p>{{end}}
 </body></html>

@@ -229,6 +229,29 @@ func TestLinkIsPressedAtOnce(t *testing.T) {
 	}
 }
 
+// Enter in the field for the reason of a denial presses the first button of the form: it denies.
+func TestLinkReasonDenies(t *testing.T) {
+	journal, _ := waiting(t)
+	d := newDesk(t, journal)
+	text := d.request("GET", d.sent(journal), "").Body.String()
+	presses := func(field string) string {
+		before, after, found := strings.Cut(text, field)
+		form := before[max(strings.LastIndex(before, "<form"), 0):] + after
+		_, button, pressed := strings.Cut(form, `<button name="answer" value="`)
+		if !found || !pressed {
+			t.Fatalf("no button follows %s:\n%s", field, text)
+		}
+		answer, _, _ := strings.Cut(button, `"`)
+		return answer
+	}
+	if got := presses(`name="reason"`); got != "deny" {
+		t.Errorf("Enter in the reason presses %s, want deny", got)
+	}
+	if !strings.Contains(text, `value="approve"`) {
+		t.Error("control: the page has no button that approves")
+	}
+}
+
 // Arguments that are too long for the page are not approved there.
 func TestLinkOfLongArguments(t *testing.T) {
 	journal, _ := waiting(t)
