@@ -322,6 +322,16 @@ func TestAway(t *testing.T) {
 	visit(ctx, t, p, "#/run/b", `document.body.innerText.includes("waiting for openai-chat since ")`)
 	until(ctx, t, p, `document.body.innerText.includes(", next try ")`)
 	until(ctx, t, p, `!document.querySelector(".trow.request.failed")`)
+
+	// The provider was away before it replied at all.
+	w.post("/v1/runs", `{"id":"c","agent":"support","input":"refuse"}`)
+	visit(ctx, t, p, "#/run/c", `document.querySelector(".panel").innerText.includes("waiting for openai-chat since ")`)
+	until(ctx, t, p, `document.querySelector(".panel").innerText.includes("The model's provider is away")`)
+	until(ctx, t, p, `!document.body.innerText.includes("It has not begun")`)
+
+	// The list does not count them as failed.
+	visit(ctx, t, p, "#/runs", `[...document.querySelectorAll(".pill")].some((b) => /^All\s*2$/.test(b.innerText))`)
+	until(ctx, t, p, `[...document.querySelectorAll(".pill")].some((b) => /^Failed\s*0$/.test(b.innerText))`)
 }
 
 // soon waits until a condition outside the page holds.

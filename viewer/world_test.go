@@ -215,6 +215,9 @@ func (w *shop) help(req *llm.Request) script.Turn {
 		w.failed.Add(1)
 		return script.Fail(&llm.ProviderError{Code: llm.CodeAuthentication, Status: 401, Message: "the key is not known"})
 	}
+	if text == "refuse" {
+		return script.Fail(&llm.ProviderError{Code: llm.CodeServer, Status: 503, Message: "overloaded"})
+	}
 	if text == "break" || text == "away" {
 		code, status := llm.CodeInvalidRequest, 400
 		if text == "away" {

@@ -115,7 +115,7 @@ export function RunPage({ id, query }) {
     <${Tabs} label="Views of the run" now=${tab} onPick=${setTab} tabs=${[{ id: "timeline", title: "Timeline" }, { id: "transcript", title: "Transcript" }, { id: "events", title: "Events", count: at === null ? marks : at }, { id: "effects", title: "Effects" }]} />
     <div role="tabpanel" aria-labelledby=${"tab-" + tab} class="panel">
       ${tab === "timeline" && html`<div class=${"timeline" + (node ? " split2" : "")}>
-        <div class="grow">${shown.nodes.size ? html`<${Waterfall} shown=${shown} times=${shownTimes} selected=${selected} onSelect=${select} ordinal=${![...times.values()].some((t) => t.from)} />` : html`<${Empty} icon="runs" title=${head.state === "open" ? "It has not begun" : shown.end ? "No reply came" : "Nothing has happened yet"}>${head.state === "open" && html`<p>It waits for a process.</p>`}</${Empty}>`}
+        <div class="grow">${shown.nodes.size ? html`<${Waterfall} shown=${shown} times=${shownTimes} selected=${selected} onSelect=${select} ordinal=${![...times.values()].some((t) => t.from)} />` : html`<${Empty} icon="runs" title=${emptyTitle(head, shown)}>${head.outage ? html`<p>It goes on by itself: ${visible(head.cause || "")}.</p>` : head.state === "open" && html`<p>It waits for a process.</p>`}</${Empty}>`}
           ${shown.todo.length > 0 && html`<details class="card pad" open><summary>Todo: ${shown.todo.filter((x) => x?.state === "done").length} of ${shown.todo.length} done</summary><ul class="notices">${shown.todo.slice(0, 50).map((x) => html`<li><span class="chip">${visible(String(x?.state))}</span> ${visible(String(x?.text).slice(0, 200))}</li>`)}</ul></details>`}
           ${shown.notices.length > 0 && html`<details class="card pad"><summary>${plural(shown.notices.length, "notice")}</summary><ul class="notices">${shown.notices.slice(0, 200).map((x) => html`<li><span class="chip">${visible(x.code || "notice")}</span> ${visible(x.text || "")}</li>`)}</ul></details>`}
           ${shown.end && html`<${Ending} end=${shown.end} />`}
@@ -128,6 +128,13 @@ export function RunPage({ id, query }) {
     </div>
     ${ask && html`<${Asking} ask=${ask} id=${id} w=${w} head=${head} onClose=${() => setAsk("")} />`}
   </section>`;
+}
+
+// emptyTitle returns what a run without an activity waits for.
+function emptyTitle(head, shown) {
+  if (head.outage) return "The model's provider is away";
+  if (head.state === "open") return "It has not begun";
+  return shown.end ? "No reply came" : "Nothing has happened yet";
 }
 
 // within returns the times of a run as of some moment; activities in progress at that moment have

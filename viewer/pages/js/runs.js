@@ -10,7 +10,7 @@ const filters = [
   { id: "", title: "All", has: () => true },
   { id: "running", title: "Running", has: (r) => r.state === "running" },
   { id: "waiting", title: "Waiting", has: (r) => r.state === "waiting" },
-  { id: "failed", title: "Failed", has: (r) => r.state === "failed" || (!!r.stop && classOf(r.stop) === "failed") },
+  { id: "failed", title: "Failed", has: (r) => r.state === "failed" || (r.state === "over" && !!r.stop && classOf(r.stop) === "failed") },
   { id: "over", title: "Done", has: (r) => r.state === "over" },
 ];
 
