@@ -91,7 +91,7 @@ func (w *window) forgetOld(now time.Time) {
 type retry struct {
 	key    string // Idempotency-Key; "" means none
 	stated bool   // the client counts its attempts, and this is not the first
-	counts bool   // the client counts its attempts, so that an equal request is a new one
+	counts bool   // the client counts its attempts
 	page   bool   // a browser sent it, and may repeat it without saying so
 }
 
@@ -120,15 +120,18 @@ func (s *sent) repeatedBy(r *sent, how retry) bool {
 	case how.page && s.lost && s.endedWithin(windowPage, r.at):
 		return true
 
-	// While one connection still reads the answer, an equal request is a second question. So is
-	// every request of a client that counts its attempts.
-	case how.counts || s.readers > 0:
+	// While one connection still reads the answer, an equal request is a second question.
+	case s.readers > 0:
 		return false
 
-	// The answer reached no client: the connection broke, or ended with an error that clients
-	// repeat.
+	// The answer reached no client. Clients that count their attempts do not repeat a stream that
+	// broke off, but the programs around them do, as a first attempt.
 	case s.lost && s.endedWithin(windowLost, r.at):
 		return true
+
+	// The client got its answer, or an error that a client that counts repeats by a higher count.
+	case how.counts:
+		return false
 	}
 	return s.failed && s.endedWithin(windowFailed, r.at)
 }

@@ -34,14 +34,15 @@ func TestWindowEnter(t *testing.T) {
 		{"a page that counts, before the end of the first", retry{page: true, counts: true}, reads, 0, true},
 		{"a page after a lost answer", retry{page: true}, lost, time.Second, true},
 		{"a page that counts, after a lost answer", retry{page: true, counts: true}, lost, time.Second, true},
-		{"a page that counts, too late", retry{page: true, counts: true}, lost, 3 * time.Second, false},
+		{"a page that counts, later than its own time", retry{page: true, counts: true}, lost, 3 * time.Second, true},
 		{"a page later than its own time, within that of all clients", retry{page: true}, lost, 3 * time.Second, true},
 		{"a page later than the time of all clients", retry{page: true}, lost, 2 * time.Minute, false},
 		{"a page after an answer", retry{page: true}, got, 0, false},
 
 		{"a second question while the first is answered", retry{}, reads, 0, false},
 		{"a second question after an answer", retry{}, got, 0, false},
-		{"a client that counts and begins anew", retry{counts: true}, lost, time.Second, false},
+		{"a program that repeats what was lost, by a client that counts", retry{counts: true}, lost, 59 * time.Second, true},
+		{"a client that counts and begins anew", retry{counts: true}, lost, time.Minute, false},
 		{"a client that counts and begins anew, after an error", retry{counts: true}, failed, time.Second, false},
 
 		{"a lost answer", retry{}, lost, 59 * time.Second, true},
