@@ -248,7 +248,8 @@ func (c *Cmd) mcp(ctx context.Context, all *served, db store.Store, s func() *se
 			Title:       all.files[i].Title,
 			Description: cmp.Or(all.files[i].Description, offered),
 			// A call waits as long as its client does, also for a provider that is away: a client
-			// whose call fails makes it again, and the run would go on in parallel with the new one.
+			// whose call fails makes it again, and its run would go on in parallel with the new
+			// one.
 			Runner: func(id string) pawl.Runner {
 				return s().Runner(server.RunnerOptions{ID: id, Agent: a.Name})
 			},
