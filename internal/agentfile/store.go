@@ -122,7 +122,11 @@ func (d *Database) openFile(path string, create bool, l *store.Ledger) (store.St
 		return nil, finding(CodeBadFile, "store.db", makesIt, "there is no database %s", path).because(store.ErrNotFound)
 	}
 	db, err := sqlite.Open(path, &sqlite.Options{Ledger: l})
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, finding(CodeBadFile, "store.db",
+			"this user must be permitted to write the file and its folder", "%v", err).because(err)
+	case err != nil:
 		return nil, finding(CodeBadFile, "store.db",
 			"want a database file of pawl, a new file, or postgres://USER@HOST/DATABASE", "%v", err).because(err)
 	}

@@ -82,8 +82,14 @@ func (c *chosen) resumeAll(ctx context.Context, sys *cli.System, j *assemble.Jou
 		cause := cli.Line(hide.String(assemble.SummaryOf(r).Cause), 60)
 		return []any{cli.Visible(r.ID), j.StateOf(r), cli.Visible(r.Agent), cli.Moment(r.Updated, ""), cause}
 	})
-	if err != nil || c.Dry {
+	if err != nil {
 		return err
+	}
+	if len(all) == 0 {
+		sys.Notice("no failed run is selected")
+	}
+	if c.Dry || len(all) == 0 {
+		return nil
 	}
 
 	opened := 0
