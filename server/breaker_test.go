@@ -56,6 +56,13 @@ func (c *crowd) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
+// refused returns the number of requests so far while it was away.
+func (c *crowd) refused() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.failed)
+}
+
 // Name returns the name of the model.
 func (c *crowd) Name() string { return "openai:gpt" }
 
@@ -95,7 +102,7 @@ func TestBreakerHoldsTheRuns(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				began := len(c.failed)
+				began := c.refused()
 				time.Sleep(30 * time.Minute)
 				synctest.Wait()
 
