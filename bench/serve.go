@@ -65,7 +65,13 @@ func newServer(cert tls.Certificate) *http.Server {
 	return &http.Server{
 		Handler:           new(load.Server),
 		ReadHeaderTimeout: time.Minute,
-		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
+		TLSConfig: &tls.Config{
+			Certificates: []tls.Certificate{cert},
+			MinVersion:   tls.VersionTLS12,
+			// The server has a plain listener, too. If that one starts first, net/http prepares
+			// HTTP/2 only if it is listed here.
+			NextProtos: []string{"h2", "http/1.1"},
+		},
 	}
 }
 
