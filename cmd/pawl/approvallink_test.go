@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime/quotedprintable"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,21 +47,11 @@ func TestApprovalLink(t *testing.T) {
 	soak.Sequential(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	l := &listeners{t: t, changed: make(chan struct{}, 1)}
-	web := httptest.NewServer(l)
-	defer web.Close()
-	dir := t.TempDir()
-	ok(t, os.Mkdir(filepath.Join(dir, "files"), 0o755))
-	file := filepath.Join(dir, "clerk.yaml")
-	ok(t, os.WriteFile(file, fmt.Appendf(nil, notifyingAgent, web.URL, l.mailServer(), dir), 0o600))
-	ok(t, os.WriteFile(filepath.Join(dir, "turns.json"), []byte(notifyingTurns), 0o600))
-	t.Setenv("WEBHOOK_KEY", "webhook-key")
-	t.Setenv("SLACK_URL", web.URL+"/slack")
-	t.Setenv("SLACK_SECRET", "slack-secret")
+	l, dir := listening(t)
 	t.Setenv("LINK_KEY", strings.Repeat("k", 32))
 
-	m := &mortal{t: t, ctx: ctx, args: []string{"serve", file, "--http", "127.0.0.1:0", "--lease", "1s",
-		"--link-key-env", "LINK_KEY"}}
+	m := &mortal{t: t, ctx: ctx, args: []string{"serve", filepath.Join(dir, "clerk.yaml"), "--http", "127.0.0.1:0",
+		"--lease", "1s", "--link-key-env", "LINK_KEY"}}
 	m.start()
 	defer m.kill(false)
 	if status := m.ask("POST", "/v1/runs", `{"id":"r1","agent":"clerk","input":"Write it."}`, nil); status/100 != 2 {
@@ -131,14 +120,11 @@ func TestHeldApproval(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	ok(t, os.Mkdir(filepath.Join(dir, "files"), 0o755))
-	file := filepath.Join(dir, "clerk.yaml")
 	alone, _, _ := strings.Cut(notifyingAgent, "notify:")
-	ok(t, os.WriteFile(file, []byte(alone), 0o600))
-	ok(t, os.WriteFile(filepath.Join(dir, "turns.json"), []byte(notifyingTurns), 0o600))
+	writeClerk(t, dir, alone)
 	t.Setenv("LINK_KEY", strings.Repeat("k", 32))
-	m := &mortal{t: t, ctx: ctx, args: []string{"serve", file, "--http", "127.0.0.1:0", "--hold-approvals",
-		"--link-key-env", "LINK_KEY"}}
+	m := &mortal{t: t, ctx: ctx, args: []string{"serve", filepath.Join(dir, "clerk.yaml"), "--http", "127.0.0.1:0",
+		"--hold-approvals", "--link-key-env", "LINK_KEY"}}
 	m.start()
 	defer m.kill(false)
 

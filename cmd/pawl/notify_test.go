@@ -47,12 +47,36 @@ const notifyingTurns = `{"turns": [
 // listeners receives notifications: webhooks, messages of Slack, and mails.
 type listeners struct {
 	t       *testing.T
+	url     string // of the webhooks and Slack
 	mu      sync.Mutex
 	hooks   []map[string]any
 	slack   []string
 	answers []string
 	mails   []string
 	changed chan struct{}
+}
+
+// listening starts listeners, and writes an agent that notifies them as clerk.yaml into a folder.
+func listening(t *testing.T) (l *listeners, dir string) {
+	t.Helper()
+	l = &listeners{t: t, changed: make(chan struct{}, 1)}
+	web := httptest.NewServer(l)
+	t.Cleanup(web.Close)
+	l.url = web.URL
+	dir = t.TempDir()
+	writeClerk(t, dir, fmt.Sprintf(notifyingAgent, l.url, l.mailServer(), dir))
+	t.Setenv("WEBHOOK_KEY", "webhook-key")
+	t.Setenv("SLACK_URL", l.url+"/slack")
+	t.Setenv("SLACK_SECRET", "slack-secret")
+	return l, dir
+}
+
+// writeClerk writes the agent as clerk.yaml into a folder, with its model and its root.
+func writeClerk(t *testing.T, dir, agent string) {
+	t.Helper()
+	ok(t, os.Mkdir(filepath.Join(dir, "files"), 0o755))
+	ok(t, os.WriteFile(filepath.Join(dir, "clerk.yaml"), []byte(agent), 0o600))
+	ok(t, os.WriteFile(filepath.Join(dir, "turns.json"), []byte(notifyingTurns), 0o600))
 }
 
 func (l *listeners) add(change func()) {
@@ -176,19 +200,9 @@ func TestNotifiedOnce(t *testing.T) {
 	soak.Sequential(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	l := &listeners{t: t, changed: make(chan struct{}, 1)}
-	web := httptest.NewServer(l)
-	defer web.Close()
-	dir := t.TempDir()
-	ok(t, os.Mkdir(filepath.Join(dir, "files"), 0o755))
-	file := filepath.Join(dir, "clerk.yaml")
-	ok(t, os.WriteFile(file, fmt.Appendf(nil, notifyingAgent, web.URL, l.mailServer(), dir), 0o600))
-	ok(t, os.WriteFile(filepath.Join(dir, "turns.json"), []byte(notifyingTurns), 0o600))
-	t.Setenv("WEBHOOK_KEY", "webhook-key")
-	t.Setenv("SLACK_URL", web.URL+"/slack")
-	t.Setenv("SLACK_SECRET", "slack-secret")
+	l, dir := listening(t)
 
-	m := &mortal{t: t, ctx: ctx, args: []string{"serve", file, "--http", "127.0.0.1:0", "--lease", "1s"}}
+	m := &mortal{t: t, ctx: ctx, args: []string{"serve", filepath.Join(dir, "clerk.yaml"), "--http", "127.0.0.1:0", "--lease", "1s"}}
 	m.start()
 	defer m.kill(false)
 	if status := m.ask("POST", "/v1/runs", `{"id":"r1","agent":"clerk","input":"Write it."}`, nil); status/100 != 2 {
@@ -227,7 +241,7 @@ func TestNotifiedOnce(t *testing.T) {
 	}
 
 	value := buttonOf(t, slack, "approve")
-	answer := web.URL + "/answer"
+	answer := l.url + "/answer"
 	for what, status := range map[string]int{
 		"a forged signature": m.press(value, "U1", "guess", answer, time.Now()),
 		"an old press":       m.press(value, "U1", "slack-secret", answer, time.Now().Add(-time.Hour)),
