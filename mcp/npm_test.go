@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -39,12 +40,7 @@ func everything(t *testing.T, how string) mcp.Server {
 	if how == "stdio" {
 		return mcp.Server{Name: "every", Command: "node", Args: []string{file}, Resources: true, Prompts: true}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port := freePort()
 	cmd := exec.Command("node", file, how)
 	cmd.Env = append(os.Environ(), "PORT="+strconv.Itoa(port))
 	if err := cmd.Start(); err != nil {
@@ -71,6 +67,19 @@ func everything(t *testing.T, how string) mcp.Server {
 		case <-tick.C:
 		case <-over:
 			t.Fatal("the server does not listen")
+		}
+	}
+}
+
+// freePort returns a port of loopback that nothing listens at. Systems give out ports above these,
+// so that no server of another test gets it before its user listens.
+func freePort() int {
+	for {
+		port := 10_000 + rand.IntN(20_000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			l.Close()
+			return port
 		}
 	}
 }
