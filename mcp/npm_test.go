@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -40,9 +39,12 @@ func everything(t *testing.T, how string) mcp.Server {
 	if how == "stdio" {
 		return mcp.Server{Name: "every", Command: "node", Args: []string{file}, Resources: true, Prompts: true}
 	}
-	port := freePort()
+	port, err := parts.Port()
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command("node", file, how)
-	cmd.Env = append(os.Environ(), "PORT="+strconv.Itoa(port))
+	cmd.Env = append(os.Environ(), "PORT="+port)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,14 +53,14 @@ func everything(t *testing.T, how string) mcp.Server {
 	if how == "sse" {
 		path = "/sse"
 	}
-	s := mcp.Server{Name: "every", URL: fmt.Sprintf("http://127.0.0.1:%d%s", port, path), Resources: true, Prompts: true}
+	s := mcp.Server{Name: "every", URL: "http://127.0.0.1:" + port + path, Resources: true, Prompts: true}
 	if how == "sse" {
 		s.Transport = "sse"
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for over := time.After(3 * time.Minute); ; {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		c, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err == nil {
 			c.Close()
 			return s
@@ -67,19 +69,6 @@ func everything(t *testing.T, how string) mcp.Server {
 		case <-tick.C:
 		case <-over:
 			t.Fatal("the server does not listen")
-		}
-	}
-}
-
-// freePort returns a port of loopback that nothing listens at. Systems give out ports above these,
-// so that no server of another test gets it before its user listens.
-func freePort() int {
-	for {
-		port := 10_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			l.Close()
-			return port
 		}
 	}
 }

@@ -87,14 +87,11 @@ func Start(db string) (*Server, error) {
 	if !ok || parts.Alone() {
 		return nil, ErrAbsent
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := parts.Port()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: l.Addr().String(), binary: binary, db: db}
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
+	s := &Server{Addr: net.JoinHostPort("127.0.0.1", port), binary: binary, db: db}
 	return s, s.Again()
 }
 

@@ -10,9 +10,12 @@ package parts
 import (
 	"bytes"
 	"flag"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -106,4 +109,21 @@ func Find(name string) (path string, ok bool) {
 		dir = filepath.Dir(dir)
 	}
 	return "", false
+}
+
+// Port returns a port of loopback at which nothing listens, for a part that cannot choose one.
+// Systems give out ports above these, so that no other process gets it before the part listens, or
+// while the part is restarted.
+func Port() (string, error) {
+	const first, number = 10_000, 20_000
+	var err error
+	for range 100 {
+		port := strconv.Itoa(first + rand.IntN(number))
+		var l net.Listener
+		l, err = net.Listen("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			return port, l.Close()
+		}
+	}
+	return "", err
 }

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,17 +142,6 @@ func (s *Server) run(ready string, in string, command ...string) error {
 	}
 }
 
-// freePort returns an unused port of loopback.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
-}
-
 // Postgres is a private cluster of the newest PostgreSQL that is installed. Its one role is test,
 // without a password. Under root it runs as the unprivileged system user, because it refuses root.
 func Postgres() *Server {
@@ -180,7 +168,7 @@ func Postgres() *Server {
 		if out, err := make.CombinedOutput(); err != nil {
 			return fmt.Errorf("initdb: %v\n%s", err, out)
 		}
-		port, err := freePort()
+		port, err := parts.Port()
 		if err != nil {
 			return err
 		}
@@ -221,7 +209,7 @@ func PGlite(dir string) *Server {
 		if _, err := os.Stat(filepath.Join(dir, script)); err != nil {
 			return fmt.Errorf("PGlite is not installed, make test installs it: %w", ErrAbsent)
 		}
-		port, err := freePort()
+		port, err := parts.Port()
 		if err != nil {
 			return err
 		}
