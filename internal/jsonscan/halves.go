@@ -97,13 +97,19 @@ func nextHalf(b []byte) int {
 	}
 }
 
-// PairEscapes replaces each escape in the JSON text b that is half of a UTF-16 pair without the
-// other half: by the escape of U+FFFD, in place. Many parsers refuse the whole text for it, or fail
-// later when they encode the string.
-func PairEscapes(b []byte) {
-	for at := nextLoneEscape(b, 0); at >= 0; at = nextLoneEscape(b, at) {
-		copy(b[at:], `\ufffd`)
+// PairEscapes returns the JSON text b with each escape that is half of a UTF-16 pair without the
+// other half replaced by the escape of U+FFFD. Many parsers refuse the whole text for it, or fail
+// later when they encode the string. It returns b unchanged if it has no such escape.
+func PairEscapes(b []byte) []byte {
+	at := nextLoneEscape(b, 0)
+	if at < 0 {
+		return b
 	}
+	out := bytes.Clone(b)
+	for ; at >= 0; at = nextLoneEscape(out, at) {
+		copy(out[at:], `\ufffd`)
+	}
+	return out
 }
 
 // HasLoneEscape reports whether PairEscapes changes b.

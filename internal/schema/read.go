@@ -24,8 +24,7 @@ func (s *Schema) Read(ctx context.Context, args json.RawMessage, mending bool) (
 	repairs []string, faults []Fault, err error) {
 	// Schemas do not see it, and many programs to which a tool sends its arguments refuse it.
 	if mending && jsonscan.HasLoneEscape(args) {
-		args = bytes.Clone(args)
-		jsonscan.PairEscapes(args)
+		args = jsonscan.PairEscapes(args)
 		repairs = []string{"replaced half of a UTF-16 pair by U+FFFD"}
 	}
 

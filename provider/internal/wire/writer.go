@@ -66,7 +66,7 @@ func (w *Writer) Finish() ([]byte, error) {
 		w.Body = append(w.Body, w.own...)
 	}
 	w.Body = append(w.Body, '}')
-	jsonscan.PairEscapes(w.Body)
+	w.Body = jsonscan.PairEscapes(w.Body)
 	return w.Body, w.Err
 }
 
@@ -214,10 +214,7 @@ func (w *Writer) Float(field string, f float64) {
 // UTF-16 pair becomes U+FFFD, also where the object is sent as a string. A number that servers
 // cannot read becomes its text.
 func Object(args []byte, member string) []byte {
-	if jsonscan.HasLoneEscape(args) {
-		args = bytes.Clone(args) // the conversation keeps its own
-		jsonscan.PairEscapes(args)
-	}
+	args = jsonscan.PairEscapes(args)
 	if jsonscan.IsObject(args) {
 		return quoteHuge(args)
 	}
