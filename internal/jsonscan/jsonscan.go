@@ -244,6 +244,28 @@ func (c *Cursor) Members() iter.Seq[[]byte] {
 	}
 }
 
+// Numbers yields the numbers of a valid JSON value, at any depth and in their order, each with its
+// offset in value.
+func Numbers(value []byte) iter.Seq2[int, []byte] {
+	return func(yield func(offset int, number []byte) bool) {
+		c := New(value)
+		for c.offset < len(c.data) {
+			at := c.offset
+			b := c.data[at]
+			switch {
+			case b == '"':
+				c.str()
+			case b == '-' || b >= '0' && b <= '9':
+				if !yield(at, c.word()) {
+					return
+				}
+			default:
+				c.offset++
+			}
+		}
+	}
+}
+
 // Word is the text of a short string, as Text returns it.
 type Word []byte
 

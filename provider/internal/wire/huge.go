@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 // mostDigits is a length up to which a number without an exponent has a place in a double.
@@ -15,45 +17,17 @@ const mostDigits = 300
 func quoteHuge(value []byte) []byte {
 	var out []byte
 	done := 0
-	for i := 0; i < len(value); {
-		c := value[i]
-		switch {
-		case c == '"':
-			i = endOfString(value, i)
-		case c == '-' || c >= '0' && c <= '9':
-			end := endOfNumber(value, i)
-			if isHuge(value[i:end]) {
-				out = append(append(out, value[done:i]...), '"')
-				out = append(append(out, value[i:end]...), '"')
-				done = end
-			}
-			i = end
-		default:
-			i++
+	for at, number := range jsonscan.Numbers(value) {
+		if isHuge(number) {
+			out = append(append(out, value[done:at]...), '"')
+			out = append(append(out, number...), '"')
+			done = at + len(number)
 		}
 	}
 	if out == nil {
 		return value
 	}
 	return append(out, value[done:]...)
-}
-
-// endOfString returns the index behind the string that begins at i.
-func endOfString(value []byte, i int) int {
-	for i++; i < len(value) && value[i] != '"'; i++ {
-		if value[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
-}
-
-// endOfNumber returns the index behind the number that begins at i.
-func endOfNumber(value []byte, i int) int {
-	for i < len(value) && bytes.IndexByte([]byte("+-.0123456789Ee"), value[i]) >= 0 {
-		i++
-	}
-	return i
 }
 
 // isHuge reports whether a double cannot hold a number, not even rounded.
