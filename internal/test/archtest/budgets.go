@@ -74,7 +74,7 @@ var budgets = slices.Concat([]budget{
 	{"vague", "methods named " + strings.Join(vague, " "), atMost(25), places(ruleVague)},
 	{"largest file", "lines of code of a product file", atMost(500), largestFile},
 
-	{"root files", "Go files of the root without tests", atMost(31), fileCount(".")},
+	{"root files", "Go files of the root without tests", atMost(33), fileCount(".")},
 	{"llm files", "Go files of llm without tests", atMost(14), fileCount("llm")},
 	{"cmd/pawl files", "Go files of cmd/pawl without tests", atMost(25), fileCount("cmd/pawl")},
 	{"interfaces of pawl", "exported interface types", atMost(12), interfaces(module)},
@@ -91,7 +91,7 @@ var budgets = slices.Concat([]budget{
 		{"server/internal/runs", atMost(26_000)},
 	}),
 	perPackage("cycle", "files of a package that all reach each other", atMost(14), cycle, []room{
-		{".", atMost(28)},
+		{".", atMost(29)},
 		{"sandbox", atMost(18)},
 		{"internal/agentfile", atMost(15)},
 	}),
