@@ -101,7 +101,8 @@ func (d *decoder) missed(diagnostics []byte) {
 
 // ending stores the members that end a message, if they are there and the stop reason counts.
 func (d *decoder) ending(stop string, details, container []byte) {
-	if counts := d.stop.State(stop, toFinish(stop)); stop != "" && !counts {
+	counts := d.stop.State(stop, toFinish(stop))
+	if stop != "" && !counts {
 		return
 	}
 	d.explanation = cmp.Or(wire.MemberText(details, "explanation"), d.explanation)
