@@ -165,15 +165,19 @@ func repairResult(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 
-	own := maps.Clone(result)
-	for _, name := range resultMembers {
-		delete(own, name)
+	own := map[string]json.RawMessage{}
+	for name, value := range result {
+		switch {
+		case slices.Contains(otherResults, name):
+			return raw
+		case !slices.Contains(resultMembers, name):
+			own[name] = value
+			delete(result, name)
+		}
 	}
-	isOfProtocol := slices.ContainsFunc(otherResults, func(name string) bool { return own[name] != nil })
-	if isOfProtocol || len(own) == 0 {
+	if len(own) == 0 {
 		return raw
 	}
-	maps.DeleteFunc(result, func(name string, _ json.RawMessage) bool { return own[name] != nil })
 	result["structuredContent"], _ = json.Marshal(own)
 	out, _ := json.Marshal(result)
 	return out
