@@ -71,11 +71,11 @@ var texts = []string{
 // Decode converts text to UTF-8. The charset comes from the content type, from the first bytes, or
 // is guessed.
 func Decode(b []byte, contentType string) string {
-	if _, name, certain := charset.DetermineEncoding(b, contentType); !certain && utf8.Valid(b) || name == "utf-8" {
+	encoding, name, certain := charset.DetermineEncoding(b, contentType)
+	if !certain && utf8.Valid(b) || name == "utf-8" {
 		return strings.ToValidUTF8(strings.TrimPrefix(string(b), "\uFEFF"), "\uFFFD")
 	}
-	e, _, _ := charset.DetermineEncoding(b, contentType)
-	out, err := e.NewDecoder().Bytes(b)
+	out, err := encoding.NewDecoder().Bytes(b)
 	if err != nil {
 		return strings.ToValidUTF8(string(b), "\uFFFD")
 	}
