@@ -203,6 +203,7 @@ func (r *run) prepare(ctx context.Context, o runOptions, f *faults) {
 		*f = append(*f, err)
 	}
 	a.Limits.check(f)
+	f.addIf(a.Parallel.Limit < 0, "Parallel.Limit", "it is negative; 0 means 10")
 	f.addIf(a.Settings.MaxTokens < 0, "Settings.MaxTokens", "it is negative; 0 means the provider's default")
 	for _, name := range slices.Sorted(maps.Keys(a.Settings.Options)) {
 		o := a.Settings.Options[name]
@@ -254,7 +255,6 @@ func (a *Agent) tools(ctx context.Context, in *inspection, f *faults) []*Tool {
 func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faults) {
 	a := r.agent
 	f.add("Choice", a.Choice.Check(specs(tools)))
-	f.addIf(a.Parallel.Limit < 0, "Parallel.Limit", "it is negative; 0 means 10")
 	switch {
 	case a.Artifacts != nil:
 		var err error
