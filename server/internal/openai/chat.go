@@ -174,7 +174,7 @@ func (m *chatMessage) add(in *asked) error {
 		}
 		in.Messages = append(in.Messages, llm.Message{Role: llm.RoleAssistant, Parts: parts})
 	case "tool":
-		in.AppendResult(llm.ToolResult{CallID: m.ToolCallID, Parts: parts})
+		in.Append(llm.RoleTool, llm.ToolResult{CallID: m.ToolCallID, Parts: parts})
 	default:
 		return runs.BadRequest("there is no role "+m.Role, "system, developer, user, assistant and tool")
 	}

@@ -150,7 +150,7 @@ func (i *inputItem) add(in *asked) error {
 		if err != nil {
 			return err
 		}
-		in.AppendResult(llm.ToolResult{CallID: i.CallID, Parts: parts})
+		in.Append(llm.RoleTool, llm.ToolResult{CallID: i.CallID, Parts: parts})
 	case "additional_tools":
 		return in.tools.add(&in.Extras, "", i.Tools)
 	case "reasoning": // the agent stores its own reasoning

@@ -50,24 +50,34 @@ func (r *Request) Append(role llm.Role, parts ...llm.Part) {
 	r.Messages = append(r.Messages, llm.Message{Role: role, Parts: parts})
 }
 
-// AppendResult adds the result of a call after the last reply. Clients repeat results; the first
-// result of a call counts.
-func (r *Request) AppendResult(result llm.ToolResult) {
-	for _, m := range slices.Backward(r.Messages) {
-		if m.Role == llm.RoleAssistant {
-			break
+// KeepFirstResults drops the repeated results of calls, in linear time. Clients repeat results; the
+// first result of a call after a reply counts.
+func (r *Request) KeepFirstResults() {
+	known := map[string]bool{} // calls that have a result, since the last reply
+	repeats := func(p llm.Part) bool {
+		result, ok := p.(llm.ToolResult)
+		if !ok {
+			return false
 		}
-		if slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return isResultOf(p, result.CallID) }) {
-			return
-		}
+		before := known[result.CallID]
+		known[result.CallID] = true
+		return before
 	}
-	r.Append(llm.RoleTool, result)
-}
 
-// isResultOf reports whether p is a result of the call with that ID.
-func isResultOf(p llm.Part, id string) bool {
-	result, ok := p.(llm.ToolResult)
-	return ok && result.CallID == id
+	kept := make([]llm.Message, 0, len(r.Messages))
+	for _, m := range r.Messages {
+		switch m.Role {
+		case llm.RoleAssistant:
+			clear(known)
+		case llm.RoleTool:
+			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), repeats)
+			if len(m.Parts) == 0 {
+				continue
+			}
+		}
+		kept = append(kept, m)
+	}
+	r.Messages = kept
 }
 
 // Start starts a run, resumes or answers it, or finds that an identical request has started it. It

@@ -94,6 +94,7 @@ func (c *Call) Accept(r any, of func() (Asked, error)) (t *Turn, leave func(), e
 		return nil, nil, err
 	}
 	in.Messages = llm.FromClient(in.Messages...)
+	in.KeepFirstResults()
 
 	chat := c.Request.Header.Get("X-OpenWebUI-Chat-Id")
 	if chat != "" {
