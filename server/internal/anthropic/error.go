@@ -5,20 +5,13 @@ package anthropic
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 
-	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server/api"
-	"github.com/pawl-go/pawl/server/internal/web"
 )
 
 // writeError answers with an error.
 func (c *call) writeError(e *api.Error) {
-	status := c.StatusOf(e)
-	if e.RetryAfter > 0 {
-		c.Writer.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
-	}
-	web.WriteBytes(c.Writer, status, errorBody(e, status, c.Secrets))
+	c.WriteError(e, func(status int) []byte { return c.errorBody(e, status) })
 }
 
 // kinds are Anthropic's types of errors by their status.
@@ -46,14 +39,10 @@ func kindOf(status int) string {
 }
 
 // errorBody returns an error as JSON without secrets. Its member code is of this API.
-func errorBody(e *api.Error, status int, secrets *redact.Redactor) []byte {
-	message := e.Message
-	if e.Hint != "" {
-		message += " (" + e.Hint + ")"
-	}
+func (c *call) errorBody(e *api.Error, status int) []byte {
 	b, _ := json.Marshal(object{"type": "error", "error": object{ // text always marshals
 		"type":    kindOf(status),
-		"message": secrets.String(message),
+		"message": c.MessageOf(e),
 		"code":    e.Code,
 	}})
 	return b

@@ -43,7 +43,7 @@ func (c *call) messages() error {
 		// The status has been sent, so that the error is an event.
 		t.Failed = true
 		e := runs.ToError(err)
-		v.send.Event("", "error", errorBody(e, c.StatusOf(e), c.Secrets))
+		v.send.Event("", "error", c.errorBody(e, c.StatusOf(e)))
 		v.send.Flush()
 		return nil
 	}

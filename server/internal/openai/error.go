@@ -5,20 +5,13 @@ package openai
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 
-	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/server/api"
-	"github.com/pawl-go/pawl/server/internal/web"
 )
 
 // writeError answers with an error.
 func (c *call) writeError(e *api.Error) {
-	status := c.StatusOf(e)
-	if e.RetryAfter > 0 {
-		c.Writer.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
-	}
-	web.WriteBytes(c.Writer, status, errorBody(e, kindOf(status), c.Secrets))
+	c.WriteError(e, func(status int) []byte { return c.errorBody(e, kindOf(status)) })
 }
 
 // kindOf returns OpenAI's type of an error with that status.
@@ -37,13 +30,9 @@ func kindOf(status int) string {
 }
 
 // errorBody returns an error as JSON without secrets.
-func errorBody(e *api.Error, kind string, secrets *redact.Redactor) []byte {
-	message := e.Message
-	if e.Hint != "" {
-		message += " (" + e.Hint + ")"
-	}
+func (c *call) errorBody(e *api.Error, kind string) []byte {
 	said := object{
-		"message": secrets.String(message),
+		"message": c.MessageOf(e),
 		"type":    kind,
 		"param":   nil,
 		"code":    e.Code,

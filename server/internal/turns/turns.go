@@ -68,6 +68,22 @@ func (c *Call) StatusOf(e *api.Error) int {
 	return status
 }
 
+// WriteError answers a request that failed. body returns the error in the form of the API.
+func (c *Call) WriteError(e *api.Error, body func(status int) []byte) {
+	status := c.StatusOf(e)
+	web.SetRetryAfter(c.Writer, e)
+	web.WriteBytes(c.Writer, status, body(status))
+}
+
+// MessageOf returns the message of an error with its hint, without secrets.
+func (c *Call) MessageOf(e *api.Error) string {
+	message := e.Message
+	if e.Hint != "" {
+		message += " (" + e.Hint + ")"
+	}
+	return c.Secrets.String(message)
+}
+
 // isLangChain reports whether the client is LangChain's in JavaScript. It repeats requests by
 // itself, after all but a few statuses of its own, and always states that it does not.
 func (c *Call) isLangChain() bool { return strings.HasPrefix(c.Request.UserAgent(), "langchainjs") }

@@ -22,14 +22,19 @@ func toError(err error) *api.Error {
 
 // WriteError answers with an error, in the form of this API.
 func WriteError(w http.ResponseWriter, e *api.Error) {
-	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
-	}
+	SetRetryAfter(w, e)
 	if e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="pawl"`)
 	}
 	body, _ := json.Marshal(map[string]*api.Error{"error": e}) // text always marshals
 	WriteBytes(w, e.Status, body)
+}
+
+// SetRetryAfter sets the header of an error that states when to try again.
+func SetRetryAfter(w http.ResponseWriter, e *api.Error) {
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	}
 }
 
 // WriteBytes sends JSON with headers that keep browsers from interpreting it as anything else.
