@@ -41,7 +41,6 @@ func (c *call) messages() error {
 	out, err := c.Follow(t, v.send, v.voice())
 	if err != nil {
 		// The status has been sent, so that the error is an event.
-		t.Failed = true
 		e := runs.ToError(err)
 		v.send.Event("", "error", c.errorBody(e, c.StatusOf(e)))
 		v.send.Flush()

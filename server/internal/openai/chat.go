@@ -295,7 +295,6 @@ func (c *call) chat() error {
 	})
 	if err != nil {
 		// The status has been sent, so that the error is an event.
-		t.Failed = true
 		v.send.Event("", "", c.errorBody(runs.ToError(err), "server_error"))
 		v.send.Flush()
 		return nil

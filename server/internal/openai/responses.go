@@ -207,7 +207,6 @@ func (c *call) followResponse(t *turns.Turn, v *response) {
 	out, err := c.Follow(t, v.send, turns.Voice{Say: v.word, Withdraw: v.withdraw})
 	if err != nil {
 		// The status has been sent, so that the error is an event.
-		t.Failed = true
 		e := runs.ToError(err)
 		v.fail(e.Code, c.Secrets.String(e.Message))
 		return

@@ -45,25 +45,32 @@ func (c *Call) Follow(t *Turn, w *web.Sender, v Voice) (Reply, error) {
 		skip:   t.Skip,
 	}
 	defer f.beat.Stop()
+	err := f.follow()
+	t.failed = err != nil && w != nil
+	return f.out, err
+}
 
+// follow sends what the run says, and sets the reply.
+func (f *following) follow() error {
 	for {
 		end, err := f.read()
 		if err != nil {
-			return f.out, err
+			return err
 		}
 		if !f.holds(end.Result) {
 			f.speech.finish(end.Result)
 			f.out.Text = f.speech.all.String()
-			return f.out, t.stopped(end, &f.out)
+			f.out.Reasoning = f.think.all.String()
+			return f.turn.stopped(end, &f.out)
 		}
 
-		f.Handler.window.hold(t.sent)
+		f.Handler.window.hold(f.turn.sent)
 		if err := f.ask(end.Result); err != nil {
-			return f.out, err
+			return err
 		}
 		next, err := f.await()
 		if err != nil {
-			return f.out, err
+			return err
 		}
 		defer next.AddReader()()
 		f.live = next
@@ -79,7 +86,7 @@ func (f *following) read() (end pawl.Event, err error) {
 			break
 		}
 		if err != nil {
-			f.turn.Away = runs.IsOutage(err)
+			f.turn.away = runs.IsOutage(err)
 			return ev, err
 		}
 
@@ -108,7 +115,6 @@ func (f *following) stopping() error {
 func (f *following) add(ev *pawl.Event) {
 	f.step = max(f.step, ev.Step)
 	f.think.addEvent(&f.Handler.Options, ev)
-	f.out.Reasoning = f.think.all.String()
 	if ev.Kind == pawl.EventResponseReceived && ev.Response != nil {
 		f.out.Finish = FinishOf(ev.Response.Finish)
 	}
@@ -145,7 +151,6 @@ func (f *following) ask(res *pawl.Result) error {
 				said = "\n" + said
 			}
 			f.think.add(f.step, said+"\n")
-			f.out.Reasoning = f.think.all.String()
 		case !f.live.Structured():
 			f.speech.write("\n\n" + said)
 		}

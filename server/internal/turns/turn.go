@@ -35,9 +35,9 @@ type Turn struct {
 	Extras *runs.Extras // of its client; nil means none
 	Skip   int          // replies that were sent before
 	Spent  pawl.Spent   // usage before
-	Failed bool         // the stream ended with an error
-	Away   bool         // the answer was the error outage: the run goes on
 
+	failed bool // the stream ended with an error
+	away   bool // the answer was the error outage: the run goes on
 	forget bool // the run is deleted when it has ended
 	sent   *sent
 }
@@ -275,7 +275,7 @@ func (t *Turn) pending(open []pawl.PendingCall, out *Reply) error {
 // disconnect ends the connection of a turn. A run without a reader is cancelled, unless it goes on.
 func (c *Call) disconnect(t *Turn) {
 	lost := c.Request.Context().Err() != nil
-	deserted := c.Handler.window.release(t.sent, closing{lost: lost, failed: t.Failed, away: t.Away}, c.Now())
+	deserted := c.Handler.window.release(t.sent, closing{lost: lost, failed: t.failed, away: t.away}, c.Now())
 	if !deserted || c.Request.Header.Get("Idempotency-Key") != "" {
 		return
 	}
