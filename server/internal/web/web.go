@@ -115,8 +115,8 @@ func (c *Call) Context() context.Context {
 // away: runs.Reading.Hold. The client may state it (RFC 7240).
 func (c *Call) Hold() time.Duration {
 	d := c.Outage
-	for _, preference := range strings.Split(strings.Join(c.Request.Header.Values("Prefer"), ","), ",") {
-		value, stated := strings.CutPrefix(strings.TrimSpace(preference), "wait=")
+	for _, preference := range listOf(c.Request.Header, "Prefer") {
+		value, stated := strings.CutPrefix(preference, "wait=")
 		seconds, err := strconv.Atoi(value)
 		if stated && err == nil && seconds >= 0 {
 			d = time.Duration(min(seconds, mostHold)) * time.Second
