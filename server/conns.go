@@ -7,7 +7,6 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 
 	"github.com/pawl-go/pawl/server/internal/web"
@@ -88,10 +87,8 @@ func (l *limitedListener) admit(conn net.Conn) net.Conn {
 
 // network returns what a limit by address counts. The zero Prefix means no limit.
 func (l *limitedListener) network(c net.Conn) netip.Prefix {
-	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
-	a := at.Addr().Unmap()
-	isProxy := slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
-	if err != nil || a.IsLoopback() || isProxy || l.each == 0 {
+	a := web.AddressOf(c.RemoteAddr().String())
+	if l.each == 0 || a.IsLoopback() || web.Contain(l.proxies, a) {
 		return netip.Prefix{}
 	}
 	return web.Network(a)

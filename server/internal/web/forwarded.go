@@ -24,7 +24,7 @@ type forwardedKey struct{}
 // it on: RemoteAddr is the address of the client, and Host the name that it used. Any other request
 // is returned unchanged, since any client can send the headers.
 func (s *Server) Forward(r *http.Request) (out *http.Request, byProxy bool) {
-	if !s.isProxy(addressOf(r.RemoteAddr)) {
+	if !s.isProxy(AddressOf(r.RemoteAddr)) {
 		return r, false
 	}
 
@@ -43,7 +43,12 @@ func (s *Server) Forward(r *http.Request) (out *http.Request, byProxy bool) {
 
 // isProxy reports whether an address belongs to a trusted proxy.
 func (s *Server) isProxy(a netip.Addr) bool {
-	return slices.ContainsFunc(s.Proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	return Contain(s.Proxies, a)
+}
+
+// Contain reports whether an address is in one of the networks.
+func Contain(networks []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // clientOf returns the client of the proxies: each of them has added the address of its peer at the
@@ -51,7 +56,7 @@ func (s *Server) isProxy(a netip.Addr) bool {
 // is the client's own text. The zero Addr means none.
 func (s *Server) clientOf(h http.Header) (client netip.Addr) {
 	for _, text := range slices.Backward(listOf(h, "X-Forwarded-For")) {
-		at := addressOf(text)
+		at := AddressOf(text)
 		if !at.IsValid() {
 			return client
 		}
@@ -63,8 +68,8 @@ func (s *Server) clientOf(h http.Header) (client netip.Addr) {
 	return client
 }
 
-// addressOf returns the address in a text, which may have a port. The zero Addr means none.
-func addressOf(text string) netip.Addr {
+// AddressOf returns the address in a text, which may have a port. The zero Addr means none.
+func AddressOf(text string) netip.Addr {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr().Unmap().WithZone("")
 	}
@@ -119,7 +124,7 @@ func Base(r *http.Request) string {
 
 // NetworkOf returns the network of the client of a request by which limits count: an address of
 // IPv4, or a /64 of IPv6. The zero Prefix means that the address is unknown.
-func NetworkOf(r *http.Request) netip.Prefix { return Network(addressOf(r.RemoteAddr)) }
+func NetworkOf(r *http.Request) netip.Prefix { return Network(AddressOf(r.RemoteAddr)) }
 
 // Network returns the network of an address by which limits count.
 func Network(a netip.Addr) netip.Prefix {
