@@ -130,27 +130,26 @@ func (t *ticket) mark() string {
 
 // use records that a ticket is used. Of several uses, also on several servers, one succeeds.
 func (l *Links) use(ctx context.Context, t *ticket) error {
-	head := store.JournalRun{ID: t.mark(), Agent: "notify", State: store.JournalOver}
-	_, err := l.Journal.BeginJournal(ctx, marksScope, head, "", time.Time{})
-	if errors.Is(err, store.ErrConflict) {
-		return errUsed
-	}
-	if err != nil {
+	first, err := writeMark(ctx, l.Journal, t.mark())
+	switch {
+	case err != nil:
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	case !first:
+		return errUsed
 	}
 	return nil
 }
 
-// used reports whether a ticket was used.
-func (l *Links) used(ctx context.Context, t *ticket) (bool, error) {
-	_, err := l.Journal.JournalRun(ctx, marksScope, t.mark())
+// unused returns an error if a ticket was used.
+func (l *Links) unused(ctx context.Context, t *ticket) error {
+	at, err := readMark(ctx, l.Journal, t.mark())
 	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, store.ErrNotFound):
-		return false, nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	case !at.IsZero():
+		return errUsed
 	}
-	return false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	return nil
 }
 
 // ServeHTTP shows the page of a link for GET, and answers its question for POST.
@@ -161,11 +160,7 @@ func (l *Links) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	used, err := l.used(ctx, &t)
-	if err == nil && used {
-		err = errUsed
-	}
-	if err != nil {
+	if err := l.unused(ctx, &t); err != nil {
 		refuse(w, err)
 		return
 	}

@@ -30,19 +30,19 @@ const (
 	interruptedAfter = time.Minute
 )
 
-// mark writes a mark. It returns false if the mark exists.
-func (w *Watcher) mark(ctx context.Context, id string) (bool, error) {
+// writeMark writes a mark. It returns false if the mark exists.
+func writeMark(ctx context.Context, j store.Journal, id string) (bool, error) {
 	head := store.JournalRun{ID: id, Agent: "notify", State: store.JournalOver}
-	_, err := w.journal.BeginJournal(ctx, marksScope, head, "", time.Time{})
+	_, err := j.BeginJournal(ctx, marksScope, head, "", time.Time{})
 	if errors.Is(err, store.ErrConflict) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// marked returns when a mark was written. The zero time means that there is none.
-func (w *Watcher) marked(ctx context.Context, id string) (time.Time, error) {
-	head, err := w.journal.JournalRun(ctx, marksScope, id)
+// readMark returns when a mark was written. The zero time means that there is none.
+func readMark(ctx context.Context, j store.Journal, id string) (time.Time, error) {
+	head, err := j.JournalRun(ctx, marksScope, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return time.Time{}, nil
 	}
@@ -55,7 +55,7 @@ func (w *Watcher) marked(ctx context.Context, id string) (time.Time, error) {
 func (w *Watcher) deliver(ctx context.Context, c Channel, e *Event) (bool, error) {
 	ctx = context.WithoutCancel(ctx)
 	prefix := e.ID + "-" + c.Name + "-"
-	at, err := w.marked(ctx, prefix+"sent")
+	at, err := readMark(ctx, w.journal, prefix+"sent")
 	if err != nil || !at.IsZero() {
 		return err == nil, err
 	}
@@ -70,7 +70,7 @@ func (w *Watcher) deliver(ctx context.Context, c Channel, e *Event) (bool, error
 	unknown := errors.Is(err, ErrUnknown)
 	switch {
 	case err != nil && !unknown && n < maxTries:
-		_, failed := w.mark(ctx, fmt.Sprintf("%sfailed-%d", prefix, n))
+		_, failed := writeMark(ctx, w.journal, fmt.Sprintf("%sfailed-%d", prefix, n))
 		return false, errors.Join(err, failed)
 	case unknown && c.Idempotent && n < maxTries:
 		return false, err // the attempt counts as interrupted, and is repeated
@@ -91,7 +91,7 @@ func (w *Watcher) sendBy(ctx context.Context, c Channel, e *Event) error {
 
 // done records that an event is not sent again.
 func (w *Watcher) done(ctx context.Context, prefix string) error {
-	_, err := w.mark(ctx, prefix+"sent")
+	_, err := writeMark(ctx, w.journal, prefix+"sent")
 	return err
 }
 
@@ -100,11 +100,11 @@ func (w *Watcher) claim(ctx context.Context, prefix string, c Channel) (int, err
 	const dropped = "%w; it is not sent again"
 	for n := 1; n <= maxTries; n++ {
 		try := fmt.Sprintf("%stry-%d", prefix, n)
-		mine, err := w.mark(ctx, try)
+		mine, err := writeMark(ctx, w.journal, try)
 		if mine || err != nil {
 			return n, err
 		}
-		failed, err := w.marked(ctx, fmt.Sprintf("%sfailed-%d", prefix, n))
+		failed, err := readMark(ctx, w.journal, fmt.Sprintf("%sfailed-%d", prefix, n))
 		switch {
 		case err != nil:
 			return 0, err
@@ -115,7 +115,7 @@ func (w *Watcher) claim(ctx context.Context, prefix string, c Channel) (int, err
 		}
 
 		// The attempt has no end: another process makes it, or it was interrupted.
-		begun, err := w.marked(ctx, try)
+		begun, err := readMark(ctx, w.journal, try)
 		switch {
 		case err != nil:
 			return 0, err
