@@ -7,11 +7,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/agentname"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -45,7 +45,7 @@ func (c *chosen) check(id string) error {
 
 // has reports whether a run is selected.
 func (c *chosen) has(j *assemble.Journal, r store.JournalRun, now time.Time) bool {
-	family, _, _ := strings.Cut(r.Agent, "@")
+	family, _ := agentname.Split(r.Agent)
 	switch {
 	case r.State != store.JournalFailed:
 		return false
