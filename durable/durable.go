@@ -120,6 +120,9 @@ func (e *Engine) Runner(id string, r pawl.Runner) *Runner {
 // lease returns Lease or its default.
 func (e *Engine) lease() time.Duration { return cmp.Or(e.Lease, 30*time.Second) }
 
+// outage returns Outage or its default.
+func (e *Engine) outage() time.Duration { return cmp.Or(e.Outage, defaultOutage) }
+
 // report passes on an error that concerns operation. The end of a replay is none.
 func (e *Engine) report(run string, err error) {
 	if e.Report != nil && !errors.Is(err, errOver) {

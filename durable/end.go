@@ -28,7 +28,7 @@ func (s *session) storeEnd(res *pawl.Result, text string) error {
 
 	end := s.endOf(res, text)
 	s.mu.Lock()
-	waiting := s.outage.waiting(res, s.history.End, s.engine.clock(), s.engine.Outage)
+	waiting := s.outage.waiting(res, s.history.End, s.engine.clock(), s.engine.outage())
 	s.mu.Unlock()
 	if waiting != nil {
 		end.Waiting = &record.Waiting{Since: waiting.Since, Tries: waiting.Tries}

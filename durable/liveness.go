@@ -3,7 +3,6 @@ package durable
 // liveness.go: finds runs that break the guarantee R9.
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,8 +84,7 @@ func (e *Engine) waitsForProvider(r store.JournalRun) bool {
 	if json.Unmarshal(r.Summary, &s) != nil || s.Waiting == nil {
 		return false
 	}
-	limit := cmp.Or(e.Outage, defaultOutage)
-	return e.clock().Before(s.Waiting.Since.Add(limit + e.lease()))
+	return e.clock().Before(s.Waiting.Since.Add(e.outage() + e.lease()))
 }
 
 // waitsInVain returns why an answer can not let the waiting run r continue. Empty means that a

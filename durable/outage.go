@@ -62,9 +62,8 @@ func (o *outage) note(ctx context.Context, resp *llm.Response, err error) {
 
 // waiting returns for what the run waits that has stopped with res. Nil means that it does not: it
 // has not failed, or for another reason than a temporary error of a provider, or its time is over.
-// end is the last stop before; nil means none. limit is Engine.Outage.
+// end is the last stop before; nil means none. limit is Engine.outage.
 func (o *outage) waiting(res *pawl.Result, end *record.End, now time.Time, limit time.Duration) *Waiting {
-	limit = cmp.Or(limit, defaultOutage)
 	if o.away == nil || res.Stop != pawl.StopFailed || limit < 0 {
 		return nil
 	}
