@@ -86,7 +86,7 @@ func (v *reply) whole(out turns.Reply) object {
 		content = append(content, object{"type": blockText, "text": out.Text})
 	}
 	for _, c := range out.Calls {
-		content = append(content, callBlock(&c, c.Args))
+		content = append(content, callBlock(&c, inputOf(&c)))
 	}
 
 	m := v.form()
@@ -106,13 +106,21 @@ const (
 // signature is the signature of a block of reasoning, which clients send back and do not read.
 const signature = "pawl"
 
-// callBlock returns a call for the client, with arguments, which are an object in this API.
-func callBlock(c *turns.ClientCall, args json.RawMessage) object {
-	isObject := bytes.HasPrefix(bytes.TrimSpace(args), []byte("{")) && json.Valid(args)
+// noInput are the arguments of a call without any.
+var noInput = json.RawMessage("{}")
+
+// inputOf returns the arguments of a call, which are an object in this API.
+func inputOf(c *turns.ClientCall) json.RawMessage {
+	isObject := bytes.HasPrefix(bytes.TrimSpace(c.Args), []byte("{")) && json.Valid(c.Args)
 	if !isObject {
-		args = json.RawMessage("{}")
+		return noInput
 	}
-	return object{"type": blockCall, "id": c.ID, "name": c.Name, "input": args}
+	return c.Args
+}
+
+// callBlock returns a call for the client, with the arguments so far.
+func callBlock(c *turns.ClientCall, input json.RawMessage) object {
+	return object{"type": blockCall, "id": c.ID, "name": c.Name, "input": input}
 }
 
 // stopReason returns Anthropic's word for the finish of a reply.

@@ -2,11 +2,7 @@ package anthropic
 
 // stream.go: the events of a streamed reply.
 
-import (
-	"encoding/json"
-
-	"github.com/pawl-go/pawl/server/internal/turns"
-)
+import "github.com/pawl-go/pawl/server/internal/turns"
 
 // event sends an event.
 func (v *reply) event(kind string, m object) {
@@ -72,12 +68,10 @@ func (v *reply) endBlock() {
 func (v *reply) finish(out turns.Reply) {
 	v.endBlock()
 	for _, c := range out.Calls {
-		block := callBlock(&c, c.Args)
-		args := block["input"].(json.RawMessage)
-		v.beginBlock(blockCall, callBlock(&c, nil))
+		v.beginBlock(blockCall, callBlock(&c, noInput))
 		v.event("content_block_delta", object{
 			"index": v.next - 1,
-			"delta": object{"type": "input_json_delta", "partial_json": string(args)},
+			"delta": object{"type": "input_json_delta", "partial_json": string(inputOf(&c))},
 		})
 		v.endBlock()
 	}
