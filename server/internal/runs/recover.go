@@ -114,10 +114,8 @@ func (h *hub) resumeFound(ctx context.Context, run store.JournalRun, p place, j 
 		return nil // a later scan finds it
 	}
 	l, started, err := h.run(ctx, p, j, nil)
-	switch {
-	case suspect && (err != nil || !started):
-		h.acquit(p)
-	case suspect && !l.works(): // it has stopped already
+	begins := err == nil && started && l.works() // or it has stopped already
+	if suspect && !begins {
 		h.acquit(p)
 	}
 	return err
