@@ -406,8 +406,7 @@ func (h *hub) forget(l *Live) {
 	}
 }
 
-// dismiss ends a suspended run in this process. Its readers get ErrElsewhere. The
-// caller holds mu.
+// dismiss ends a suspended run in this process. Its readers get ErrElsewhere. The caller holds mu.
 func (h *hub) dismiss(l *Live) {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -426,14 +425,14 @@ func (h *hub) unrest(l *Live) {
 	}
 }
 
-// remove removes a run that could not start.
+// remove removes a run that could not start, or that another process has resumed.
 func (h *hub) remove(l *Live) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.forget(l)
 }
 
-// drop removes a run that was deleted, or that another process has changed.
+// drop removes a run that was deleted.
 func (h *hub) drop(p place) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

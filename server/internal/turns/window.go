@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Clients of OpenAI's APIs repeat a request by themselves if a connection breaks.
+// The providers' clients repeat a request by themselves if a connection breaks.
 const (
 	windowStated = 10 * time.Minute // for a request that states that it is a repetition
 	windowLost   = time.Minute      // for an equal request after an answer that was not delivered
@@ -16,7 +16,7 @@ const (
 	windowSize   = 10_000           // requests that are remembered
 )
 
-// window remembers the requests to OpenAI's endpoints.
+// window remembers the requests to the endpoints of an API.
 type window struct {
 	mu    sync.Mutex
 	known map[[32]byte]*sent // the last request of each fingerprint
