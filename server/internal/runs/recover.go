@@ -231,8 +231,12 @@ func (h *hub) mayRetry(l *Live, why reason) (ok bool, next time.Time) {
 // it since then, the run is followed there.
 func (h *hub) retry(l *Live, why reason) {
 	h.mu.Lock()
+	if !l.isSuspended() { // it must not take a probe from the runs that are
+		h.mu.Unlock()
+		return
+	}
 	ok, next := h.mayRetry(l, why)
-	if !ok && l.suspended.Load() {
+	if !ok {
 		l.timer.Reset(time.Until(next))
 	}
 	h.mu.Unlock()
