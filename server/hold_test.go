@@ -3,17 +3,21 @@ package server_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/store"
 )
@@ -229,4 +233,72 @@ func TestHeldReplyAndAnotherServer(t *testing.T) {
 	if err != nil || said != "\n\nIt says: paid" || paid.Load() != 1 {
 		t.Errorf("it says %q after %d payments, %v", said, paid.Load(), err)
 	}
+}
+
+// A client that leaves a held reply after the answer holds the attempt that it read last: its call
+// in progress may end, and no request begins.
+func TestHeldReplyIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) { return "paid", nil })
+		look := pawl.Func("look", "Looks.", func(context.Context, struct{}) (string, error) {
+			<-gate
+			return "seen", nil
+		})
+		model := script.New(
+			script.Call("pay", "{}"),
+			script.Together(script.Say("I look."), script.Call("look", "{}")),
+			script.Say("Done."),
+		)
+		asksToPay := func(_ context.Context, call llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+			if call.Name == "pay" {
+				return pawl.Approval{Verdict: pawl.VerdictAsk}, nil
+			}
+			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
+		}
+		agent := &pawl.Agent{
+			Name:       "payer",
+			Model:      model,
+			Tools:      []pawl.Toolset{pay, look},
+			Middleware: []pawl.Middleware{pawl.Approve(asksToPay)},
+		}
+		s, err := server.New([]*pawl.Agent{agent}, new(store.MemoryJournal),
+			&server.Options{Front: server.Front{HoldApprovals: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close(t.Context())
+		ask := func(method, path, body string, into any) {
+			t.Helper()
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, request(t, method, "http://127.0.0.1"+path, body))
+			if w.Code != http.StatusOK || into != nil && json.Unmarshal(w.Body.Bytes(), into) != nil {
+				t.Fatalf("%s %s: %d: %s", method, path, w.Code, w.Body)
+			}
+		}
+
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		client := &quitter{*httptest.NewRecorder(), "I look.", cancel}
+		body := `{"model":"payer","stream":true,"messages":[{"role":"user","content":"pay"}]}`
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			s.ServeHTTP(client, request(t, "POST", "http://127.0.0.1/v1/chat/completions", body).WithContext(ctx))
+		}()
+		synctest.Wait()
+
+		var list api.Runs
+		ask("GET", "/v1/runs", "", &list)
+		var run api.Run
+		ask("GET", "/v1/runs/"+list.Runs[0].ID, "", &run)
+		q := run.Pending[0]
+		ask("POST", "/v1/runs/"+run.ID+"/approve", fmt.Sprintf(`{"key":%q,"digest":%q}`, q.Key, q.Digest), nil)
+		<-left
+		close(gate)
+		synctest.Wait()
+		if n := len(model.Requests()); n != 2 {
+			t.Errorf("%d requests, want 2: the client has left", n)
+		}
+	})
 }

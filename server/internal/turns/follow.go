@@ -19,7 +19,6 @@ import (
 type following struct {
 	*Call
 	turn *Turn
-	live *runs.Live  // the attempt of the run that is followed
 	send *web.Sender // gets heartbeats; nil means that the answer is sent whole
 	beat *time.Ticker
 
@@ -37,7 +36,6 @@ func (c *Call) Follow(t *Turn, w *web.Sender, v Voice) (Reply, error) {
 	f := &following{
 		Call:   c,
 		turn:   t,
-		live:   t.Live,
 		send:   w,
 		beat:   time.NewTicker(c.Beat),
 		speech: speech{say: v.Say, withdraw: v.Withdraw},
@@ -73,7 +71,7 @@ func (f *following) follow() error {
 			return err
 		}
 		defer next.AddReader()()
-		f.live = next
+		f.turn.Live = next
 		f.skip = f.step
 	}
 }
@@ -81,7 +79,7 @@ func (f *following) follow() error {
 // read sends what the run says until it stops, and returns its last event.
 func (f *following) read() (end pawl.Event, err error) {
 	how := runs.Reading{Tick: f.beat.C, Beat: func() { f.send.Beat() }, Hold: f.Hold()}
-	for ev, err := range f.live.Events(f.Request.Context(), how) {
+	for ev, err := range f.turn.Live.Events(f.Request.Context(), how) {
 		if err == runs.ErrElsewhere {
 			break
 		}
@@ -118,7 +116,7 @@ func (f *following) add(ev *pawl.Event) {
 	if ev.Kind == pawl.EventResponseReceived && ev.Response != nil {
 		f.out.Finish = FinishOf(ev.Response.Finish)
 	}
-	if !f.live.Structured() {
+	if !f.turn.Live.Structured() {
 		f.speech.add(ev)
 	}
 }
@@ -151,7 +149,7 @@ func (f *following) ask(res *pawl.Result) error {
 				said = "\n" + said
 			}
 			f.think.add(f.step, said+"\n")
-		case !f.live.Structured():
+		case !f.turn.Live.Structured():
 			f.speech.write("\n\n" + said)
 		}
 	}
@@ -175,17 +173,17 @@ func (f *following) link(p *pawl.PendingCall) string {
 // heartbeats. A client that leaves changes nothing: its next equal request waits for the same
 // answer.
 func (f *following) await() (*runs.Live, error) {
-	on, leave := f.Runs.Resumed(f.live)
+	on, leave := f.Runs.Resumed(f.turn.Live)
 	defer leave()
 	for {
 		select {
 		case <-on:
-			if next := f.Runs.Successor(f.live); next != nil {
+			if next := f.Runs.Successor(f.turn.Live); next != nil {
 				return next, nil
 			}
 			return f.Runs.Attach(f.Context(), f.Caller(), f.turn.ID) // it has stopped since then
 		case <-f.beat.C:
-			next, err := f.Runs.Refresh(f.Context(), f.Caller(), f.live)
+			next, err := f.Runs.Refresh(f.Context(), f.Caller(), f.turn.Live)
 			switch {
 			case next != nil:
 				return next, nil

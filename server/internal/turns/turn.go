@@ -31,7 +31,7 @@ type Asked struct {
 type Turn struct {
 	ID     string // of the run
 	Agent  string
-	Live   *runs.Live
+	Live   *runs.Live   // the attempt of the run that is followed
 	Extras *runs.Extras // of its client; nil means none
 	Skip   int          // replies that were sent before
 	Spent  pawl.Spent   // usage before
