@@ -28,7 +28,7 @@ func (s *Service) Estimate(ctx context.Context, c Caller, r Request) (tokens int
 
 	req := &llm.Request{Messages: append([]llm.Message{llm.System(a.Instructions)}, r.Messages...)}
 	for _, t := range tools {
-		req.Tools = append(req.Tools, &llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input})
+		req.Tools = append(req.Tools, t.Spec())
 	}
 	return history.Estimate(req), nil
 }
