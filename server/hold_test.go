@@ -235,6 +235,17 @@ func TestHeldReplyAndAnotherServer(t *testing.T) {
 	}
 }
 
+// askServer sends a request to a server without a connection, as synctest needs, and decodes its answer
+// into a value; nil means that the answer is not read.
+func askServer(t *testing.T, s *server.Server, method, path, body string, into any) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, request(t, method, "http://127.0.0.1"+path, body))
+	if w.Code >= http.StatusBadRequest || into != nil && json.Unmarshal(w.Body.Bytes(), into) != nil {
+		t.Fatalf("%s %s: %d: %s", method, path, w.Code, w.Body)
+	}
+}
+
 // A client that leaves a held reply after the answer holds the attempt that it read last: its call
 // in progress may end, and no request begins.
 func TestHeldReplyIsLeft(t *testing.T) {
@@ -268,14 +279,6 @@ func TestHeldReplyIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close(t.Context())
-		ask := func(method, path, body string, into any) {
-			t.Helper()
-			w := httptest.NewRecorder()
-			s.ServeHTTP(w, request(t, method, "http://127.0.0.1"+path, body))
-			if w.Code != http.StatusOK || into != nil && json.Unmarshal(w.Body.Bytes(), into) != nil {
-				t.Fatalf("%s %s: %d: %s", method, path, w.Code, w.Body)
-			}
-		}
 
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -289,16 +292,50 @@ func TestHeldReplyIsLeft(t *testing.T) {
 		synctest.Wait()
 
 		var list api.Runs
-		ask("GET", "/v1/runs", "", &list)
+		askServer(t, s, "GET", "/v1/runs", "", &list)
 		var run api.Run
-		ask("GET", "/v1/runs/"+list.Runs[0].ID, "", &run)
+		askServer(t, s, "GET", "/v1/runs/"+list.Runs[0].ID, "", &run)
 		q := run.Pending[0]
-		ask("POST", "/v1/runs/"+run.ID+"/approve", fmt.Sprintf(`{"key":%q,"digest":%q}`, q.Key, q.Digest), nil)
+		askServer(t, s, "POST", "/v1/runs/"+run.ID+"/approve", fmt.Sprintf(`{"key":%q,"digest":%q}`, q.Key, q.Digest), nil)
 		<-left
 		close(gate)
 		synctest.Wait()
 		if n := len(model.Requests()); n != 2 {
 			t.Errorf("%d requests, want 2: the client has left", n)
 		}
+	})
+}
+
+// The stream of the events of a run that waits goes on at once when its question is answered, and
+// not with the next heartbeat.
+func TestEventsGoOnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var paid atomic.Int32
+		s, err := server.New([]*pawl.Agent{patient(&paid)}, new(store.MemoryJournal), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close(t.Context())
+		var run api.Run
+		askServer(t, s, "POST", "/v1/runs", `{"id":"payment","agent":"payer","input":"pay","wait":true}`, &run)
+
+		watcher := httptest.NewRecorder()
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			s.ServeHTTP(watcher, request(t, "GET", "http://127.0.0.1/v1/runs/payment/events", "").WithContext(ctx))
+		}()
+		synctest.Wait()
+
+		began := time.Now()
+		q := run.Pending[0]
+		askServer(t, s, "POST", "/v1/runs/payment/approve", fmt.Sprintf(`{"key":%q,"digest":%q}`, q.Key, q.Digest), nil)
+		synctest.Wait()
+		if waited := time.Since(began); waited > 0 || !strings.Contains(watcher.Body.String(), "It says: paid") {
+			t.Errorf("after %v the watcher has read\n%s", waited, watcher.Body)
+		}
+		cancel()
+		<-left
 	})
 }

@@ -60,6 +60,7 @@ func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
 				return nil
 			}
 			after = 0
+			continue
 		case ended:
 			return nil
 
