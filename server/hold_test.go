@@ -235,8 +235,8 @@ func TestHeldReplyAndAnotherServer(t *testing.T) {
 	}
 }
 
-// askServer sends a request to a server without a connection, as synctest needs, and decodes its answer
-// into a value; nil means that the answer is not read.
+// askServer sends a request to a server without a connection, as synctest needs, and decodes its
+// answer into a value; nil means that the answer is not read.
 func askServer(t *testing.T, s *server.Server, method, path, body string, into any) {
 	t.Helper()
 	w := httptest.NewRecorder()
