@@ -282,7 +282,7 @@ var arrows = []arrow{
 	{from: "cmd/pawl/internal/show", to: []string{".", "llm", "tools/todo", "internal/jsonscan", "cmd/pawl/internal/cli", "cmd/pawl/internal/term", "cmd/pawl/internal/show/markdown"}},
 	{from: "cmd/pawl/internal/tui", to: []string{".", "llm", "redact", "internal/agentfile", "durable", "history", "mcp", "store", "tools/file", "internal/diff", "internal/nearest",
 		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/show", "cmd/pawl/internal/term", "cmd/pawl/internal/show/markdown"}},
-	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm/derivation", "llm", "redact", "internal/agentfile", "durable", "durable/journal", "durable/temporal", "durable/whatif", "policy/backtest", "history", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},
+	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm/derivation", "llm", "redact", "internal/agentfile", "internal/agentname", "durable", "durable/journal", "durable/temporal", "durable/whatif", "policy/backtest", "history", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},
 	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "internal/agentfile", "provider", "provider/catalog", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
 	{from: "cmd/pawl/internal/eval", to: append([]string{".", "eval", "internal/agentfile", "store"}, toAssemble...)},
 	{from: "cmd/pawl/internal/demo", to: []string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text", "cmd/pawl/internal/cli", "cmd/pawl/internal/show"}},
