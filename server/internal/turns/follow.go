@@ -3,8 +3,6 @@ package turns
 // follow.go: follows the run of a turn to its end, or to a question.
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/pawl-go/pawl/server/api"
 	"github.com/pawl-go/pawl/server/internal/runs"
 	"github.com/pawl-go/pawl/server/internal/web"
-	"github.com/pawl-go/pawl/store"
 )
 
 // following is a turn that a client follows.
@@ -173,28 +170,16 @@ func (f *following) link(p *pawl.PendingCall) string {
 // heartbeats. A client that leaves changes nothing: its next equal request waits for the same
 // answer.
 func (f *following) await() (*runs.Live, error) {
-	on, leave := f.Runs.Resumed(f.turn.Live)
-	defer leave()
-	for {
-		select {
-		case <-on:
-			if next := f.Runs.Successor(f.turn.Live); next != nil {
-				return next, nil
-			}
-			return f.Runs.Attach(f.Context(), f.Caller(), f.turn.ID) // it has stopped since then
-		case <-f.beat.C:
-			next, err := f.Runs.Refresh(f.Context(), f.Caller(), f.turn.Live)
-			switch {
-			case next != nil:
-				return next, nil
-			case errors.Is(err, store.ErrNotFound):
-				return nil, err
-			}
-			f.send.Beat()
-		case <-f.Request.Context().Done():
-			return nil, context.Cause(f.Request.Context())
-		case <-f.Runs.Closing():
-			return nil, f.stopping()
-		}
+	beat := func() bool {
+		f.send.Beat()
+		return true // the end of the request says that the client has left
 	}
+	next, err := f.AwaitResumed(f.turn.Live, beat)
+	switch {
+	case err == web.ErrStopping:
+		return nil, f.stopping()
+	case next == nil && err == nil: // it has stopped since then
+		return f.Runs.Attach(f.Context(), f.Caller(), f.turn.ID)
+	}
+	return next, err
 }

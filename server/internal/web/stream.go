@@ -4,6 +4,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -55,8 +56,8 @@ func (c *Call) Stream(l *runs.Live, after int64, follow bool) error {
 		switch {
 		// The stream of a pending run waits for its answer, and continues with the next attempt.
 		case ended && follow && l.Pending():
-			l = c.awaitResumed(out, l, beat)
-			if l == nil {
+			l, err = c.AwaitResumed(l, out.Beat)
+			if l == nil || err != nil { // dropped: the next request gets everything
 				return nil
 			}
 			after = 0
@@ -109,30 +110,38 @@ func (c *Call) awaitMore(out *Sender, more <-chan struct{}, given <-chan time.Ti
 	}
 }
 
-// awaitResumed waits until a pending run is executed again, here or in another process, and returns
-// it. Nil means that the stream ends. A run that another process resumed is found with the next
-// heartbeat and sent when it has stopped.
-func (c *Call) awaitResumed(out *Sender, l *runs.Live, beat *time.Timer) *runs.Live {
+// ErrStopping is the error of AwaitResumed when the server stops.
+var ErrStopping = errors.New("the server is stopping")
+
+// errSlow is the error of a client that has not received a heartbeat in time.
+var errSlow = errors.New("the client has not received a heartbeat in time")
+
+// AwaitResumed waits until a pending run is executed again, here or in another process, and returns
+// it. Nil means that it has stopped since then and was dropped. A run that another process resumed
+// is found with the next heartbeat, which beat sends; false means that the client has disconnected.
+// The error is ErrStopping, store.ErrNotFound for a run that was deleted, or that the request has
+// ended.
+func (c *Call) AwaitResumed(l *runs.Live, beat func() bool) (*runs.Live, error) {
 	on, leave := c.Runs.Resumed(l)
 	defer leave()
+	tick := time.NewTicker(c.Beat)
+	defer tick.Stop()
 	for {
-		beat.Reset(c.Beat)
 		select {
 		case <-on:
-			// If it has stopped since then and was dropped, the next request gets everything.
-			return c.Runs.Successor(l)
-		case <-beat.C:
+			return c.Runs.Successor(l), nil
+		case <-tick.C:
 			now, err := c.Runs.Refresh(c.Context(), c.Caller(), l)
-			if now != nil {
-				return now
+			if now != nil || errors.Is(err, store.ErrNotFound) {
+				return now, err
 			}
-			if errors.Is(err, store.ErrNotFound) || !out.Beat() {
-				return nil
+			if !beat() {
+				return nil, errSlow
 			}
 		case <-c.Request.Context().Done():
-			return nil
+			return nil, context.Cause(c.Request.Context())
 		case <-c.Runs.Closing():
-			return nil
+			return nil, ErrStopping
 		}
 	}
 }
