@@ -108,7 +108,7 @@ func Add(ctx context.Context, file string, run *StoredRun, o *AddOptions) (*Adde
 	if err := a.make(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.red(); err != nil {
+	if err := a.judge(); err != nil {
 		return nil, err
 	}
 	if err := a.control(ctx); err != nil {
@@ -126,6 +126,7 @@ type adding struct {
 	result *Added
 	suite  *Suite // with the case
 	made   *suite.Case
+	tools  []running.Tool // of the first variant
 }
 
 var noID = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
@@ -199,12 +200,13 @@ func (a *adding) make(ctx context.Context) error {
 		return err
 	}
 	first := a.suite.read.Variants[0]
-	known, err := running.Tools(ctx, first, a.getenv)
+	var err error
+	a.tools, err = running.Tools(ctx, first, a.getenv)
 	if err != nil {
 		return err
 	}
 	var tools []stored.Tool
-	for _, t := range known {
+	for _, t := range a.tools {
 		tools = append(tools, stored.Tool{
 			Name:     t.Name,
 			Composes: t.Effect == "compose",
@@ -241,22 +243,14 @@ func (a *adding) make(ctx context.Context) error {
 		return slices.ContainsFunc(tools, func(t stored.Tool) bool { return t.Name == name })
 	}
 	stored.FakeOthers(a.made, slices.DeleteFunc(leaks, func(name string) bool { return !isKnown(name) }))
-	a.made.Draft = false
 	return nil
 }
 
-// red plays the checks on the run as it was. A run that was wrong must fail one.
-func (a *adding) red() error {
-	a.made.Draft = true
-	if err := a.load(); err != nil {
-		return err
-	}
+// judge plays the checks on the run as it was. A run that was wrong must fail one, and is a draft
+// otherwise.
+func (a *adding) judge() error {
 	effects := map[string]string{}
-	tools, err := running.Tools(context.Background(), a.suite.read.Variants[0], a.getenv)
-	if err != nil {
-		return err
-	}
-	for _, t := range tools {
+	for _, t := range a.tools {
 		effects[t.Name] = t.Effect
 	}
 
@@ -267,15 +261,11 @@ func (a *adding) red() error {
 	record := a.run.Record(effects)
 	check.Judge(record, judges)
 	failed := failures(record)
-	if a.wish.Good {
-		a.made.Draft = false
-		if len(failed) > 0 {
-			return fmt.Errorf("the stored run is no good one: %s", strings.Join(failed, "; "))
-		}
-		return nil
+	if a.wish.Good && len(failed) > 0 {
+		return fmt.Errorf("the stored run is no good one: %s", strings.Join(failed, "; "))
 	}
 	a.result.Failed = failed
-	a.result.Draft = len(failed) == 0
+	a.result.Draft = len(failed) == 0 && !a.wish.Good
 	a.made.Draft = a.result.Draft
 	return nil
 }
@@ -289,17 +279,14 @@ func (a *adding) control(ctx context.Context) error {
 	if err := a.load(); err != nil {
 		return err
 	}
+	c := a.loaded()
 	x := newControls(a.suite, false)
-	x.cases = []*suite.LoadedCase{a.loaded()}
-	if len(a.made.Counterexamples) > 0 {
-		if why := a.notPlayed(ctx, x); why != "" {
+	x.cases = []*suite.LoadedCase{c}
+	if len(c.Counterexamples) > 0 {
+		if why := notPlayed(ctx, x, c); why != "" {
 			a.result.Missing = append(a.result.Missing, "the run as a counterexample: "+why)
 			a.made.Counterexamples = nil
-			if err := a.load(); err != nil {
-				return err
-			}
-			x = newControls(a.suite, false)
-			x.cases = []*suite.LoadedCase{a.loaded()}
+			c.Counterexamples = nil
 		}
 	}
 	if err := x.run(ctx); err != nil {
@@ -309,8 +296,7 @@ func (a *adding) control(ctx context.Context) error {
 }
 
 // notPlayed says why the run is no counterexample. Empty means that it is.
-func (a *adding) notPlayed(ctx context.Context, x *controls) string {
-	c := a.loaded()
+func notPlayed(ctx context.Context, x *controls, c *suite.LoadedCase) string {
 	record, err := x.made(ctx, c, &c.Counterexamples[0])
 	switch {
 	case ctx.Err() != nil:
