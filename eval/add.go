@@ -119,14 +119,14 @@ func Add(ctx context.Context, file string, run *StoredRun, o *AddOptions) (*Adde
 
 // adding is a case that is made of a run.
 type adding struct {
-	file   string // of the suite
-	getenv func(string) string
-	run    *stored.Run
-	wish   *stored.Wish
-	result *Added
-	suite  *Suite // with the case
-	made   *suite.Case
-	tools  []running.Tool // of the first variant
+	file    string // of the suite
+	options LoadOptions
+	run     *stored.Run
+	wish    *stored.Wish
+	result  *Added
+	suite   *Suite // with the case
+	made    *suite.Case
+	tools   []running.Tool // of the first variant
 }
 
 var noID = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
@@ -142,8 +142,8 @@ func newAdding(file string, run *StoredRun, o *AddOptions) (*adding, error) {
 	}
 
 	a := &adding{
-		file:   file,
-		getenv: o.Getenv,
+		file:    file,
+		options: LoadOptions{Getenv: o.Getenv},
 		run: &stored.Run{
 			ID:      run.ID,
 			Date:    run.Date,
@@ -159,9 +159,6 @@ func newAdding(file string, run *StoredRun, o *AddOptions) (*adding, error) {
 			Good:   o.Good,
 		},
 		result: &Added{Case: name, File: filepath.Join(filepath.Dir(file), "cases", name+".yaml")},
-	}
-	if a.getenv == nil {
-		a.getenv = os.Getenv
 	}
 	if _, err := os.Stat(a.result.File); !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is a file %s; give the case another name", a.result.File)
@@ -180,7 +177,7 @@ func (a *adding) files(dir string) (err error) {
 
 // load reads the suite with the present case.
 func (a *adding) load() (err error) {
-	a.suite, err = loadWith(a.file, a.getenv, &suite.Addition{
+	a.suite, err = loadWith(a.file, &a.options, &suite.Addition{
 		Path: a.result.File,
 		Text: agentfile.WriteDocument(a.made),
 	})
@@ -201,7 +198,7 @@ func (a *adding) make(ctx context.Context) error {
 	}
 	first := a.suite.read.Variants[0]
 	var err error
-	a.tools, err = running.Tools(ctx, first, a.getenv)
+	a.tools, err = running.Tools(ctx, first, a.suite.getenv)
 	if err != nil {
 		return err
 	}
@@ -235,7 +232,7 @@ func (a *adding) make(ctx context.Context) error {
 	if err := a.load(); err != nil {
 		return err
 	}
-	leaks, err := running.Leaks(ctx, first, a.loaded(), a.getenv)
+	leaks, err := running.Leaks(ctx, first, a.loaded(), a.suite.getenv)
 	if err != nil {
 		return err
 	}

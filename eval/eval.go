@@ -53,17 +53,15 @@ type LoadOptions struct {
 
 // Load reads the suite of this name, with its cases, its agent and its variants. The error has
 // every fault that was found, each with its place; errors.As finds each as a *config.Finding.
-func Load(name string, o *LoadOptions) (*Suite, error) {
+func Load(name string, o *LoadOptions) (*Suite, error) { return loadWith(name, o, nil) }
+
+// loadWith reads a suite with a further case. Nil means no further case.
+func loadWith(name string, o *LoadOptions, more *suite.Addition) (*Suite, error) {
 	getenv := os.Getenv
 	if o != nil && o.Getenv != nil {
 		getenv = o.Getenv
 	}
-	return loadWith(name, getenv, nil)
-}
-
-// loadWith reads a suite with a further case. Nil means no further case.
-func loadWith(name string, getenv func(string) string, more *suite.Addition) (*Suite, error) {
-	read, err := suite.LoadWith(name, getenv, more)
+	read, err := suite.Load(name, getenv, more)
 	if err != nil {
 		return nil, err
 	}

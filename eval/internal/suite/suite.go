@@ -145,13 +145,9 @@ type Addition struct {
 	Text []byte
 }
 
-// Load reads the suite of this name. The error has all faults that were found.
-func Load(name string, getenv func(string) string) (*Suite, error) {
-	return LoadWith(name, getenv, nil)
-}
-
-// LoadWith is Load with a further case, which is the last one. Nil means no further case.
-func LoadWith(name string, getenv func(string) string, more *Addition) (*Suite, error) {
+// Load reads the suite of this name, with a further case, which is the last one. Nil means no
+// further case. The error has all faults that were found.
+func Load(name string, getenv func(string) string, more *Addition) (*Suite, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, agentfile.Findings{{Code: agentfile.CodeUnreadable, File: name, Message: cause(err),
