@@ -216,15 +216,15 @@ func (a *adding) make(ctx context.Context) error {
 		return err
 	}
 	a.wish.Servers = len(agent.Servers) > 0
+	if agent.Output != nil {
+		a.wish.Output = agent.Output.Schema
+	}
 	a.made, a.result.Missing, err = a.run.Case(a.wish, tools)
 	if err != nil {
 		return err
 	}
 	if name := a.run.Export.Agent; name != "" && name != agent.Name {
 		a.result.Missing = append(a.result.Missing, fmt.Sprintf("the agent %s: the suite runs %s", name, agent.Name))
-	}
-	if a.wish.Good && a.run.Export.End != nil && a.run.Export.End.Output != nil && agent.Output != nil {
-		stored.AddOutput(a.made, agent.Output.Schema)
 	}
 
 	// A draft needs no checks, so that the leaks are found first.

@@ -44,6 +44,9 @@ type Wish struct {
 
 	// Servers is true if the agent has tools of servers, whose names are unknown.
 	Servers bool
+
+	// Output is the schema of the agent's output. Nil means none.
+	Output json.RawMessage
 }
 
 // Tool is a tool of the agent.
@@ -214,14 +217,11 @@ func (m *making) good() error {
 	}
 	stop, err := jsonOf(record.Stop)
 	m.out.Checks = append(m.out.Checks, check.Definition{Stop: stop}, check.Definition{Calls: writes})
-	return err
-}
-
-// AddOutput adds the check that the output fits a schema. A nil schema adds none.
-func AddOutput(c *suite.Case, schema json.RawMessage) {
-	if schema != nil {
-		c.Checks = append(c.Checks, check.Definition{Output: &check.Output{Schema: outside.JSON(schema)}})
+	if record.Output != nil && m.wish.Output != nil {
+		output := &check.Output{Schema: outside.JSON(m.wish.Output)}
+		m.out.Checks = append(m.out.Checks, check.Definition{Output: output})
 	}
+	return err
 }
 
 // forbidden reads a call that is not asked for.
