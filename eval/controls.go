@@ -109,14 +109,16 @@ func (x *controls) variantTools(ctx context.Context) (each []variantTools, err e
 
 // tools reports expected tools that a variant lacks, and forbidden ones that no variant has.
 func (x *controls) tools(c *suite.LoadedCase, each []variantTools) {
-	var everywhere []string
-	complete := true
+	var functions []string
 	for _, f := range c.Where.Functions {
-		everywhere = append(everywhere, f.Name)
+		functions = append(functions, f.Name)
 	}
+	everywhere := functions
+	complete := true
 	for _, t := range each {
 		complete = complete && t.all
-		everywhere = append(everywhere, t.names...)
+		everywhere = slices.Concat(everywhere, t.names)
+		t.names = slices.Concat(t.names, functions)
 		if t.all {
 			x.lacking(c, t)
 		}
@@ -150,8 +152,7 @@ func (x *controls) lacking(c *suite.LoadedCase, t variantTools) {
 		}
 		for i, call := range *calls.Expect {
 			has := func(name string) bool { return match.Named(call.Tool, name) }
-			isFunction := func(f suite.Function) bool { return has(f.Name) }
-			if !slices.ContainsFunc(t.names, has) && !slices.ContainsFunc(c.Where.Functions, isFunction) {
+			if !slices.ContainsFunc(t.names, has) {
 				x.report(c, fmt.Sprintf("%s.calls.expect[%d]", one.Path, i), "the name of a tool of the agent",
 					fmt.Sprintf("%s is expected, and the variant %s lacks it, so that this cannot pass", call.Tool, t.variant.Name))
 			}
