@@ -26,8 +26,7 @@ func (p *page) line(label, format string, args ...any) {
 		p.width = 80
 	}
 	room := p.width - utf8.RuneCountInString(label)
-	s := visible(fmt.Sprintf(format, args...))
-	s = strings.Join(strings.Fields(text.Clip(s, room*mostLines*4)), " ")
+	s := text.ClipLine(visible(fmt.Sprintf(format, args...)), room*mostLines*4)
 	for i := 0; i == 0 || s != ""; i++ {
 		head := []rune(s)
 		if len(head) > room {
