@@ -133,22 +133,18 @@ func changesOf(before, after *Eval, a, b *VariantReport) VariantChanges {
 		Cases:      []CaseChange{},
 	}
 	for _, c := range b.Cases {
-		named := func(other CaseReport) bool { return other.ID == c.ID }
-		was := same(a.Cases, c)
+		was := caseNamed(a.Cases, c.ID)
 		switch {
-		case was != nil:
-			if isChanged := was.Passed*c.Judged != c.Passed*was.Judged; isChanged {
-				out.Cases = append(out.Cases, changeOf(before, after, a.Name, b.Name, was, &c))
-			}
-		case slices.ContainsFunc(a.Cases, named):
-			out.Edited = append(out.Edited, c.ID)
-		default:
+		case was == nil:
 			out.Added = append(out.Added, c.ID)
+		case was.Digest != c.Digest:
+			out.Edited = append(out.Edited, c.ID)
+		case !was.hasRateOf(&c):
+			out.Cases = append(out.Cases, changeOf(before, after, a.Name, b.Name, was, &c))
 		}
 	}
 	for _, c := range a.Cases {
-		named := func(other CaseReport) bool { return other.ID == c.ID }
-		if !slices.ContainsFunc(b.Cases, named) {
+		if caseNamed(b.Cases, c.ID) == nil {
 			out.Removed = append(out.Removed, c.ID)
 		}
 	}

@@ -325,7 +325,7 @@ func (r *Report) changes(before []CaseReport, v *VariantReport) {
 		change := Change{Case: c.ID, Variant: v.Name, Is: fmt.Sprintf("%d/%d", c.Passed, c.Judged)}
 		if was := same(before, c); was != nil {
 			change.Was = fmt.Sprintf("%d/%d", was.Passed, was.Judged)
-			if was.Passed*c.Judged == c.Passed*was.Judged {
+			if was.hasRateOf(&c) {
 				continue
 			}
 		}

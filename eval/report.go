@@ -338,13 +338,27 @@ func (v *VariantReport) passes(cases []stats.Case, k int) {
 	v.PassAll[k] = figure(stats.Over(cases, k, stats.PassAll))
 }
 
+// caseNamed returns the case with an ID. Nil means that there is none.
+func caseNamed(cases []CaseReport, id string) *CaseReport {
+	i := slices.IndexFunc(cases, func(c CaseReport) bool { return c.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &cases[i]
+}
+
 // same returns the case with the ID and the content of another one. Nil means that there is none.
 func same(cases []CaseReport, other CaseReport) *CaseReport {
-	isSame := func(c CaseReport) bool { return c.ID == other.ID && c.Digest == other.Digest }
-	if i := slices.IndexFunc(cases, isSame); i >= 0 {
-		return &cases[i]
+	c := caseNamed(cases, other.ID)
+	if c == nil || c.Digest != other.Digest {
+		return nil
 	}
-	return nil
+	return c
+}
+
+// hasRateOf reports whether two results of a case have the same rate.
+func (c *CaseReport) hasRateOf(other *CaseReport) bool {
+	return c.Passed*other.Judged == other.Passed*c.Judged
 }
 
 // compared compares cases that have one ID and one content. Nil means that there is none.
