@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/journal"
+	"github.com/pawl-go/pawl/eval/internal/suite"
 	"github.com/pawl-go/pawl/eval/internal/trial"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -100,7 +101,7 @@ func (r *Run) Digest() (string, error) {
 // Record returns the run as a trial, for checks. Effects are the effects of tools, for runs without
 // a ledger. The files of the run are unknown, and not in the Record.
 func (r *Run) Record(effects map[string]string) *trial.Record {
-	out := &trial.Record{Run: r.ID, Input: lastText(r.Export.Messages), Attempts: 1}
+	out := &trial.Record{Run: r.ID, Input: suite.LastText(r.Export.Messages), Attempts: 1}
 	known := map[llm.Key]journal.LedgerEntry{}
 	for _, entry := range r.Effects {
 		known[entry.Key] = entry
@@ -211,14 +212,4 @@ func wordOf(d *llm.Decision) string {
 		return "approve"
 	}
 	return "deny"
-}
-
-// lastText returns the text of the user's last message.
-func lastText(all []llm.Message) string {
-	for _, m := range slices.Backward(all) {
-		if m.Role == llm.RoleUser {
-			return m.Text()
-		}
-	}
-	return ""
 }

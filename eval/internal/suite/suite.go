@@ -289,15 +289,15 @@ func (l *loading) input(c *LoadedCase) {
 	case json.Unmarshal(c.Input, &c.Messages) != nil:
 		c.Report("input", "a text, or messages as pawl run --save writes them", "this is neither")
 	default:
-		c.Text = lastText(c.Messages)
+		c.Text = LastText(c.Messages)
 		if faults := llm.Check(c.Messages); len(faults) > 0 {
 			c.Report("input", "", fmt.Sprint(faults[0]))
 		}
 	}
 }
 
-// lastText returns the text of the user's last message.
-func lastText(all []llm.Message) string {
+// LastText returns the text of the user's last message.
+func LastText(all []llm.Message) string {
 	for _, m := range slices.Backward(all) {
 		if m.Role == llm.RoleUser {
 			return m.Text()
