@@ -1,13 +1,13 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -129,13 +129,8 @@ type adding struct {
 	tools   []running.Tool // of the first variant
 }
 
-var noID = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
-
 func newAdding(file string, run *StoredRun, o *AddOptions) (*adding, error) {
-	name := o.Name
-	if name == "" {
-		name = strings.Trim(noID.ReplaceAllString(run.ID, "-"), "-._")
-	}
+	name := cmp.Or(o.Name, suite.IDOf(run.ID))
 	states := o.Forbid != nil || o.Want != nil || o.WantAnswer != nil
 	if o.Good && states {
 		return nil, errors.New("a good run has its own checks; say either that it was good, or what was wrong")

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/eval/internal/imports"
+	"github.com/pawl-go/pawl/eval/internal/suite"
 )
 
 // import.go: makes a suite of the cases of another tool.
@@ -87,11 +88,8 @@ func Import(form, file string, o *ImportOptions) (*Imported, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	name := o.Name
-	if name == "" {
-		base, _, _ := strings.Cut(filepath.Base(file), ".")
-		name = strings.Trim(noID.ReplaceAllString(base, "-"), "-._")
-	}
+	base, _, _ := strings.Cut(filepath.Base(file), ".")
+	name := cmp.Or(o.Name, suite.IDOf(base))
 	out := &Imported{
 		File:    filepath.Join(o.Dir, name+".eval.yaml"),
 		Rows:    read.Rows,

@@ -17,7 +17,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -195,11 +194,9 @@ func (m *Import) Suite(name, agent string) []byte {
 	return agentfile.WriteDocument(f)
 }
 
-var noID = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
-
 // idOf returns the ID of a case for the name of a row.
 func idOf(name string) string {
-	id := strings.Trim(noID.ReplaceAllString(name, "-"), "-._")
+	id := suite.IDOf(name)
 	return id[:min(len(id), 100)]
 }
 

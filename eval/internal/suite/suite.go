@@ -196,6 +196,12 @@ var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
 const idHint = "letters, digits, _, - and ., 100 at most"
 
+var noID = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// IDOf returns an ID of the characters of a name. It is empty for a name without letters and
+// digits, and too long for a name that is.
+func IDOf(name string) string { return strings.Trim(noID.ReplaceAllString(name, "-"), "-._") }
+
 func (l *loading) load() {
 	s := l.suite
 	if s.File.Eval != "" && !idForm.MatchString(s.File.Eval) {
