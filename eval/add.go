@@ -126,7 +126,7 @@ type adding struct {
 	result  *Added
 	suite   *Suite // with the case
 	made    *suite.Case
-	tools   []running.Tool // of the first variant
+	tools   []stored.Tool // of the first variant
 }
 
 func newAdding(file string, run *StoredRun, o *AddOptions) (*adding, error) {
@@ -192,19 +192,12 @@ func (a *adding) make(ctx context.Context) error {
 		return err
 	}
 	first := a.suite.read.Variants[0]
-	var err error
-	a.tools, err = running.Tools(ctx, first, a.suite.getenv)
+	tools, err := running.Tools(ctx, first, a.suite.getenv)
 	if err != nil {
 		return err
 	}
-	var tools []stored.Tool
-	for _, t := range a.tools {
-		tools = append(tools, stored.Tool{
-			Name:     t.Name,
-			Composes: t.Effect == "compose",
-			Writes:   t.Effect == "write" || t.Effect == "idempotent",
-			InWorld:  t.InWorld,
-		})
+	for _, t := range tools {
+		a.tools = append(a.tools, stored.Tool(t))
 	}
 	agent, err := first.Agent()
 	if err != nil {
@@ -214,7 +207,7 @@ func (a *adding) make(ctx context.Context) error {
 	if agent.Output != nil {
 		a.wish.Output = agent.Output.Schema
 	}
-	a.made, a.result.Missing, err = a.run.Case(a.wish, tools)
+	a.made, a.result.Missing, err = a.run.Case(a.wish, a.tools)
 	if err != nil {
 		return err
 	}
@@ -232,7 +225,7 @@ func (a *adding) make(ctx context.Context) error {
 		return err
 	}
 	isKnown := func(name string) bool {
-		return slices.ContainsFunc(tools, func(t stored.Tool) bool { return t.Name == name })
+		return slices.ContainsFunc(a.tools, func(t stored.Tool) bool { return t.Name == name })
 	}
 	stored.FakeOthers(a.made, slices.DeleteFunc(leaks, func(name string) bool { return !isKnown(name) }))
 	return nil
@@ -241,16 +234,11 @@ func (a *adding) make(ctx context.Context) error {
 // judge plays the checks on the run as it was. A run that was wrong must fail one, and is a draft
 // otherwise.
 func (a *adding) judge() error {
-	effects := map[string]string{}
-	for _, t := range a.tools {
-		effects[t.Name] = t.Effect
-	}
-
 	// The files of the run are unknown, so that no check of files says anything of it.
 	judges := slices.DeleteFunc(slices.Clone(a.loaded().Judges), func(c *check.Check) bool {
 		return c.Definition.Files != nil
 	})
-	record := a.run.Record(effects)
+	record := a.run.Record(a.tools)
 	check.Judge(record, judges)
 	failed := failures(record)
 	if a.wish.Good && len(failed) > 0 {

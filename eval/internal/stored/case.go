@@ -54,15 +54,18 @@ type Tool struct {
 	// Name is the name of the tool.
 	Name string
 
-	// Composes is true for a tool whose calls are calls of other tools.
-	Composes bool
-
-	// Writes is true for a tool that may change something.
-	Writes bool
+	// Effect is what a call may do, by the words of pawl.Effect.
+	Effect string
 
 	// InWorld is true for a tool that works on the files and the database of the trial alone.
 	InWorld bool
 }
+
+// composes reports whether its calls are calls of other tools.
+func (t Tool) composes() bool { return t.Effect == "compose" }
+
+// writes reports whether its calls may change something.
+func (t Tool) writes() bool { return t.Effect == "write" || t.Effect == "idempotent" }
 
 // making is a case that is made.
 type making struct {
@@ -207,7 +210,7 @@ func (m *making) good() error {
 	for i := range record.Calls {
 		c := &record.Calls[i]
 		isDone := c.Outcome == string(pawl.OutcomeOK) && c.Writes() && c.Depth == 0
-		if isDone && !m.tools[c.Tool].Composes {
+		if isDone && !m.tools[c.Tool].composes() {
 			expect = append(expect, check.Call{Tool: c.Tool, Args: literal(c.Args)})
 		}
 	}
@@ -305,13 +308,13 @@ func (m *making) answers() {
 func (m *making) unasked() (names []string) {
 	for _, c := range m.run.Export.Calls {
 		x := c.Execution
-		if stateOf(&x) != "" && m.tools[x.Call.Name].Writes {
+		if stateOf(&x) != "" && m.tools[x.Call.Name].writes() {
 			names = append(names, x.Call.Name)
 		}
 	}
 	for _, call := range m.wanted {
 		for name, t := range m.tools {
-			if t.Writes && match.Named(call.Tool, name) {
+			if t.writes() && match.Named(call.Tool, name) {
 				names = append(names, name)
 			}
 		}

@@ -22,7 +22,7 @@ func (m *making) world() {
 		name := c.Execution.Call.Name
 		t, has := m.tools[name]
 		switch {
-		case m.run.composes(i), t.Composes:
+		case m.run.composes(i), t.composes():
 			continue // it runs, and its calls are answered
 		case t.InWorld && m.wish.Files != "":
 			continue

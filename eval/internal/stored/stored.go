@@ -98,10 +98,14 @@ func (r *Run) Digest() (string, error) {
 	return hex.EncodeToString(sum[:])[:16], nil
 }
 
-// Record returns the run as a trial, for checks. Effects are the effects of tools, for runs without
-// a ledger. The files of the run are unknown, and not in the Record.
-func (r *Run) Record(effects map[string]string) *trial.Record {
+// Record returns the run as a trial, for checks. The tools say what calls may have done that are in
+// no ledger. The files of the run are unknown, and not in the Record.
+func (r *Run) Record(tools []Tool) *trial.Record {
 	out := &trial.Record{Run: r.ID, Input: suite.LastText(r.Export.Messages), Attempts: 1}
+	effects := map[string]string{}
+	for _, t := range tools {
+		effects[t.Name] = t.Effect
+	}
 	known := map[llm.Key]journal.LedgerEntry{}
 	for _, entry := range r.Effects {
 		known[entry.Key] = entry
