@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -168,12 +168,7 @@ func (p *playing) keepResult() {
 		out.Answer = res.Answer.Text
 	}
 	out.Output = res.Output
-	out.Spent.Rounds = res.Spent.Rounds
-	out.Spent.Requests = res.Spent.Requests
-	out.Spent.Calls = res.Spent.Calls
-	out.Spent.Input = res.Spent.Usage.Input
-	out.Spent.Output = res.Spent.Usage.Output
-	out.Spent.Corrections = res.Spent.Corrections
+	out.Spent.Count(&res.Spent)
 	out.Spent.Repairs += len(res.Repairs)
 }
 
@@ -197,26 +192,9 @@ func (p *playing) keepCalls() {
 		}
 	}
 
-	var keys []llm.Key
-	for key := range p.calls {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, journal.CompareKeys)
-	for i, key := range keys {
+	for _, key := range slices.SortedFunc(maps.Keys(p.calls), journal.CompareKeys) {
 		x := p.calls[key]
-		p.out.Spent.Repairs += len(x.Repairs)
-		if x.Outcome == pawl.OutcomeInvalid {
-			p.out.Spent.Invalid++
-		}
-		p.out.Calls = append(p.out.Calls, trial.Call{
-			Tool:    x.Call.Name,
-			Args:    x.Call.Args,
-			Result:  x.Result.Text(),
-			Outcome: string(x.Outcome),
-			Effect:  effects[x.Call.Name],
-			State:   states[key],
-			Depth:   depth(key, keys[:i]),
-		})
+		p.out.AddCall(key, x, effects[x.Call.Name], states[key])
 	}
 }
 
@@ -231,14 +209,4 @@ func (p *playing) effects(ctx context.Context) map[string]string {
 		all[t.Name] = t.Effect.Assumed().String()
 	}
 	return all
-}
-
-// depth counts the calls around the call with a key.
-func depth(key llm.Key, earlier []llm.Key) (n int) {
-	for _, other := range earlier {
-		if strings.HasPrefix(string(key), string(other)+"/") {
-			n++
-		}
-	}
-	return n
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/eval/internal/check"
 	"github.com/pawl-go/pawl/eval/internal/match"
 	"github.com/pawl-go/pawl/eval/internal/suite"
+	"github.com/pawl-go/pawl/eval/internal/trial"
 	"github.com/pawl-go/pawl/internal/agentfile"
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
@@ -70,6 +71,7 @@ func (t Tool) writes() bool { return t.Effect == "write" || t.Effect == "idempot
 // making is a case that is made.
 type making struct {
 	run     *Run
+	record  *trial.Record // of the run; its ledger alone says what calls may have done
 	wish    *Wish
 	tools   map[string]Tool
 	out     *suite.Case
@@ -79,7 +81,7 @@ type making struct {
 
 // Case makes the case of a run. missing says what the run had and the case cannot have.
 func (r *Run) Case(w *Wish, tools []Tool) (c *suite.Case, missing []string, err error) {
-	m := &making{run: r, wish: w, tools: map[string]Tool{}, out: &suite.Case{ID: w.ID}}
+	m := &making{run: r, record: r.Record(nil), wish: w, tools: map[string]Tool{}, out: &suite.Case{ID: w.ID}}
 	for _, t := range tools {
 		m.tools[t.Name] = t
 	}
@@ -205,10 +207,9 @@ func (m *making) checks() error {
 
 // good adds the writes, the stop and the output of the run as checks.
 func (m *making) good() error {
-	record := m.run.Record(nil)
 	expect := []check.Call{}
-	for i := range record.Calls {
-		c := &record.Calls[i]
+	for i := range m.record.Calls {
+		c := &m.record.Calls[i]
 		isDone := c.Outcome == string(pawl.OutcomeOK) && c.Writes() && c.Depth == 0
 		if isDone && !m.tools[c.Tool].composes() {
 			expect = append(expect, check.Call{Tool: c.Tool, Args: literal(c.Args)})
@@ -218,9 +219,9 @@ func (m *making) good() error {
 	if len(expect) == 0 {
 		writes = &check.Calls{None: "writes"}
 	}
-	stop, err := jsonOf(record.Stop)
+	stop, err := jsonOf(m.record.Stop)
 	m.out.Checks = append(m.out.Checks, check.Definition{Stop: stop}, check.Definition{Calls: writes})
-	if record.Output != nil && m.wish.Output != nil {
+	if m.record.Output != nil && m.wish.Output != nil {
 		output := &check.Output{Schema: outside.JSON(m.wish.Output)}
 		m.out.Checks = append(m.out.Checks, check.Definition{Output: output})
 	}
@@ -348,7 +349,7 @@ func (m *making) played() {
 		ref.Answer = e.Answer.Text
 	}
 	for i, c := range m.run.Export.Calls {
-		if m.run.depth(i) > 0 {
+		if m.record.Calls[i].Depth > 0 {
 			continue
 		}
 		if !json.Valid(c.Call.Args) && len(c.Call.Args) > 0 {

@@ -111,26 +111,15 @@ func (r *Run) Record(tools []Tool) *trial.Record {
 		known[entry.Key] = entry
 	}
 
-	for i, c := range r.Export.Calls {
+	for _, c := range r.Export.Calls {
 		x := c.Execution
-		one := trial.Call{
-			Tool:    x.Call.Name,
-			Args:    x.Call.Args,
-			Result:  x.Result.Text(),
-			Outcome: string(x.Outcome),
-			Effect:  effects[x.Call.Name],
-			State:   stateOf(&x),
-			Depth:   r.depth(i),
-		}
+		effect := effects[x.Call.Name]
+		state := stateOf(&x)
 		if entry, has := known[c.Key]; has {
-			one.Effect = entry.Effect.Assumed().String()
-			one.State = string(entry.State)
+			effect = entry.Effect.Assumed().String()
+			state = string(entry.State)
 		}
-		out.Spent.Repairs += len(x.Repairs)
-		if x.Outcome == pawl.OutcomeInvalid {
-			out.Spent.Invalid++
-		}
-		out.Calls = append(out.Calls, one)
+		out.AddCall(c.Key, &x, effect, state)
 		if d := x.Decision; isOfPerson(d) {
 			out.Asked = append(out.Asked, trial.Question{Tool: c.Call.Name, Args: c.Call.Args, Answer: wordOf(d)})
 		}
@@ -157,12 +146,7 @@ func (r *Run) end(out *trial.Record) {
 		out.Answer = e.Answer.Text
 	}
 
-	out.Spent.Rounds = e.Spent.Rounds
-	out.Spent.Requests = e.Spent.Requests
-	out.Spent.Calls = e.Spent.Calls
-	out.Spent.Input = e.Spent.Usage.Input
-	out.Spent.Output = e.Spent.Usage.Output
-	out.Spent.Corrections = e.Spent.Corrections
+	out.Spent.Count(&e.Spent)
 	if e.Spent.Usage.CostKnown() {
 		out.Spent.Cost = &e.Spent.Usage.Cost
 	}
@@ -180,16 +164,6 @@ func stateOf(x *pawl.Execution) string {
 		return string(journal.EffectUnknown)
 	}
 	return ""
-}
-
-// depth counts the calls around the i-th call.
-func (r *Run) depth(i int) (n int) {
-	for _, other := range r.Export.Calls[:i] {
-		if strings.HasPrefix(string(r.Export.Calls[i].Key), string(other.Key)+"/") {
-			n++
-		}
-	}
-	return n
 }
 
 // composes reports whether the i-th call has calls of its own.

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"time"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Record is a trial that has ended.
@@ -82,6 +84,9 @@ func (r *Record) Judged() bool { return r.Verdict == Pass || r.Verdict == Fail }
 
 // Call is a call of a run.
 type Call struct {
+	// Key is its place in the run. It is not stored.
+	Key llm.Key `json:"-"`
+
 	// Tool is the name of the tool.
 	Tool string `json:"tool"`
 

@@ -254,7 +254,7 @@ var arrows = []arrow{
 	{from: "config", to: []string{".", "llm", "policy", "mcp", "internal/agentfile"}},
 	// evaluations: eval → running → suite → check → match; stats knows nothing of the project
 	{from: "eval/internal/stats"},
-	{from: "eval/internal/trial"},
+	{from: "eval/internal/trial", to: []string{".", "llm"}},
 	{from: "eval/internal/match", to: []string{"internal/jsonform", "internal/nearest", "internal/schema"}},
 	{from: "internal/agentfile", to: []string{".", "internal/notify", "internal/advice", "llm", "artifact", "caller", "internal/agentfile/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "redact", "script", "tools/...", "mcp", "team", "store/...", "internal/callermcp", "internal/demomodel", "internal/nearest", "internal/protect", "internal/guard", "internal/text", "internal/webaddress"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
