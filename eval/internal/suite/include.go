@@ -14,13 +14,16 @@ import (
 
 // Reads reports whether the suite reads a file of this name, by a pattern of its cases.
 func (s *Suite) Reads(path string) bool {
-	return slices.ContainsFunc(s.File.Cases, func(c Case) bool {
-		if c.Files == "" {
-			return false
-		}
-		matches, err := filepath.Match(within(filepath.Dir(s.Path), c.Files), path)
-		return err == nil && matches
-	})
+	return slices.ContainsFunc(s.File.Cases, func(c Case) bool { return s.readsBy(&c, path) })
+}
+
+// readsBy reports whether the suite reads a file of this name by the pattern of one of its cases.
+func (s *Suite) readsBy(c *Case, path string) bool {
+	if c.Files == "" {
+		return false
+	}
+	matches, err := filepath.Match(within(filepath.Dir(s.Path), c.Files), path)
+	return err == nil && matches
 }
 
 // Include returns the text of a suite with a further entry of its cases, the files of a pattern.

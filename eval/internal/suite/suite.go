@@ -182,12 +182,9 @@ func (l *loading) load() {
 
 // files adds the cases of the files that a pattern names.
 func (l *loading) files(c *Case, path string) {
-	pattern := within(l.dir, c.Files)
-	names, err := filepath.Glob(pattern)
-	if l.more != nil && names == nil {
-		if matches, _ := filepath.Match(pattern, l.more.Path); matches {
-			return // it will be there
-		}
+	names, err := filepath.Glob(within(l.dir, c.Files))
+	if l.more != nil && names == nil && l.suite.readsBy(c, l.more.Path) {
+		return // it will be there
 	}
 	if err != nil || len(names) == 0 {
 		l.suite.Report(path+".files", "a pattern such as cases/*.yaml, relative to the file",
