@@ -198,8 +198,10 @@ func (x *controls) play(ctx context.Context, c *suite.LoadedCase) error {
 		return err
 	}
 
-	free := 0.0
-	silent := trial.Record{Input: c.Text, Stop: "answer", Before: files, After: files, Spent: trial.Spent{Cost: &free}}
+	silent := trial.Silent()
+	silent.Input = c.Text
+	silent.Before = files
+	silent.After = files
 	echo := silent
 	echo.Answer = c.Text
 	switch {

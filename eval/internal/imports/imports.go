@@ -159,9 +159,8 @@ func (m *Import) compile(c *suite.Case) (reasons []string) {
 	}
 	c.Checks = kept
 
-	free := 0.0
-	silent := &trial.Record{Stop: "answer", Spent: trial.Spent{Cost: &free}}
-	check.Judge(silent, judges)
+	silent := trial.Silent()
+	check.Judge(&silent, judges)
 	if silent.Verdict == trial.Pass && len(kept) > 0 && !c.MayDoNothing {
 		c.MayDoNothing = true
 		m.because(c.ID, "may_do_nothing: a run that does nothing passes there, too")

@@ -79,6 +79,12 @@ const (
 	Skipped = "skipped" // it did not run, or was cut by the end of the eval
 )
 
+// Silent returns the record of a run that says and does nothing, and costs nothing.
+func Silent() Record {
+	free := 0.0
+	return Record{Stop: "answer", Spent: Spent{Cost: &free}}
+}
+
 // Judged reports whether the trial counts in rates.
 func (r *Record) Judged() bool { return r.Verdict == Pass || r.Verdict == Fail }
 
