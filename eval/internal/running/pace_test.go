@@ -13,7 +13,9 @@ import (
 	"github.com/pawl-go/pawl/eval/internal/suite"
 )
 
-// gateway refuses requests above a number a second, with Retry-After.
+// gateway refuses requests above a number a second, with Retry-After. It refuses at once, and
+// answers after the time that a model takes: a worker has no second request before it is known
+// that a first one was refused.
 type gateway struct {
 	most int
 
@@ -24,7 +26,7 @@ type gateway struct {
 	refused atomic.Int64
 }
 
-// RoundTrip answers like a server at once.
+// RoundTrip answers like a server.
 func (g *gateway) RoundTrip(*http.Request) (*http.Response, error) {
 	g.asked.Add(1)
 	g.mu.Lock()
@@ -42,6 +44,8 @@ func (g *gateway) RoundTrip(*http.Request) (*http.Response, error) {
 		g.refused.Add(1)
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
+	} else {
+		time.Sleep(200 * time.Millisecond)
 	}
 	return w.Result(), nil
 }
